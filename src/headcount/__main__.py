@@ -1,0 +1,5 @@
+import sys
+
+from headcount.cli import main
+
+sys.exit(main())

@@ -1,0 +1,22 @@
+"""The command line. Thin: parse, call one use case, render.
+
+Members call their commands often, so those are dispatched before anything else is imported; every
+other command is a module of this package with `configure(parser)` and `run(args) -> exit code`.
+"""
+
+from __future__ import annotations
+
+import sys
+
+# command -> (module below headcount.cli, one line for --help), in the order of --help
+COMMANDS: dict[str, tuple[str, str]] = {
+    "build": ("build", "compile team definitions to Markdown"),
+    "graph": ("graph", "draw a workflow as Mermaid or SVG"),
+}
+
+
+def main(argv: list[str] | None = None) -> int:
+    words = sys.argv[1:] if argv is None else argv
+    from headcount.cli import operator
+
+    return operator.main(words)
