@@ -1,0 +1,57 @@
+"""Every number that decides anything, in one object. Settable in `headcount.toml` under `[policy]`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+def _doc(text: str) -> dict[str, str]:
+    return {"doc": text}
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How long each step may take, how often it is tried, and how much may run at once."""
+
+    answer_timeout_s: float = field(default=30, metadata=_doc("asked → unanswered"))
+    start_timeout_s: float = field(
+        default=60, metadata=_doc("intent to start → registered, else it is undone")
+    )
+    inspect_timeout_s: float = field(default=60, metadata=_doc("reading the findings of one workspace"))
+    judge_timeout_s: float = field(default=60, metadata=_doc("from findings to a verdict"))
+    nudge_timeout_s: float = field(default=120, metadata=_doc("nudged → next step of the ladder"))
+    salvage_timeout_s: float = field(default=300, metadata=_doc("snapshot and read-back of one workspace"))
+    exit_grace_s: float = field(default=5, metadata=_doc("its own way to exit → SIGTERM"))
+    stop_grace_s: float = field(default=10, metadata=_doc("SIGTERM → SIGKILL, and SIGKILL → stuck"))
+    finalizer_timeout_s: float = field(default=60, metadata=_doc("one finalizer, or one step of cleanup"))
+    stall_timeout_s: float = field(
+        default=1800, metadata=_doc("no sign of progress: shown as stalled, nudged once")
+    )
+    max_attempts: int = field(default=3, metadata=_doc("failed inspections before an escalation"))
+    max_waits: int = field(default=1, metadata=_doc('how often an escalation may be answered with "wait"'))
+    on_escalation: str = field(default="ask", metadata=_doc('"ask", or "force-kill": decided by policy'))
+    notify: tuple[str, ...] = field(default=(), metadata=_doc("a command to run on an escalation"))
+    max_members: int = field(default=16, metadata=_doc("alive at once"))
+    tasks_at_once: int = field(default=1, metadata=_doc("tasks under way at once in `run`"))
+    review_rounds: int = field(default=3, metadata=_doc("how often changes may be requested for one task"))
+    cleanup_retries: int = field(default=1, metadata=_doc("how often a failed cleanup step is tried again"))
+    judge: str | tuple[str, ...] = field(default="rules", metadata=_doc('"rules", "witness", or a command'))
+    require_merged: str = field(default="run", metadata=_doc('"run", "always" or "never"'))
+    peer_mail: bool = field(default=False, metadata=_doc("members may write to each other"))
+    salvage_max_mb: int = field(default=2048, metadata=_doc("above: said, the workspace kept, nothing cut"))
+    salvage_ignored_max_mb: int = field(default=256, metadata=_doc("the same, for ignored files"))
+
+    @property
+    def judging_timeout_s(self) -> float:
+        return self.inspect_timeout_s + self.judge_timeout_s
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Sizes that are refused above, with a clear error."""
+
+    message_bytes: int = 100_000
+    description_bytes: int = 10_000
+    subject_characters: int = 200
+    tasks: int = 1_000
+    members: int = 1_000

@@ -1,0 +1,164 @@
+"""The mail that goes around a stand-down: four templates, each with lines that a program reads back.
+
+Metadata stands in one block of `[KEY]: value` lines, so that a person can read the mail and a program can
+find the facts without guessing (`read_metadata`). On the path of `headcount done`: imports nothing heavy.
+"""
+
+from __future__ import annotations
+
+WORKER_DONE = "WORKER_DONE"
+VERIFICATION_FAILED = "VERIFICATION_FAILED"
+WITNESS_HANDOFF = "WITNESS_HANDOFF"
+WORKER_ESCALATION = "WORKER_ESCALATION"
+
+TEMPLATES = (WORKER_DONE, VERIFICATION_FAILED, WITNESS_HANDOFF, WORKER_ESCALATION)
+
+
+def worker_done(team: str, task: str, checklist_verified: bool) -> tuple[str, str]:
+    """Worker to witness: subject and body."""
+    metadata = {
+        "template": WORKER_DONE,
+        "rig": team,
+        "issue": task,
+        "checklist_verified": "true" if checklist_verified else "false",
+    }
+    verified = "verified" if checklist_verified else "NOT verified - please check"
+    body = (
+        f"Work complete on {task}.\n\n{write_metadata(metadata)}\n\n"
+        f"Decommission checklist {verified}.\nReady for verification and session termination.\n"
+    )
+    return f"Work Complete: {task}", body
+
+
+def verification_failed(issues: tuple[str, ...]) -> str:
+    """Witness to worker: the text of the nudge, and of the mail that goes with it."""
+    return (
+        "WITNESS VERIFICATION FAILED\n\n"
+        "The following issues must be resolved before decommission:\n"
+        f"{_bullets(issues)}\n\n"
+        "Please fix these issues and signal done again.\n"
+    )
+
+
+def witness_check(issues: tuple[str, ...], urgent: bool = False) -> str:
+    """What is put in front of the agent: one line for one issue, the whole text for several."""
+    if len(issues) == 1:
+        text = f"WITNESS CHECK: {issues[0]}. Signal done again when clean."
+    else:
+        text = verification_failed(issues)
+    return f"URGENT, still waiting. {text}" if urgent else text
+
+
+def witness_handoff(
+    team: str,
+    timestamp: str,
+    active: tuple[tuple[str, str], ...],
+    pending: tuple[str, ...],
+    recent: tuple[str, ...],
+    warnings: str = "",
+    next_steps: tuple[str, ...] = (),
+    handoff_type: str = "witness_cycle",
+) -> tuple[str, str]:
+    """One incarnation to the next: what it must know to go on. `recent` is oldest first; five are kept."""
+    metadata = {
+        "template": WITNESS_HANDOFF,
+        "handoff_type": handoff_type,
+        "timestamp": timestamp,
+        "rig": team,
+        "active_worker_count": str(len(active)),
+        "pending_verification_count": str(len(pending)),
+    }
+    workers = "\n".join(f"- {name}: {status}" for name, status in active) or "None"
+    waiting = "\n".join(f"- {item}" for item in pending) or "None"
+    actions = "\n".join(f"{n}. {what}" for n, what in enumerate(recent[-5:], 1)) or "None"
+    steps = "\n".join(f"- {step}" for step in next_steps or ("Check pending verifications",))
+    body = (
+        f"Session handoff for {team} Witness.\n\n{write_metadata(metadata)}\n\n"
+        f"## Active Workers\n{workers}\n\n## Pending Verifications\n{waiting}\n\n"
+        f"## Recent Actions\n{actions}\n\n## Warnings\n{warnings or 'None'}\n\n## Next Steps\n{steps}\n"
+    )
+    return "Session Handoff", body
+
+
+def worker_escalation(
+    team: str, worker: str, task: str, attempts: int, issues: tuple[str, ...]
+) -> tuple[str, str]:
+    """Witness to lead: one worker is stuck, and somebody must decide."""
+    metadata = {
+        "template": WORKER_ESCALATION,
+        "rig": team,
+        "worker": worker,
+        "issue": task,
+        "verification_attempts": str(attempts),
+    }
+    body = (
+        f"Worker {worker} cannot complete cleanup.\n\n{write_metadata(metadata)}\n\n"
+        f"After {attempts} verification attempts, the following issues remain:\n{_bullets(issues)}\n\n"
+        "Requesting guidance:\n"
+        "1. Force kill and abandon changes?\n"
+        "2. Reassign to another worker?\n"
+        "3. Escalate to human?\n"
+    )
+    return f"Escalation: {worker} stuck on {task}", body
+
+
+STALLED = "WITNESS CHECK: There has been no sign of progress for a while. Say what you wait for, or go on."
+
+
+def shutdown_request(request_id: str, reason: str) -> str:
+    """What a member reads when it is asked: why, and how to answer."""
+    return (
+        f"You are asked to stand down. Reason: {reason}\n\n"
+        "Commit your work first; nothing is lost if you cannot, it will be salvaged. Then answer:\n"
+        f"  headcount approve {request_id}\n"
+        f'  headcount reject {request_id} --reason "why you must go on"\n'
+    )
+
+
+def shutdown_nudge(request_id: str, reason: str) -> str:
+    return f"You are asked to stand down ({reason}). Answer with: headcount approve {request_id}"
+
+
+def findings_for_witness(worker: str, issues: tuple[str, ...]) -> str:
+    found = _bullets(issues) or "  - nothing"
+    return (
+        f"{worker} signalled done or was asked to stand down. Found in its workspace:\n{found}\n\n"
+        f"Judge it with: headcount witness verdict {worker.partition('#')[0]} clean|dirty\n"
+    )
+
+
+def write_metadata(metadata: dict[str, str]) -> str:
+    """One line a key; a value never breaks out of its line."""
+    return "\n".join(f"[{key.upper()}]: {_escape(value)}" for key, value in metadata.items())
+
+
+def read_metadata(body: str) -> dict[str, str]:
+    """The first block of metadata lines in a body, as it was written; empty when there is none."""
+    found: dict[str, str] = {}
+    for line in body.split("\n"):
+        key, colon, value = line.partition("]: ")
+        if colon and key.startswith("[") and key[1:].replace("_", "").isalnum() and key.isupper():
+            found[key[1:].lower()] = _unescape(value)
+        elif found:
+            break
+    return found
+
+
+def _bullets(issues: tuple[str, ...]) -> str:
+    return "\n".join(f"  - {issue}" for issue in issues)
+
+
+def _escape(value: str) -> str:
+    return value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+
+
+def _unescape(value: str) -> str:
+    out: list[str] = []
+    chars = iter(value)
+    for char in chars:
+        if char != "\\":
+            out.append(char)
+            continue
+        after = next(chars, "")
+        out.append({"n": "\n", "r": "\r"}.get(after, after))
+    return "".join(out)

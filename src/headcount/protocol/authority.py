@@ -1,0 +1,93 @@
+"""Who may do what: one table, asked by every call.
+
+A caller is one of five kinds. The operator holds the lead's and the witness's authority. Whoever carries our
+mark or descends from a member's process is that member or nobody, never the operator.
+
+On the path of every member command: imports nothing but the errors.
+"""
+
+from __future__ import annotations
+
+from headcount.errors import NotAllowed
+
+OPERATOR = "operator"
+LEAD = "lead"
+WITNESS = "witness"
+WORKER = "worker"
+REVIEWER = "reviewer"
+CALLERS = (OPERATOR, LEAD, WITNESS, WORKER, REVIEWER)
+
+# How the roles of a definition act.
+CALLER_OF_ROLE = {
+    "worker": WORKER,
+    "spec-reviewer": REVIEWER,
+    "code-quality-reviewer": REVIEWER,
+    "lead": LEAD,
+    "witness": WITNESS,
+}
+
+_EVERYONE = frozenset(CALLERS)
+_MEMBERS = frozenset((WORKER, REVIEWER))
+_LEADS = frozenset((OPERATOR, LEAD))
+_WATCHERS = frozenset((OPERATOR, WITNESS))
+
+# action -> who may. A member answers, signals and claims only for itself: the token says who it is.
+MAY = {
+    "team_create": frozenset((OPERATOR,)),
+    "spawn": _LEADS,
+    "stand_down_team": _LEADS,
+    "stand_down_member": frozenset((OPERATOR, LEAD, WITNESS)),
+    "force": frozenset((OPERATOR,)),
+    "abort": _LEADS,
+    "decide": _LEADS,
+    "answer": _MEMBERS,
+    "done": _MEMBERS,
+    "idle": _MEMBERS,
+    "findings": frozenset((OPERATOR, LEAD, WITNESS)),
+    "verdict": _WATCHERS,
+    "nudge": _WATCHERS,
+    "capture": frozenset((OPERATOR, LEAD, WITNESS)),
+    "handoff": frozenset((OPERATOR, WITNESS, LEAD)),
+    "pause": _WATCHERS,
+    "cycle": _WATCHERS,
+    "read_mail": _EVERYONE,
+    "send": _EVERYONE,
+    "broadcast": frozenset((OPERATOR, LEAD, WITNESS)),
+    "task_create": _LEADS,
+    "task_list": _EVERYONE,
+    "task_claim": frozenset((WORKER,)),
+    "task_complete": _LEADS,
+    "review": frozenset((OPERATOR, REVIEWER)),
+    "status": _EVERYONE,
+    "sweep": frozenset((OPERATOR,)),
+    "restore": frozenset((OPERATOR,)),
+}
+
+
+def check(action: str, caller: str, who: str = "") -> None:
+    """Refuse with who may (A14). The caller of this audits the refusal."""
+    allowed = MAY[action]
+    if caller in allowed:
+        return
+    names = ", ".join(name for name in CALLERS if name in allowed)
+    raise NotAllowed(
+        f"{who or 'The ' + caller} may not {action.replace('_', ' ')}",
+        f"only these may: {names}",
+        ("Ask the lead with `headcount send lead -s SUBJECT -m BODY`",) if caller != OPERATOR else (),
+        code="not-allowed",
+    )
+
+
+def check_recipient(sender: str, recipient: str, peer_mail: bool, who: str = "") -> None:
+    """Members write to the lead, the witness and the operator; to each other only if the team says so.
+
+    A worker and the reviewers of its task may write to each other: a review is a conversation.
+    """
+    if sender not in _MEMBERS or recipient not in _MEMBERS or peer_mail or sender != recipient:
+        return
+    raise NotAllowed(
+        f"{who or 'A member'} may not write to another {recipient}",
+        "the team does not allow mail between members (peer_mail = false)",
+        ("Write to the lead instead: `headcount send lead -s SUBJECT -m BODY`",),
+        code="no-peer-mail",
+    )

@@ -1,0 +1,91 @@
+"""Values of the protocol as JSON and back: what the store keeps, and what a later version must still read.
+
+A missing field takes its default and an unknown one is dropped, so a state directory survives an upgrade and
+a downgrade of headcount.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+from headcount.protocol import events
+from headcount.protocol.effects import Act, ActKind
+from headcount.protocol.member import Member, State
+from headcount.protocol.team import Escalation, Request, Status, Team
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+EVENTS: dict[str, type[events.Event]] = {cls.__name__: cls for cls in events.Event.__subclasses__()}
+
+
+def dump_member(member: Member) -> str:
+    return _dumps(_plain(member))
+
+
+def load_member(text: str) -> Member:
+    return _load_member(json.loads(text))
+
+
+def dump_team(team: Team) -> str:
+    """The team without its members, which are rows of their own."""
+    return _dumps(_plain(replace(team, members={})))
+
+
+def load_team(text: str, members: Mapping[str, Member]) -> Team:
+    raw = json.loads(text)
+    raw["members"] = members
+    raw["status"] = Status(raw["status"])
+    raw["requests"] = {key: _load_request(value) for key, value in raw["requests"].items()}
+    raw["last_request"] = _load_request(raw["last_request"]) if raw.get("last_request") else None
+    raw["escalations"] = {key: _build(Escalation, value) for key, value in raw["escalations"].items()}
+    return _build(Team, raw)
+
+
+def dump_event(event: events.Event) -> tuple[str, str]:
+    return type(event).__name__, _dumps(_plain(event))
+
+
+def load_event(kind: str, text: str) -> events.Event:
+    return _build(EVENTS[kind], json.loads(text))
+
+
+def dump_act(act: Act) -> str:
+    return _dumps({"kind": str(act.kind), "about": act.about, "epoch": act.epoch, "data": act.data})
+
+
+def load_act(text: str) -> Act:
+    raw = json.loads(text)
+    return Act(ActKind(raw["kind"]), raw["about"], raw["epoch"], raw["data"])
+
+
+def _load_member(raw: dict[str, Any]) -> Member:
+    return _build(Member, {**raw, "state": State(raw["state"])})
+
+
+def _load_request(raw: dict[str, Any]) -> Request:
+    taken = tuple(_load_request(narrower) for narrower in raw.get("taken_over", ()))
+    rejected = tuple((name, reason) for name, reason in raw.get("rejected_by", ()))
+    return _build(Request, {**raw, "taken_over": taken, "rejected_by": rejected})
+
+
+def _build(cls: type[Any], raw: Mapping[str, Any]) -> Any:
+    """Lists are tuples in the values: immutable, and equal to what was written."""
+    known = {f.name for f in fields(cls)}
+    return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in raw.items() if k in known})
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "__dataclass_fields__"):
+        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _dumps(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,86 @@
+"""What must be done, as values.
+
+Two kinds, and the difference is the ordering law (as in etcd raft's `Ready`):
+
+- **writes** belong to the step's own transaction: mail, notes in the journal, a task given back, a mailbox
+  sealed. When the step is durable, so are they; when it is not, they never were.
+- **acts** reach the world: they are stored as pending with the step, performed after it is durable, and
+  marked done with the event that they lead to. Each has an id and is safe to repeat, because a crash
+  between the deed and its record looks exactly like a crash before the deed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class ActKind(StrEnum):
+    START = "start"
+    NUDGE = "nudge"
+    INSPECT = "inspect"
+    CAPTURE = "capture"
+    SALVAGE = "salvage"
+    ASK_EXIT = "ask_exit"
+    TERMINATE = "terminate"
+    KILL = "kill"
+    PAUSE = "pause"
+    RESUME = "resume"
+    LAST_READ = "last_read"
+    CLOSE_STEP = "close_step"
+    NOTIFY = "notify"
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Something to do in the world. `about` is an incarnation's key, or the team's own "" ."""
+
+    kind: ActKind
+    about: str
+    epoch: int
+    data: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        return f"{self.about}:{self.epoch}:{self.kind}"
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """Mail, from the witness unless it says otherwise."""
+
+    to: str
+    subject: str
+    body: str
+    type: str = "message"
+    template: str | None = None
+    request_id: str | None = None
+    priority: str = "normal"
+    sender: str = "witness"
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A line of the journal: what happened, to whom."""
+
+    kind: str
+    about: str = ""
+    data: dict[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class GiveBackTasks:
+    """The tasks of an incarnation that is proved gone can be claimed again."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """An incarnation that is gone reads no more: its token is void, unread mail bounces to the lead."""
+
+    key: str
+
+
+Write = Post | Note | GiveBackTasks | Seal
+Effect = Act | Write

@@ -1,0 +1,317 @@
+"""How one incarnation is stood down: states, cues, one table, and a small interpreter.
+
+A member moves only by a **cue**. The team's rules (`team.py`) turn events into cues: they know the request,
+the policy and the other members, and pick among cues that differ only by that (`dirty`, `dirty_again`,
+`dirty_forced`). So the table itself has no conditions, and can be read, drawn and checked row by row.
+
+Three laws hold for every row; the tests check them against the table itself:
+
+1. A row that leads to `stopping` comes from `spotless` or `saved` (I1), one to `killing` from `stopping`.
+2. From every state before `salvaging`, `exited` leads to `salvaging`: a death is never an excuse not to look.
+3. Every state that waits has a limit (`limit_s`), and the cue of that limit has a row (I8).
+
+A cue without a row is late or strange. It changes nothing, and the journal says so (I6).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from headcount.domain.policy import Policy
+
+
+class State(StrEnum):
+    STARTING = "starting"
+    RUNNING = "running"
+    ASKED = "asked"
+    INSPECTING = "inspecting"
+    VERIFIED = "verified"
+    NUDGED = "nudged"
+    ESCALATED = "escalated"
+    SALVAGING = "salvaging"
+    STOPPING = "stopping"
+    KILLING = "killing"
+    GONE = "gone"
+
+
+class Cue(StrEnum):
+    # seen by the runtime
+    REGISTERED = "registered"
+    START_FAILED = "start_failed"
+    EXITED = "exited"
+    TREE_EMPTY = "tree_empty"
+    NOT_EMPTY = "not_empty"
+    # a stand-down
+    REQUEST = "request"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    UNANSWERED = "unanswered"
+    WITHDRAWN = "withdrawn"
+    PROCEED = "proceed"
+    FORCED = "forced"
+    AGAIN = "again"
+    # its work
+    DONE = "done"
+    IDLE = "idle"
+    CLAIMED = "claimed"
+    STALLED = "stalled"
+    RELEASED = "released"
+    CHANGES = "changes"
+    # findings
+    SPOTLESS = "spotless"
+    CLEAN = "clean"
+    CLEAN_FOR_REVIEW = "clean_for_review"
+    DIRTY = "dirty"
+    DIRTY_AGAIN = "dirty_again"
+    DIRTY_FORCED = "dirty_forced"
+    # silence after a nudge
+    SILENT_ONCE = "silent_once"
+    SILENT_TWICE = "silent_twice"
+    SILENT_THRICE = "silent_thrice"
+    # a decision
+    FORCE_KILL = "force_kill"
+    REASSIGN = "reassign"
+    HUMAN = "human"
+    WAIT = "wait"
+    WAIT_SALVAGE = "wait_salvage"
+    # salvage and the end
+    SAVED = "saved"
+    SALVAGE_FAILED = "salvage_failed"
+    EXIT_OVERDUE = "exit_overdue"
+    STOP_OVERDUE = "stop_overdue"
+    KILL_OVERDUE = "kill_overdue"
+    LAST_READ = "last_read"
+    LAST_READ_FAILED = "last_read_failed"
+
+
+class Do(StrEnum):
+    """What goes with a move. Each is one small function in `team.py`, applied in the order of the row."""
+
+    RECORD_ANSWER = "record_answer"
+    DELIVER_REQUEST = "deliver_request"
+    TELL_WITHDRAWN = "tell_withdrawn"
+    FORGET_ANSWER = "forget_answer"
+    MARK_IDLE = "mark_idle"
+    MARK_WORKING = "mark_working"
+    MARK_STALLED = "mark_stalled"
+    MARK_EXITED = "mark_exited"
+    MARK_FAILED = "mark_failed"
+    MARK_VERIFIED = "mark_verified"
+    MARK_FORCED = "mark_forced"
+    MARK_STUCK = "mark_stuck"
+    UNSTICK = "unstick"
+    COUNT_WAIT = "count_wait"
+    INSPECT = "inspect"
+    NUDGE = "nudge"
+    RENUDGE = "renudge"
+    CAPTURE = "capture"
+    ESCALATE = "escalate"
+    DECIDE = "decide"
+    PARK = "park"
+    MOOT = "moot"
+    TELL_CHANGES = "tell_changes"
+    SALVAGE = "salvage"
+    KEEP_REF = "keep_ref"
+    ASK_EXIT = "ask_exit"
+    TERMINATE = "terminate"
+    KILL = "kill"
+    LAST_READ = "last_read"
+    SETTLE = "settle"
+
+
+class Rule(NamedTuple):
+    to: State
+    do: tuple[Do, ...] = ()
+
+
+def _rules() -> dict[tuple[State, Cue], Rule]:
+    s, c, d, r = State, Cue, Do, Rule
+    return {
+        # starting: intent written; workspace, process, registration
+        (s.STARTING, c.REGISTERED): r(s.RUNNING),
+        (s.STARTING, c.START_FAILED): r(s.GONE, (d.MARK_FAILED, d.SETTLE)),
+        (s.STARTING, c.STALLED): r(s.SALVAGING, (d.MARK_FAILED, d.SALVAGE)),
+        (s.STARTING, c.EXITED): r(s.SALVAGING, (d.MARK_EXITED, d.SALVAGE)),
+        # running: at work, idle, stalled, paused or parked
+        (s.RUNNING, c.REQUEST): r(s.ASKED, (d.DELIVER_REQUEST,)),
+        (s.RUNNING, c.PROCEED): r(s.INSPECTING, (d.INSPECT,)),
+        (s.RUNNING, c.DONE): r(s.INSPECTING, (d.INSPECT,)),
+        (s.RUNNING, c.IDLE): r(s.RUNNING, (d.MARK_IDLE,)),
+        (s.RUNNING, c.CLAIMED): r(s.RUNNING, (d.MARK_WORKING,)),
+        (s.RUNNING, c.STALLED): r(s.RUNNING, (d.MARK_STALLED,)),
+        (s.RUNNING, c.EXITED): r(s.SALVAGING, (d.MARK_EXITED, d.SALVAGE)),
+        # asked: the request is in its mailbox; it waits here, answered, until everyone has answered
+        (s.ASKED, c.APPROVED): r(s.ASKED, (d.RECORD_ANSWER,)),
+        (s.ASKED, c.REJECTED): r(s.ASKED, (d.RECORD_ANSWER,)),
+        (s.ASKED, c.UNANSWERED): r(s.ASKED, (d.RECORD_ANSWER,)),
+        (s.ASKED, c.WITHDRAWN): r(s.RUNNING, (d.TELL_WITHDRAWN, d.FORGET_ANSWER)),
+        (s.ASKED, c.PROCEED): r(s.INSPECTING, (d.INSPECT,)),
+        (s.ASKED, c.EXITED): r(s.SALVAGING, (d.RECORD_ANSWER, d.MARK_EXITED, d.SALVAGE)),
+        # inspecting: findings are read, then judged
+        (s.INSPECTING, c.SPOTLESS): r(s.STOPPING, (d.MARK_VERIFIED, d.ASK_EXIT)),
+        (s.INSPECTING, c.CLEAN): r(s.SALVAGING, (d.MARK_VERIFIED, d.SALVAGE)),
+        (s.INSPECTING, c.CLEAN_FOR_REVIEW): r(s.VERIFIED, (d.MARK_VERIFIED,)),
+        (s.INSPECTING, c.DIRTY): r(s.NUDGED, (d.NUDGE,)),
+        (s.INSPECTING, c.DIRTY_AGAIN): r(s.ESCALATED, (d.ESCALATE,)),
+        (s.INSPECTING, c.DIRTY_FORCED): r(s.SALVAGING, (d.MARK_FORCED, d.SALVAGE)),
+        (s.INSPECTING, c.REQUEST): r(s.ASKED, (d.DELIVER_REQUEST,)),
+        (s.INSPECTING, c.EXITED): r(s.SALVAGING, (d.MARK_EXITED, d.SALVAGE)),
+        # verified: clean after a done signal, alive, waiting for its reviews
+        (s.VERIFIED, c.RELEASED): r(s.INSPECTING, (d.INSPECT,)),
+        (s.VERIFIED, c.CHANGES): r(s.RUNNING, (d.TELL_CHANGES, d.MARK_WORKING)),
+        (s.VERIFIED, c.REQUEST): r(s.ASKED, (d.DELIVER_REQUEST,)),
+        (s.VERIFIED, c.EXITED): r(s.SALVAGING, (d.MARK_EXITED, d.SALVAGE)),
+        # nudged: told what is dirty; waits for a new done signal
+        (s.NUDGED, c.DONE): r(s.INSPECTING, (d.INSPECT,)),
+        (s.NUDGED, c.SILENT_ONCE): r(s.NUDGED, (d.RENUDGE,)),
+        (s.NUDGED, c.SILENT_TWICE): r(s.NUDGED, (d.CAPTURE,)),
+        (s.NUDGED, c.SILENT_THRICE): r(s.ESCALATED, (d.ESCALATE,)),
+        (s.NUDGED, c.REQUEST): r(s.ASKED, (d.DELIVER_REQUEST,)),
+        (s.NUDGED, c.FORCED): r(s.SALVAGING, (d.MARK_FORCED, d.SALVAGE)),
+        (s.NUDGED, c.EXITED): r(s.SALVAGING, (d.MARK_EXITED, d.SALVAGE)),
+        # escalated: the lead has the mail; nothing is stopped before somebody decides
+        (s.ESCALATED, c.FORCE_KILL): r(s.SALVAGING, (d.DECIDE, d.MARK_FORCED, d.SALVAGE)),
+        (s.ESCALATED, c.REASSIGN): r(s.SALVAGING, (d.DECIDE, d.MARK_FORCED, d.SALVAGE)),
+        (s.ESCALATED, c.HUMAN): r(s.ESCALATED, (d.PARK,)),
+        (s.ESCALATED, c.WAIT): r(s.NUDGED, (d.DECIDE, d.COUNT_WAIT, d.NUDGE)),
+        (s.ESCALATED, c.WAIT_SALVAGE): r(s.SALVAGING, (d.COUNT_WAIT, d.SALVAGE)),
+        (s.ESCALATED, c.FORCED): r(s.SALVAGING, (d.DECIDE, d.MARK_FORCED, d.SALVAGE)),
+        (s.ESCALATED, c.EXITED): r(s.SALVAGING, (d.MOOT, d.MARK_EXITED, d.SALVAGE)),
+        # salvaging: frozen, snapshot to refs, read back; if that fails nothing is killed
+        (s.SALVAGING, c.SAVED): r(s.STOPPING, (d.KEEP_REF, d.MOOT, d.ASK_EXIT)),
+        (s.SALVAGING, c.SALVAGE_FAILED): r(s.ESCALATED, (d.ESCALATE,)),
+        (s.SALVAGING, c.EXITED): r(s.SALVAGING, (d.MARK_EXITED,)),
+        # stopping: its own way to exit, then SIGTERM to its tree
+        (s.STOPPING, c.TREE_EMPTY): r(s.GONE, (d.LAST_READ,)),
+        (s.STOPPING, c.EXITED): r(s.STOPPING, (d.MARK_EXITED, d.TERMINATE)),
+        (s.STOPPING, c.EXIT_OVERDUE): r(s.STOPPING, (d.TERMINATE,)),
+        (s.STOPPING, c.STOP_OVERDUE): r(s.KILLING, (d.KILL,)),
+        # killing: SIGKILL to the tree, again until empty
+        (s.KILLING, c.TREE_EMPTY): r(s.GONE, (d.UNSTICK, d.LAST_READ)),
+        (s.KILLING, c.NOT_EMPTY): r(s.KILLING, (d.MARK_STUCK,)),
+        (s.KILLING, c.KILL_OVERDUE): r(s.KILLING, (d.MARK_STUCK,)),
+        (s.KILLING, c.AGAIN): r(s.KILLING, (d.UNSTICK, d.KILL)),
+        (s.KILLING, c.EXITED): r(s.KILLING, (d.MARK_EXITED,)),
+        # gone: proved; the workspace is read once more, and what changed since is salvaged too
+        (s.GONE, c.LAST_READ): r(s.GONE, (d.KEEP_REF, d.SETTLE)),
+        (s.GONE, c.LAST_READ_FAILED): r(s.GONE, (d.SETTLE,)),
+    }
+
+
+TABLE: Final = _rules()
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One incarnation, as the rules see it."""
+
+    name: str
+    generation: int
+    role: str = "worker"
+    state: State = State.STARTING
+    # Counts entries into states and re-armed limits: results and timeouts of an older epoch are late.
+    epoch: int = 0
+    activity: str = "working"  # working, idle, stalled, paused: what `running` is shown as
+    task: str | None = None
+    awaits_review: bool = False
+    request: str | None = None  # the open request that it is part of
+    ask: str | None = None  # the request id that its mailbox holds, and answers must name
+    answer: str | None = None  # approved, rejected, unanswered, exited
+    answer_reason: str = ""
+    attempts: int = 0  # inspections
+    failures: int = 0  # inspections that found it dirty, since it was last let off
+    silences: int = 0  # limits that passed since it was last nudged afresh
+    waits: int = 0
+    issues: tuple[str, ...] = ()
+    terminated: bool = False  # SIGTERM was sent; before that it may leave its own way
+    exited: bool = False
+    already_gone: bool = False  # dead before anyone asked it
+    forced: bool = False  # stopped by force or by a decision
+    stuck: bool = False
+    alive: tuple[str, ...] = ()  # what is left of it while stuck
+    refs: tuple[str, ...] = ()  # salvage refs, oldest first
+    escalation: str | None = None  # the open one
+    failure: str = ""  # why its start failed
+    settled: bool = False  # gone, and its workspace read for the last time
+    unread: str = ""  # why that last read failed: then the workspace stays
+    outcome: str | None = None
+
+    @property
+    def key(self) -> str:
+        return f"{self.name}#{self.generation}"
+
+    @property
+    def live(self) -> bool:
+        return self.state is not State.GONE
+
+    @property
+    def ended(self) -> bool:
+        """Nothing more will happen to it by itself."""
+        return self.settled or self.stuck or self.state is State.ESCALATED
+
+
+def final_outcome(member: Member) -> str | None:
+    """The first that fits; None for one whose start failed."""
+    if member.stuck:
+        return "stuck"
+    if member.failure:
+        return None
+    if member.already_gone:
+        return "already_gone"
+    if member.forced:
+        return "forced"
+    return "salvaged" if member.refs else "clean"
+
+
+def limit_s(member: Member, policy: Policy) -> float | None:
+    """How long it may stay as it is, or None when nothing is waited for.
+
+    Limits are counted by the engine from the moment it sees the epoch, so after a crash everyone gets
+    the full time again.
+    """
+    match member.state:
+        case State.STARTING:
+            return policy.start_timeout_s
+        case State.RUNNING:
+            watched = member.role not in ("lead", "witness") and member.activity == "working"
+            return policy.stall_timeout_s if watched else None
+        case State.ASKED:
+            return policy.answer_timeout_s if member.answer is None else None
+        case State.INSPECTING:
+            return policy.judging_timeout_s
+        case State.NUDGED:
+            return policy.nudge_timeout_s
+        case State.SALVAGING:
+            return policy.salvage_timeout_s
+        case State.STOPPING:
+            return policy.stop_grace_s if member.terminated else policy.exit_grace_s
+        case State.KILLING:
+            return None if member.stuck else policy.stop_grace_s
+        case State.GONE:
+            return None if member.settled else policy.salvage_timeout_s
+        case State.VERIFIED | State.ESCALATED:
+            return None
+
+
+def overdue_cue(member: Member) -> Cue | None:
+    """The cue of a limit that passed. `inspecting` has none here: an overdue inspection is a dirty one."""
+    match member.state:
+        case State.STARTING | State.RUNNING:
+            return Cue.STALLED
+        case State.ASKED:
+            return Cue.UNANSWERED
+        case State.NUDGED:
+            return (Cue.SILENT_ONCE, Cue.SILENT_TWICE, Cue.SILENT_THRICE)[min(member.silences, 2)]
+        case State.SALVAGING:
+            return Cue.SALVAGE_FAILED
+        case State.STOPPING:
+            return Cue.STOP_OVERDUE if member.terminated else Cue.EXIT_OVERDUE
+        case State.KILLING:
+            return Cue.KILL_OVERDUE
+        case State.GONE:
+            return Cue.LAST_READ_FAILED
+        case _:
+            return None
