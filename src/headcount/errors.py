@@ -6,6 +6,7 @@
     ├── DefinitionError             3     the definition does not compile
     ├── WorldError                  4     the machine's: store, git, tmux, process
     │   ├── StoreError
+    │   │   └── FencedOut                     another engine drives this team now
     │   ├── GitError
     │   └── ProcessError
     ├── NotAllowed                  5     the caller may not do this
@@ -69,6 +70,12 @@ class WorldError(HeadcountError):
 
 class StoreError(WorldError):
     code = "store"
+
+
+class FencedOut(StoreError):
+    """The lease was lost: whatever this process still wants to write is not its to write any more."""
+
+    code = "fenced-out"
 
 
 class GitError(WorldError):

@@ -1,6 +1,6 @@
 """What the engine needs from the world, as protocols. Adapters implement them; nothing here does anything.
 
-**Store.** One write transaction at a time, whole or not at all: state, journal, mail, tasks and the acts still
+**Store.** One write transaction at a time, whole or not at all: state, journal, mail, tasks and acts still
 to do change together. What members say arrives as *inputs*: durable at once, heard by the next step in the
 order in which they came.
 """
@@ -121,7 +121,7 @@ class Tx(Protocol):
     def add_token(self, identity: Identity, token: str) -> None: ...
     def identify(self, token: str) -> Identity | None: ...
 
-    # what else must be remembered about an incarnation, a team or a stand-down: records of the adapters, as JSON
+    # what else must be remembered about an incarnation or a team: records of the adapters, as JSON
     def put_fact(self, team_id: str, about: str, name: str, value: Mapping[str, Any]) -> None: ...
     def fact(self, team_id: str, about: str, name: str) -> Mapping[str, Any] | None: ...
     def facts(self, team_id: str, name: str) -> dict[str, Mapping[str, Any]]: ...

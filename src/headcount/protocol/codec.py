@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from headcount.protocol import events
 from headcount.protocol.effects import Act, ActKind
@@ -17,6 +17,8 @@ from headcount.protocol.team import Escalation, Request, Status, Team
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+T = TypeVar("T")
 
 EVENTS: dict[str, type[events.Event]] = {cls.__name__: cls for cls in events.Event.__subclasses__()}
 
@@ -71,9 +73,9 @@ def _load_request(raw: dict[str, Any]) -> Request:
     return _build(Request, {**raw, "taken_over": taken, "rejected_by": rejected})
 
 
-def _build(cls: type[Any], raw: Mapping[str, Any]) -> Any:
+def _build(cls: type[T], raw: Mapping[str, Any]) -> T:
     """Lists are tuples in the values: immutable, and equal to what was written."""
-    known = {f.name for f in fields(cls)}
+    known = {f.name for f in fields(cls)}  # type: ignore[arg-type]
     return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in raw.items() if k in known})
 
 

@@ -1,8 +1,8 @@
 """The one law: `step(team, event, policy) -> (team, effects)`.
 
-Total and pure. An event that makes no sense any more is noted and changes nothing. The order of work inside a
-step: the event becomes a cue for one member, or changes a request; then `_go_on` looks at every open request and
-moves whoever can move.
+Total and pure. An event that makes no sense any more is noted and changes nothing. The order of work inside
+a step: the event becomes a cue for one member, or changes a request; then `_go_on` looks at every open
+request and moves whoever can move.
 """
 
 from __future__ import annotations
