@@ -1,0 +1,31 @@
+"""Processes: starting members under a keeper, plain or in tmux, and the proof that a tree is empty."""
+
+from headcount.runtime.base import Handle, ProcessRuntime
+from headcount.runtime.census import Process
+from headcount.runtime.mark import Mark, new_mark, parse_mark, state_id
+from headcount.runtime.plain import PlainRuntime
+from headcount.runtime.proof import BY_MARK_ONLY, BY_REBOOT, BY_SUBREAPER, Held, Proof, SeenProcess
+from headcount.runtime.spawn import ExitStatus, Identity, Record, SpawnSpec
+from headcount.runtime.tmux import TmuxRuntime
+
+__all__ = [
+    "BY_MARK_ONLY",
+    "BY_REBOOT",
+    "BY_SUBREAPER",
+    "ExitStatus",
+    "Handle",
+    "Held",
+    "Identity",
+    "Mark",
+    "PlainRuntime",
+    "Process",
+    "ProcessRuntime",
+    "Proof",
+    "Record",
+    "SeenProcess",
+    "SpawnSpec",
+    "TmuxRuntime",
+    "new_mark",
+    "parse_mark",
+    "state_id",
+]

@@ -1,0 +1,261 @@
+"""What the runtimes have in common: the start as a handshake with a keeper, and all that works on trees.
+
+A start is believed when the record is on disk. Everything after it goes by that record, so an engine
+that crashed, or never was, makes no difference: `adopt` gives the same handle.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import marshal
+import os
+import select
+import shutil
+import signal
+import time
+from collections.abc import Callable
+
+from headcount.errors import ProcessError, UsageError
+from headcount.runtime import log
+from headcount.runtime.census import Census, Process, is_alive, open_pidfd, send_signal
+from headcount.runtime.keeper import OUTPUT, REPLY, SPEC, STDIN
+from headcount.runtime.mark import VARIABLE, Mark, parse_mark, state_id
+from headcount.runtime.proof import Held, Proof
+from headcount.runtime.spawn import ExitStatus, Record, SpawnDirectory, SpawnSpec
+from headcount.runtime.tree import Tree
+
+_START_TIMEOUT_S = 20.0
+_EXIT_RECORD_S = 2.0  # from the agent's end to the keeper's synced record of it
+_CAPTURE_BYTES = 16384
+
+
+class Handle:
+    """One incarnation's processes. `exit_fd` is readable from the moment its agent has ended."""
+
+    def __init__(self, record: Record, directory: SpawnDirectory, census: Census) -> None:
+        self.record = record
+        self.directory = directory
+        self.tree = Tree(record, directory, census)
+        self.exit_fd = open_pidfd(record.agent) if not self.tree.rebooted else None
+        """None when it had ended before."""
+
+    def __repr__(self) -> str:
+        return f"Handle({self.record.mark}, pid {self.record.agent.pid})"
+
+    def close(self) -> None:
+        """Lets go of descriptors; the processes do not notice."""
+        if self.exit_fd is not None:
+            os.close(self.exit_fd)
+            self.exit_fd = None
+
+
+class ProcessRuntime:
+    """Give `launch` a directory, and it starts a keeper there."""
+
+    def __init__(self, state_directory: str, start_timeout_s: float = _START_TIMEOUT_S) -> None:
+        self.state_directory = os.path.realpath(state_directory)
+        self.state_id = state_id(self.state_directory)
+        self.census = Census()
+        self._start_timeout_s = start_timeout_s
+        self._run_directory = f"{self.state_directory}/run"
+        os.makedirs(self._run_directory, mode=0o700, exist_ok=True)
+
+    def launch(self, spec: SpawnSpec, home: str) -> None:
+        raise NotImplementedError
+
+    # --- starting
+
+    def start(self, spec: SpawnSpec) -> Handle:
+        """Start it, or find it started: the same mark never runs twice. Raises when nothing runs."""
+        directory = self._directory(spec.mark)
+        if directory.record() is None:
+            reply = self._ask_keeper(spec, directory)
+            if reply != "started":
+                self._refuse(spec, directory, reply)
+        handle = self.adopt(spec.mark)
+        if handle is None:
+            raise ProcessError(f"Did not start {spec.mark}", "it was called off", code="start-failed")
+        return handle
+
+    def adopt(self, mark: str) -> Handle | None:
+        """The handle of a start that happened, whoever asked for it; None when there was none."""
+        directory = self._directory(mark)
+        record = directory.record()
+        return Handle(record, directory, self.census) if record else None
+
+    def cancel(self, mark: str) -> Handle | None:
+        """Settle a start of which nobody knows how far it came: it can no longer happen, or here it is."""
+        self._directory(mark).cancel()
+        return self.adopt(mark)
+
+    def discard(self, mark: str) -> None:
+        """Remove the records and the log. Only after the proof: without a record, only the mark is left."""
+        shutil.rmtree(self._directory(mark).path, ignore_errors=True)
+
+    def _directory(self, mark: str) -> SpawnDirectory:
+        if parse_mark(mark) is None or "/" in mark:
+            raise UsageError(f"{mark!r} is not a mark", code="invalid-mark")
+        return SpawnDirectory(f"{self._run_directory}/{mark}")
+
+    def _ask_keeper(self, spec: SpawnSpec, directory: SpawnDirectory) -> str:
+        os.makedirs(directory.path, mode=0o700, exist_ok=True)
+        for name in (SPEC, REPLY, OUTPUT, STDIN):
+            if not os.path.exists(directory.file(name)):
+                os.mkfifo(directory.file(name), 0o600)
+        reply_fd = os.open(directory.file(REPLY), os.O_RDONLY | os.O_NONBLOCK)
+        spec_fd = os.open(directory.file(SPEC), os.O_RDWR | os.O_NONBLOCK)
+        try:
+            _write_spec(spec_fd, spec)
+            self.launch(spec, directory.path)
+            return _read_reply(reply_fd, self._start_timeout_s)
+        finally:
+            os.close(spec_fd)
+            os.close(reply_fd)
+            os.unlink(directory.file(SPEC))
+            os.unlink(directory.file(REPLY))
+
+    def _refuse(self, spec: SpawnSpec, directory: SpawnDirectory, reply: str) -> None:
+        """No "started": whatever the keeper is still about to do, it must not succeed unnoticed."""
+        if not directory.cancel() and directory.exit_status() is None:
+            return
+        exit_status = directory.exit_status()
+        why = exit_status.error if exit_status and exit_status.error else reply
+        raise ProcessError(
+            f"Did not start {spec.argv[0]}",
+            why or f"its keeper did not answer within {self._start_timeout_s:g} s",
+            (f"Run it by hand in {spec.cwd}",),
+            code="start-failed",
+        )
+
+    # --- looking
+
+    def alive(self, handle: Handle) -> bool:
+        """Is the agent itself alive: its process, not its terminal, nor what it has left behind."""
+        return not handle.tree.rebooted and is_alive(handle.record.agent)
+
+    def processes(self, handle: Handle) -> tuple[Process, ...]:
+        return tuple(handle.tree.find().values())
+
+    def exit_status(self, handle: Handle) -> ExitStatus | None:
+        """None while it runs. After its end the keeper's record is a moment away."""
+        deadline = time.monotonic() + _EXIT_RECORD_S
+        while not self.alive(handle):
+            status = handle.directory.exit_status()
+            if status is not None:
+                return status
+            if not handle.tree.keeper_alive() or time.monotonic() > deadline:
+                return handle.directory.exit_status() or ExitStatus(None, None, time.time())
+            time.sleep(0.001)
+        return None
+
+    def wait_exit(self, handle: Handle, timeout_s: float) -> ExitStatus | None:
+        """None when it still runs after `timeout_s`. Many at once: select on their `exit_fd`."""
+        if handle.exit_fd is not None:
+            select.select([handle.exit_fd], [], [], timeout_s)
+        return self.exit_status(handle)
+
+    def capture(self, handle: Handle) -> str:
+        """What it shows: plain text, the newest at the end."""
+        return log.plain_text(log.read_tail(handle.directory.path, _CAPTURE_BYTES))
+
+    def list_marked(self) -> dict[str, list[Process]]:
+        """Every process on this machine with a mark of this state directory, by mark."""
+        marked: dict[str, list[Process]] = {}
+        for process in self.census.fresh().values():
+            mark = parse_mark(process.mark)
+            if mark is not None and mark.state == self.state_id:
+                marked.setdefault(process.mark, []).append(process)
+        return marked
+
+    def list_started(self) -> list[Mark]:
+        """Every start that left records here."""
+        names = sorted(os.listdir(self._run_directory))
+        return [mark for name in names if (mark := parse_mark(name)) is not None]
+
+    # --- acting
+
+    def nudge(self, handle: Handle, text: str) -> bool:
+        """Put `text` before the agent. True only when it was seen to take it."""
+        raise NotImplementedError
+
+    def request_exit(self, handle: Handle, text: str | None = None) -> bool:
+        """Its own way to exit: `text` as if typed, or else SIGTERM to the agent alone."""
+        if text is not None:
+            return self.nudge(handle, text)
+        return not handle.tree.rebooted and send_signal(handle.record.agent, signal.SIGTERM)
+
+    def terminate(self, handle: Handle) -> int:
+        """SIGTERM to the whole tree; does not wait."""
+        return handle.tree.terminate()
+
+    def kill(self, handle: Handle, limit_s: float = 10.0) -> Proof:
+        return handle.tree.kill(limit_s)
+
+    def stop(self, handle: Handle, grace_s: float, limit_s: float = 10.0) -> Proof:
+        """SIGTERM, grace, SIGKILL, proof."""
+        return handle.tree.end(grace_s, limit_s)
+
+    def pause(self, handle: Handle) -> Held:
+        return handle.tree.freeze()
+
+    def resume(self, handle: Handle) -> Held:
+        return handle.tree.thaw()
+
+    freeze = pause
+    thaw = resume
+
+    def wait_empty(self, handle: Handle, timeout_s: float) -> bool:
+        return handle.tree.wait_empty(timeout_s)
+
+    def prove_gone(self, handle: Handle) -> Proof:
+        return handle.tree.prove_gone()
+
+    def close(self) -> None:
+        """Ends what the runtime itself needs; members and keepers go on."""
+
+
+def _write_spec(fd: int, spec: SpawnSpec) -> None:
+    """All of it into the FIFO's buffer, before anyone is asked to read it."""
+    body = marshal.dumps(
+        {
+            "mark": spec.mark,
+            "argv": list(spec.argv),
+            "cwd": spec.cwd,
+            "env": {**spec.env, VARIABLE: spec.mark},
+            "stdin": spec.stdin,
+            "log_limit": spec.log_limit,
+        }
+    )
+    message = len(body).to_bytes(8, "big") + body
+    try:
+        if len(message) > 65536:
+            fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, len(message))
+        written = os.write(fd, message)
+    except OSError:
+        written = 0
+    if written < len(message):
+        raise ProcessError(
+            f"Did not start {spec.argv[0]}",
+            f"its arguments and environment have {len(message):,} bytes",
+            ("Hand the prompt over in {prompt_file} instead of {prompt}",),
+            code="start-too-large",
+        )
+
+
+def _read_reply(fd: int, timeout_s: float) -> str:
+    """What the keeper said; "" when it said nothing, or died."""
+    waiting = select.poll()
+    waiting.register(fd, select.POLLIN)
+    if not waiting.poll(timeout_s * 1000):
+        return ""
+    return os.read(fd, 512).decode(errors="replace")
+
+
+def wait_for(condition: Callable[[], bool], timeout_s: float, step_s: float = 0.01) -> bool:
+    """For what tells nobody when it changes: a screen, the level of a pipe."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(step_s)
+    return True

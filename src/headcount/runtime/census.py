@@ -1,0 +1,193 @@
+"""Who is alive on this machine, read from /proc in one pass, and signals that cannot hit a stranger."""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import signal
+import threading
+import time
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from headcount.runtime.mark import VARIABLE
+from headcount.runtime.spawn import Identity
+
+_NEEDLE = b"\0" + VARIABLE.encode() + b"="
+_STOPPED = "Tt"
+# The last two: the number belongs to a thread now.
+_NO_SUCH_PROCESS = (errno.ESRCH, errno.EINVAL, errno.ENOENT)
+
+
+class Process(NamedTuple):
+    pid: int
+    ppid: int
+    session: int
+    start: int
+    state: str
+    threads: int
+    name: str
+    mark: str
+    """Of its environment, "" without one, or when the environment is not ours to read."""
+
+    @property
+    def identity(self) -> Identity:
+        return Identity(self.pid, self.start)
+
+    @property
+    def dead(self) -> bool:
+        """A zombie runs nothing; but one with threads is a process whose main thread has ended."""
+        return self.state in "ZX" and self.threads <= 1
+
+    @property
+    def stopped(self) -> bool:
+        return self.state in _STOPPED
+
+
+def read_process(pid: int, with_mark: bool = True) -> Process | None:
+    stat = _read(f"/proc/{pid}/stat")
+    if not stat:
+        return None
+    close = stat.rindex(b")")
+    fields = stat[close + 2 :].split()
+    return Process(
+        pid=pid,
+        ppid=int(fields[1]),
+        session=int(fields[3]),
+        start=int(fields[19]),
+        state=fields[0].decode(),
+        threads=int(fields[17]),
+        name=stat[stat.index(b"(") + 1 : close].decode(errors="replace"),
+        mark=_read_mark(pid) if with_mark else "",
+    )
+
+
+def _read_mark(pid: int) -> str:
+    environment = b"\0" + _read(f"/proc/{pid}/environ")
+    found = environment.find(_NEEDLE)
+    if found < 0:
+        return ""
+    begin = found + len(_NEEDLE)
+    end = environment.find(b"\0", begin)
+    return environment[begin : end if end >= 0 else None].decode(errors="replace")
+
+
+def _read(path: str) -> bytes:
+    """b"" for what is gone or not ours to see. Any other failure, such as too many open files, is
+    raised: taken for "gone", it would make a false proof."""
+    try:
+        fd = os.open(path, os.O_RDONLY)
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return b""
+    try:
+        data = chunk = os.read(fd, 65536)
+        while chunk:
+            chunk = os.read(fd, 65536)
+            data += chunk
+        return data
+    except ProcessLookupError:
+        return b""
+    finally:
+        os.close(fd)
+
+
+def read_all() -> dict[int, Process]:
+    processes = (read_process(int(name)) for name in os.listdir("/proc") if name.isdecimal())
+    return {process.pid: process for process in processes if process is not None and not process.dead}
+
+
+class Census:
+    """Shares one pass over /proc among all who ask at the same time.
+
+    An answer must come from a pass that began after the question, or a process that was forked in
+    between would be missed; so who asks during a pass waits for the next one.
+    """
+
+    def __init__(self) -> None:
+        self._turn = threading.Condition()
+        self._begun = 0
+        self._finished = 0
+        self._latest: dict[int, Process] = {}
+
+    def fresh(self) -> dict[int, Process]:
+        with self._turn:
+            mine = self._begun + 1
+            while self._finished < mine:
+                if self._begun > self._finished:
+                    self._turn.wait()
+                else:
+                    self._take()
+            return self._latest
+
+    def _take(self) -> None:
+        self._begun += 1
+        self._turn.release()
+        try:
+            latest = read_all()
+        except BaseException:
+            self._turn.acquire()
+            self._begun -= 1
+            self._turn.notify_all()
+            raise
+        self._turn.acquire()
+        self._finished, self._latest = self._begun, latest
+        self._turn.notify_all()
+
+
+def is_alive(identity: Identity) -> bool:
+    process = read_process(identity.pid, with_mark=False)
+    return process is not None and process.start == identity.start and not process.dead
+
+
+def open_pidfd(identity: Identity) -> int | None:
+    """A descriptor for this very process, readable when it ends; None when it is gone."""
+    try:
+        fd = os.pidfd_open(identity.pid)
+    except OSError as error:
+        if error.errno in _NO_SUCH_PROCESS:
+            return None
+        raise
+    # Only now is the check worth something: the pid cannot be given to another under our descriptor.
+    if is_alive(identity):
+        return fd
+    os.close(fd)
+    return None
+
+
+def send_signal(identity: Identity, number: signal.Signals) -> bool:
+    """Never to ourselves, nor to whoever has the pid now. False when it did not arrive."""
+    if identity.pid == os.getpid():
+        return False
+    fd = open_pidfd(identity)
+    if fd is None:
+        return False
+    try:
+        signal.pidfd_send_signal(fd, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    finally:
+        os.close(fd)
+    return True
+
+
+def wait_until_gone(identities: Iterable[Identity], timeout_s: float) -> bool:
+    """True as soon as all of them have ended."""
+    deadline = time.monotonic() + timeout_s
+    waiting = select.poll()
+    fds = {fd for identity in identities if (fd := open_pidfd(identity)) is not None}
+    try:
+        for fd in fds:
+            waiting.register(fd, select.POLLIN)
+        left = len(fds)
+        while left:
+            ended = waiting.poll(max(0.0, deadline - time.monotonic()) * 1000)
+            if not ended:
+                return False
+            for fd, _ in ended:
+                waiting.unregister(fd)
+            left -= len(ended)
+        return True
+    finally:
+        for fd in fds:
+            os.close(fd)

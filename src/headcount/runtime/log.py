@@ -1,0 +1,61 @@
+"""Reading what a member printed: segments named by offset, as `keeper.Log` writes them."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import NamedTuple
+
+from headcount.runtime.keeper import LOG_PREFIX
+
+# CSI, then OSC/DCS/PM/APC/SOS strings with their terminator, then two-byte escapes.
+_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_].*?(?:\x07|\x1b\\|$)|\x1b[ -/]*[0-~]", re.DOTALL)
+
+
+class Chunk(NamedTuple):
+    data: bytes
+    offset: int
+    """Of the first byte, counted from the first byte that the member ever printed."""
+    end: int
+    """Where to go on reading."""
+
+
+def read_log(home: str, offset: int = 0, limit: int = 65536) -> Chunk:
+    """Up to `limit` bytes from `offset`, or from the first byte after it that was kept."""
+    for start, size in _segments(home):
+        if size and start + size > offset:
+            begin = max(offset, start)
+            with open(f"{home}/{LOG_PREFIX}{start}", "rb") as file:
+                file.seek(begin - start)
+                data = file.read(limit)
+            return Chunk(data, begin, begin + len(data))
+    return Chunk(b"", offset, offset)
+
+
+def read_tail(home: str, limit: int) -> bytes:
+    """The last `limit` bytes that were printed, or what is kept of them."""
+    segments = _segments(home)
+    end = max((start + size for start, size in segments), default=0)
+    data, offset = b"", max(0, end - limit)
+    while (chunk := read_log(home, offset)).data:
+        data, offset = data + chunk.data, chunk.end
+    return data
+
+
+def _segments(home: str) -> list[tuple[int, int]]:
+    """(start, size), in order. A segment that is dropped while we look is left out."""
+    found = []
+    for name in os.listdir(home):
+        number = name.removeprefix(LOG_PREFIX)
+        if number != name and number.isdecimal():
+            try:
+                found.append((int(number), os.stat(f"{home}/{name}").st_size))
+            except FileNotFoundError:
+                continue
+    return sorted(found)
+
+
+def plain_text(data: bytes) -> str:
+    """Fit for a terminal or a mail: no escape sequences, no control characters but newline and tab."""
+    text = _ESCAPES.sub("", data.decode(errors="replace")).replace("\r\n", "\n").replace("\r", "\n")
+    return "".join(char for char in text if char.isprintable() or char in "\n\t")

@@ -1,0 +1,60 @@
+"""The mark: what every process of one incarnation carries in its environment.
+
+    hc1.<state id>.<team>.<member>.<generation>.<nonce>
+
+A dot is in no name, so two incarnations never have one mark and none is a prefix of another's that
+counts (`web` and `web-2`): marks are compared whole. A mark is no secret. The nonce makes two
+starts of one generation, before and after a restored backup, differ.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from typing import NamedTuple
+
+from headcount.errors import UsageError
+from headcount.runtime.keeper import write_once
+
+VARIABLE = "HEADCOUNT_MARK"
+_SCHEME = "hc1"
+
+
+class Mark(NamedTuple):
+    state: str
+    team: str
+    member: str
+    generation: int
+    nonce: str
+
+    def __str__(self) -> str:
+        return ".".join((_SCHEME, self.state, self.team, self.member, str(self.generation), self.nonce))
+
+
+def new_mark(state: str, team: str, member: str, generation: int) -> Mark:
+    for name in (state, team, member):
+        if not name or not name.isascii() or not name.replace("-", "").replace("_", "").isalnum():
+            raise UsageError(f"{name!r} cannot be part of a mark", "names are letters, digits, - and _")
+    return Mark(state, team, member, generation, secrets.token_hex(4))
+
+
+def parse_mark(text: str) -> Mark | None:
+    """None for anything that `new_mark` could not have made."""
+    match text.split("."):
+        case [scheme, state, team, member, generation, nonce] if scheme == _SCHEME and generation.isdecimal():
+            return Mark(state, team, member, int(generation), nonce)
+    return None
+
+
+def state_id(directory: str) -> str:
+    """Names a state directory in marks, so that one never sweeps another's processes.
+
+    Random, so that a directory made anew is not its predecessor, and mixed with the path, so that a
+    copied checkout does not take the original's members for its own.
+    """
+    path = f"{os.path.realpath(directory)}/id"
+    write_once(path, secrets.token_hex(16))
+    with open(path) as file:
+        seed = file.read()
+    return hashlib.sha256(f"{seed}\0{path}".encode()).hexdigest()[:16]

@@ -1,0 +1,75 @@
+"""What is known about the end of an incarnation's processes, as a value that goes into the receipt."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from headcount.runtime.spawn import Identity
+
+BY_SUBREAPER = "subreaper+mark"
+"""Its keeper saw the kernel's "no children left", and no process carries the mark."""
+BY_MARK_ONLY = "by mark only"
+"""The keeper died first: what scrubbed its environment after that cannot be found."""
+BY_REBOOT = "reboot+mark"
+"""The machine has started anew since."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeenProcess:
+    """One process of the incarnation. `evidence`: why it counts as ours; `ended`: how, "" while alive."""
+
+    pid: int
+    start: int
+    name: str
+    evidence: str
+    ended: str = ""
+
+    @property
+    def identity(self) -> Identity:
+        return Identity(self.pid, self.start)
+
+    def as_dict(self) -> dict[str, object]:
+        return {
+            "pid": self.pid,
+            "start": self.start,
+            "name": self.name,
+            "evidence": self.evidence,
+            "ended": self.ended,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """`empty` is a claim only together with `method`."""
+
+    empty: bool
+    method: str
+    at: float
+    processes: tuple[SeenProcess, ...]
+    alive: tuple[SeenProcess, ...]
+
+    def as_dict(self) -> dict[str, object]:
+        return {
+            "empty": self.empty,
+            "method": self.method,
+            "at": self.at,
+            "processes": [process.as_dict() for process in self.processes],
+            "alive": [process.as_dict() for process in self.alive],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The answer to freeze and thaw: `confirmed` when each process was seen in the wanted state."""
+
+    confirmed: bool
+    processes: tuple[SeenProcess, ...]
+    others: tuple[SeenProcess, ...]
+    """Those that were not."""
+
+
+def describe_wait_status(status: int) -> str:
+    if os.WIFSIGNALED(status):
+        return f"ended by signal {os.WTERMSIG(status)}"
+    return f"exited with code {os.WEXITSTATUS(status)}"

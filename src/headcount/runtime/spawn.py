@@ -1,0 +1,142 @@
+"""One start, on disk: `<state>/run/<mark>/`, and what the keeper has written there.
+
+Whatever an engine knew before it crashed, these files say whether the start happened, which
+processes it made, how the agent ended and when nothing was left.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from headcount.errors import ProcessError
+from headcount.runtime.keeper import EMPTY, EXIT, PROCESS, as_json, write_once
+
+
+@dataclass(frozen=True, slots=True)
+class SpawnSpec:
+    """What to start. The mark names the start: asking twice starts once."""
+
+    mark: str
+    argv: tuple[str, ...]
+    cwd: str
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The member's whole environment; the mark is added."""
+    stdin: bool = False
+    """Open for nudges; otherwise the agent reads an empty standard input."""
+    log_limit: int = 16 * 1024 * 1024
+    columns: int = 200
+    rows: int = 50
+
+
+class Identity(NamedTuple):
+    """A process, for as long as this boot lasts: a recycled pid has another start time."""
+
+    pid: int
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What the keeper wrote before the agent ran."""
+
+    mark: str
+    agent: Identity
+    keeper: Identity
+    boot: str
+    at: float
+    pane: str = ""
+    session: str = ""
+    server_pid: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ExitStatus:
+    """How the agent's own process ended. Both None: it is gone, and nobody was there to see how."""
+
+    code: int | None
+    signal: int | None
+    at: float
+    error: str = ""
+    """Why its program could not be run at all."""
+
+    def __str__(self) -> str:
+        if self.error:
+            return f"never ran: {self.error}"
+        if self.code is not None:
+            return f"exited with code {self.code}"
+        return f"ended by signal {self.signal}" if self.signal else "gone, nobody saw how"
+
+
+@dataclass(frozen=True, slots=True)
+class Emptied:
+    """The keeper's last word: the kernel had no child left for it. `reaped` are (pid, wait status)."""
+
+    at: float
+    count: int
+    reaped: tuple[tuple[int, int], ...]
+
+
+class SpawnDirectory:
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def file(self, name: str) -> str:
+        return f"{self.path}/{name}"
+
+    def record(self) -> Record | None:
+        """None: not started, or called off, and then it never will be."""
+        fields = self._read(PROCESS)
+        if fields is None or "cancelled" in fields:
+            return None
+        return _record(fields)
+
+    def cancel(self) -> bool:
+        """Make a start that has not happened impossible. False when it has happened."""
+        os.makedirs(self.path, mode=0o700, exist_ok=True)
+        if write_once(self.file(PROCESS), as_json(cancelled=1)):
+            return True
+        return self.record() is None
+
+    def exit_status(self) -> ExitStatus | None:
+        fields = self._read(EXIT)
+        if fields is None:
+            return None
+        return ExitStatus(fields["code"], fields["signal"], fields["at"], fields["error"])
+
+    def emptied(self) -> Emptied | None:
+        fields = self._read(EMPTY)
+        if fields is None:
+            return None
+        return Emptied(
+            fields["at"], fields["count"], tuple((pid, status) for pid, status in fields["reaped"])
+        )
+
+    def _read(self, name: str) -> dict[str, Any] | None:
+        try:
+            with open(self.file(name)) as file:
+                fields: dict[str, Any] = json.load(file)
+        except FileNotFoundError:
+            return None
+        except ValueError as error:
+            raise ProcessError(
+                f"{self.file(name)} cannot be read", str(error), code="process-record-damaged"
+            ) from error
+        return fields
+
+
+def _record(fields: dict[str, Any]) -> Record:
+    pane, session, server = fields["place"] or ("", "", "0")
+    return Record(
+        mark=fields["mark"],
+        agent=Identity(fields["pid"], fields["start"]),
+        keeper=Identity(fields["keeper"], fields["keeper_start"]),
+        boot=fields["boot"],
+        at=fields["at"],
+        pane=pane,
+        session=session,
+        server_pid=int(server),
+    )

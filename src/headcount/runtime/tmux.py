@@ -1,0 +1,154 @@
+"""Members in tmux: a terminal of their own that a person can attach to.
+
+On a private socket, without the user's settings; every target is an id (`$3`, `%7`) of the very
+server that the record names, never a name, because tmux matches names by prefix. The pane's command
+is the keeper, so the tree is below a subreaper here too; whether a member is alive is asked of its
+process and never of tmux. When the server dies, its members are found by record and mark as ever.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import tempfile
+
+from headcount.errors import ProcessError
+from headcount.runtime.base import Handle, ProcessRuntime, wait_for
+from headcount.runtime.forkserver import KEEPER
+from headcount.runtime.keeper import OUTPUT
+from headcount.runtime.log import plain_text
+from headcount.runtime.mark import VARIABLE, parse_mark
+from headcount.runtime.spawn import SpawnSpec
+
+_SOCKET_PATH_MAX = 100  # the kernel's limit is 108, and tmux needs some of it
+_HISTORY_LINES = 5000
+_CALL_TIMEOUT_S = 10.0
+_SHOWN_S = 2.0
+
+
+class TmuxRuntime(ProcessRuntime):
+    def __init__(self, state_directory: str) -> None:
+        super().__init__(state_directory)
+        self.socket = _socket_path(self.state_directory, self.state_id)
+
+    def launch(self, spec: SpawnSpec, home: str) -> None:
+        """One call, so that the log is attached before the pane prints. The mark is put into the
+        session afterwards: for panes that the agent may open, and not for the keeper."""
+        name = _session_name(spec.mark)
+        self._tmux(
+            *("start-server", ";", "set-option", "-g", "history-limit", str(_HISTORY_LINES), ";"),
+            *("new-session", "-d", "-s", name, "-c", "/", "-x", str(spec.columns), "-y", str(spec.rows)),
+            *(*KEEPER, "terminal", home, ";"),
+            *("pipe-pane", "-t", f"={name}:", f"exec cat > {shlex.quote(f'{home}/{OUTPUT}')}", ";"),
+            *("set-environment", "-t", f"={name}", VARIABLE, spec.mark),
+        )
+
+    def attach_command(self, handle: Handle) -> list[str]:
+        """For a person's terminal."""
+        return ["tmux", "-S", self.socket, "attach-session", "-t", handle.record.session]
+
+    def capture(self, handle: Handle) -> str:
+        """The screen; after its end, the end of the log."""
+        screen = self._screen(handle)
+        return super().capture(handle) if screen is None else screen
+
+    def nudge(self, handle: Handle, text: str) -> bool:
+        """Paste, see it on the screen, press Enter, see the screen change.
+
+        Bracketed, so that a client takes the lines for one text; without control characters, so that
+        the text cannot end the bracket or press keys of its own.
+        """
+        before = self._screen(handle)
+        if before is None or not self.alive(handle):
+            return False
+        pane, line = handle.record.pane, plain_text(text.encode()).strip("\n")
+        buffer = f"nudge-{os.getpid()}-{id(line)}"
+        self._tmux("load-buffer", "-b", buffer, "-", stdin=line)
+        self._tmux("paste-buffer", "-p", "-d", "-b", buffer, "-t", pane)
+        shown = _last_words(line)
+        if not wait_for(lambda: (self._screen(handle) or "").count(shown) > before.count(shown), _SHOWN_S):
+            return False
+        pasted = self._screen(handle)
+        self._tmux("send-keys", "-t", pane, "Enter")
+        return wait_for(lambda: self._screen(handle) != pasted, _SHOWN_S) and self.alive(handle)
+
+    def list_sessions(self) -> list[str]:
+        """The ids of all sessions on our socket; none when there is no server."""
+        return self._ask("list-sessions", "-F", "#{session_id}").split()
+
+    def server_alive(self, handle: Handle) -> bool:
+        """Ids are counted anew by every server: those of a dead one may name another's pane now."""
+        return self._ask("display-message", "-p", "#{pid}").strip() == str(handle.record.server_pid)
+
+    def close_terminal(self, handle: Handle) -> None:
+        """Remove what is left of its session. Ends no process: prove it gone first."""
+        if self.server_alive(handle):
+            self._ask("kill-session", "-t", handle.record.session)
+
+    def _screen(self, handle: Handle) -> str | None:
+        """None when there is no such pane any more."""
+        if not self.server_alive(handle):
+            return None
+        try:
+            return plain_text(
+                self._tmux("capture-pane", "-p", "-J", "-t", handle.record.pane).encode()
+            ).rstrip()
+        except ProcessError:
+            return None
+
+    def _ask(self, *arguments: str) -> str:
+        """As `_tmux`, where "no" and "no server" mean the same."""
+        try:
+            return self._tmux(*arguments)
+        except ProcessError:
+            return ""
+
+    def _tmux(self, *arguments: str, stdin: str = "") -> str:
+        # The first call becomes the server, and its environment that of every pane: so none of ours.
+        environment = {"PATH": os.environ.get("PATH", os.defpath), "LC_CTYPE": "C.UTF-8", "TERM": "screen"}
+        try:
+            done = subprocess.run(
+                ["tmux", "-S", self.socket, "-f", "/dev/null", "-u", *arguments],
+                input=stdin,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                env=environment,
+                cwd="/",
+                timeout=_CALL_TIMEOUT_S,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise ProcessError(
+                "tmux could not be asked", str(error), ("Is tmux 3.2 or newer on PATH?",), "tmux"
+            ) from error
+        if done.returncode != 0:
+            raise ProcessError(f"tmux refused {arguments[0]}", done.stderr.strip(), code="tmux")
+        return done.stdout
+
+
+def _last_words(text: str) -> str:
+    """What must be on the screen once all of it was typed; short enough to stand on one line."""
+    return text.rstrip().rpartition("\n")[2].strip()[-40:]
+
+
+def _session_name(mark: str) -> str:
+    """For people who list sessions; tmux allows no dots."""
+    parsed = parse_mark(mark)
+    assert parsed is not None
+    return f"{parsed.team}/{parsed.member}/{parsed.generation}/{parsed.nonce}"
+
+
+def _socket_path(state_directory: str, state: str) -> str:
+    """In the state directory, or, where that is too deep for a socket, in one of ours for this user."""
+    path = f"{state_directory}/tmux.sock"
+    if len(os.fsencode(path)) <= _SOCKET_PATH_MAX:
+        return path
+    shallow = f"{tempfile.gettempdir()}/headcount-{os.getuid()}"
+    os.makedirs(shallow, mode=0o700, exist_ok=True)
+    status = os.lstat(shallow)
+    if status.st_uid != os.getuid() or status.st_mode & 0o077:
+        raise ProcessError(
+            f"{shallow} is not ours alone", "another user could reach the terminals", code="tmux"
+        )
+    return f"{shallow}/{state}.sock"
