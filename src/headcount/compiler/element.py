@@ -81,7 +81,9 @@ class TeamRef(NamedTuple):
 
 
 Ref: TypeAlias = "TaskRef | WorkerRef | TeamRef"
-Value: TypeAlias = "str | int | float | bool | None | Unknown | Ref | Element | tuple[Value, ...] | Mapping[str, Value]"
+Value: TypeAlias = (
+    "str | int | float | bool | Unknown | Ref | Element | tuple[Value, ...] | Mapping[str, Value] | None"
+)
 
 
 class Text(NamedTuple):

@@ -1,0 +1,111 @@
+"""Inline content: text, emphasis, code, links and line breaks, as one run of Markdown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from headcount.compiler.element import Element, Text
+from headcount.compiler.lower.props import PROPS, read_props
+from headcount.compiler.markdown.fence import inline_code
+from headcount.compiler.report import did_you_mean
+from headcount.compiler.text import SPACES, one_line, squeeze
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from headcount.compiler.report import Report
+
+INLINE: Final = frozenset(("b", "strong", "i", "em", "code", "a", "br"))
+_MARKERS: Final = {"b": "**", "strong": "**", "i": "*", "em": "*"}
+
+
+def inline(children: Iterable[Element | Text], owner: str, report: Report) -> str:
+    """The children of `owner` as one run; blocks do not belong there, and are an error, not dropped."""
+    pieces: list[str] = []
+    for child in children:
+        if type(child) is Text:
+            pieces.append(child.value if child.verbatim else squeeze(child.value))
+        elif child.name in INLINE:
+            pieces.append(inline_element(child, report))
+        else:
+            not_inside(child, owner, report)
+    return "".join(pieces)
+
+
+def paragraph(children: Iterable[Element | Text], owner: str, report: Report) -> str:
+    return inline(children, owner, report).strip(SPACES)
+
+
+def inline_element(element: Element, report: Report) -> str:
+    name = element.name
+    props, whole = read_props(element, report)
+    if name == "br":
+        no_children(element, report)
+        return "\n"
+    content = inline(element.children, name, report)
+    if name == "code":
+        return inline_code(one_line(content)) if content.strip(SPACES) else ""
+    if name == "a":
+        return _link(content, props["href"]) if whole else content
+    return _emphasis(content, _MARKERS[name])
+
+
+def no_children(element: Element, report: Report) -> None:
+    for child in element.children:
+        if type(child) is Element or child.value.strip(SPACES):
+            what = f"{element.name} takes no children"
+            report.error("misplaced", what, child.span, f"Move it out, beside the {element.name}.")
+
+
+def not_inside(child: Element, owner: str, report: Report) -> None:
+    """Report a child that has no place in its parent, by what it is."""
+    name = child.name
+    if name == "Teammate":
+        hint = "Wrap it in a Team."
+        report.error(
+            "teammate-outside-team", "Teammate must be used inside a Team component", child.span, hint
+        )
+    elif name == "Prompt":
+        report.error(
+            "prompt-outside",
+            "Prompt must be used inside a Teammate or TaskDef component",
+            child.span,
+            "Move it into the Teammate or TaskDef that it instructs.",
+        )
+    elif name in PROPS:
+        report.error(
+            "misplaced",
+            f"{name} cannot be used inside {owner}",
+            child.span,
+            f"Move it out, beside the {owner}.",
+        )
+    else:
+        unknown_element(child, report)
+
+
+def unknown_element(element: Element, report: Report) -> None:
+    if element.name in ("Command", "Agent", "Skill"):
+        report.error(
+            "misplaced",
+            f"{element.name} is a root and cannot be used inside another component",
+            element.span,
+            "Give it a file of its own.",
+        )
+        return
+    report.error(
+        "unknown-element", f"Unknown element {element.name}", element.span, did_you_mean(element.name, PROPS)
+    )
+
+
+def _emphasis(content: str, marker: str) -> str:
+    """White space next to a marker would unmake it, so it moves outside."""
+    core = content.strip(SPACES)
+    if not core:
+        return " " if content else ""
+    start = content.index(core)
+    return f"{content[:start]}{marker}{core}{marker}{content[start + len(core) :]}"
+
+
+def _link(content: str, href: str) -> str:
+    target = f"<{href}>" if any(letter in " ()<>" for letter in href) else href
+    return f"[{content.strip(SPACES)}]({target})"

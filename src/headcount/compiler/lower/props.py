@@ -1,0 +1,258 @@
+"""What each component takes: names, types, which are required. Literal tables, and the reader of one element.
+
+A kind is a function from a value to the value as the IR keeps it, or `WRONG`. Its name in `EXPECTED` says,
+in an error message, what was wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from headcount.compiler.element import UNKNOWN, TaskRef, TeamRef, WorkerRef
+from headcount.compiler.report import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headcount.compiler.element import Element, Value
+    from headcount.compiler.report import Report
+
+WRONG: Final = object()
+
+
+def text(value: Value) -> object:
+    if type(value) is str:
+        return value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return number_text(value)
+    return WRONG
+
+
+def number_text(value: float) -> str:
+    """A number as JavaScript prints it: 3.0 is 3."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def flag(value: Value) -> object:
+    if isinstance(value, bool):
+        return value
+    return {"true": True, "false": False}.get(value, WRONG) if isinstance(value, str) else WRONG
+
+
+def count(value: Value) -> object:
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        return int(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if type(value) is int and value >= 0 else WRONG
+
+
+def task(value: Value) -> object:
+    return value if type(value) is TaskRef else WRONG
+
+
+def worker(value: Value) -> object:
+    return value if type(value) is WorkerRef else WRONG
+
+
+def team(value: Value) -> object:
+    return value if type(value) is TeamRef else WRONG
+
+
+def tasks(value: Value) -> object:
+    return _each(value, TaskRef)
+
+
+def workers(value: Value) -> object:
+    return _each(value, WorkerRef)
+
+
+def values(value: Value) -> object:
+    return value if type(value) is tuple else WRONG
+
+
+def rows(value: Value) -> object:
+    if type(value) is not tuple or any(type(row) is not tuple and row is not UNKNOWN for row in value):
+        return WRONG
+    return value
+
+
+def mapping(value: Value) -> object:
+    return value if isinstance(value, Mapping) else WRONG
+
+
+def _each(value: Value, kind: type) -> object:
+    """Refs are tuples themselves, so the type is compared exactly. What is unknown was reported."""
+    if type(value) is not tuple:
+        return WRONG
+    known = tuple(item for item in value if item is not UNKNOWN)
+    if any(type(item) is not kind for item in known):
+        return WRONG
+    return known
+
+
+EXPECTED: Final = {
+    text: "a string",
+    flag: "true or false",
+    count: "a whole number",
+    task: "a task, made with {define_task}",
+    tasks: "a list of tasks, each made with {define_task}",
+    worker: "a worker, made with {define_worker}",
+    workers: "a list of workers, each made with {define_worker}",
+    team: "a team, made with {define_team}",
+    values: "a list",
+    rows: "a list of lists",
+    mapping: "an object with names and values",
+}
+
+if TYPE_CHECKING:
+    Kind = Callable[[Value], object]
+
+_LANG: Final[dict[str, Kind]] = {"className": text, "lang": text}
+_NONE: Final[dict[str, Kind]] = {}
+
+# component or element -> prop -> kind, as in docs/reference/language.md
+PROPS: Final[dict[str, dict[str, Kind]]] = {
+    "Team": {"team": team, "description": text},
+    "Teammate": {
+        "worker": worker,
+        "description": text,
+        "prompt": text,
+        "model": text,
+        "mode": text,
+        "background": flag,
+    },
+    "Prompt": {"vars": mapping},
+    "TaskDef": {
+        "task": task,
+        "prompt": text,
+        "activeForm": text,
+        "blockedBy": tasks,
+        "worker": worker,
+        "model": text,
+        "metadata": mapping,
+    },
+    "TaskPipeline": {"title": text, "autoChain": flag},
+    "ShutdownSequence": {"workers": workers, "reason": text, "cleanup": flag, "team": team, "title": text},
+    "Cleanup": {"team": team, "title": text},
+    "Workflow": {
+        "name": text,
+        "team": team,
+        "description": text,
+        "verify": text,
+        "maxTotalLines": count,
+        "tasksAtOnce": count,
+    },
+    "XmlBlock": {"name": text},
+    "Table": {"headers": values, "rows": rows, "align": values, "emptyCell": text},
+    "List": {"items": values, "ordered": flag, "start": count},
+    "ExecutionContext": {"paths": values},
+    "Markdown": _NONE,
+    "pre": _LANG,
+    "code": _LANG,
+    "ol": {"start": count},
+    "a": {"href": text},
+    **dict.fromkeys(
+        (
+            "h1",
+            "h2",
+            "h3",
+            "h4",
+            "h5",
+            "h6",
+            "p",
+            "ul",
+            "li",
+            "blockquote",
+            "b",
+            "strong",
+            "i",
+            "em",
+            "hr",
+            "br",
+        ),
+        _NONE,
+    ),
+}
+
+REQUIRED: Final[dict[str, tuple[str, ...]]] = {
+    "Team": ("team",),
+    "Teammate": ("worker", "description"),
+    "TaskDef": ("task",),
+    "Workflow": ("name", "team"),
+    "XmlBlock": ("name",),
+    "Table": ("rows",),
+    "List": ("items",),
+    "ExecutionContext": ("paths",),
+    "a": ("href",),
+}
+
+
+def read_props(element: Element, report: Report) -> tuple[dict[str, Any], bool]:
+    """The props by name, checked, and whether every required one is there and known.
+
+    A later prop of the same name wins, as it does in JSX; null and undefined are the same as absent.
+    """
+    kinds = PROPS[element.name]
+    found: dict[str, Any] = {}
+    for prop in element.props:
+        name, value, _ = prop
+        if value is None:
+            found.pop(name, None)
+            continue
+        kind = kinds.get(name)
+        if kind is None:
+            if name != "key":
+                _unknown_prop(element, prop.name, report)
+            continue
+        if value is not UNKNOWN:
+            value = kind(value)
+            if value is WRONG:
+                _wrong_type(element, name, report)
+                value = UNKNOWN
+        found[name] = value
+    whole = _has_required(element, found, report)
+    return {name: value for name, value in found.items() if value is not UNKNOWN}, whole
+
+
+def _has_required(element: Element, found: dict[str, Any], report: Report) -> bool:
+    whole = True
+    for name in REQUIRED.get(element.name, ()):
+        value = found.get(name, "")
+        if value == "":
+            whole = False
+            article = "an" if name[0] in "aeiou" else "a"
+            report.missing(
+                "missing-prop",
+                f"{element.name} requires {article} {report.spell(name)} prop",
+                element.span,
+                f"Add {report.spell(name)}: {expected(PROPS[element.name][name], report)}.",
+            )
+        elif value is UNKNOWN:
+            whole = False
+    return whole
+
+
+def _unknown_prop(element: Element, name: str, report: Report) -> None:
+    span = next(prop.span for prop in element.props if prop.name == name)
+    known = [report.spell(prop) for prop in PROPS[element.name]]
+    hint = did_you_mean(report.spell(name), known) if known else f"{element.name} takes no props."
+    report.error("unknown-prop", f"{element.name} has no prop {report.spell(name)}", span, hint)
+
+
+def _wrong_type(element: Element, name: str, report: Report) -> None:
+    span = next(prop.span for prop in reversed(element.props) if prop.name == name)
+    wanted = expected(PROPS[element.name][name], report)
+    report.error(
+        "wrong-type", f"{element.name} prop {report.spell(name)} is not {wanted}", span, f"Give it {wanted}."
+    )
+
+
+def expected(kind: Kind, report: Report) -> str:
+    python = report.python
+    return EXPECTED[kind].format(
+        define_task="define_task" if python else "defineTask",
+        define_worker="define_worker" if python else "defineWorker",
+        define_team="define_team" if python else "defineTeam",
+    )

@@ -1,0 +1,56 @@
+"""Pieces of Markdown that must hold whatever text is put into them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# What would start a heading, a fence or a rule, or make a heading of the line before.
+_BLOCK_STARTS: Final = ("#", "```", "~~~", "---", "===", "***", "___", ">")
+
+
+def fence(info: str, content: str) -> str:
+    """A fenced block, longer than any run of backticks inside it."""
+    ticks = "```"
+    while ticks in content:
+        ticks += "`"
+    return f"{ticks}{info}\n{content}\n{ticks}"
+
+
+def inline_code(content: str) -> str:
+    if "`" not in content:
+        return f"`{content}`"
+    ticks = "``"
+    while ticks in content:
+        ticks += "`"
+    return f"{ticks} {content} {ticks}"
+
+
+def quote(markdown: str) -> str:
+    """A block quote; a blank line is `>`."""
+    return "\n".join(f"> {line}" if line else ">" for line in markdown.split("\n"))
+
+
+def quote_text(text: str) -> str:
+    """A block quote of plain text: nothing in it becomes a heading or a fence."""
+    if text.isprintable() and text[:1].isalnum():
+        return f"> {text}"
+    return quote("\n".join(map(_plain_line, text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))))
+
+
+def _plain_line(line: str) -> str:
+    body = line.strip()
+    if body.startswith(_BLOCK_STARTS) or (body and not body.strip("-=")):
+        return "\\" + body
+    return body
+
+
+def table_cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def table_row(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def xml_block(name: str, inner: str) -> str:
+    return f"<{name}>\n{inner}\n</{name}>" if inner else f"<{name}>\n</{name}>"
