@@ -153,27 +153,8 @@ PROPS: Final[dict[str, dict[str, Kind]]] = {
     "code": _LANG,
     "ol": {"start": count},
     "a": {"href": text},
-    **dict.fromkeys(
-        (
-            "h1",
-            "h2",
-            "h3",
-            "h4",
-            "h5",
-            "h6",
-            "p",
-            "ul",
-            "li",
-            "blockquote",
-            "b",
-            "strong",
-            "i",
-            "em",
-            "hr",
-            "br",
-        ),
-        _NONE,
-    ),
+    **{f"h{level}": _NONE for level in range(1, 7)},
+    **dict.fromkeys(("p", "ul", "li", "blockquote", "b", "strong", "i", "em", "hr", "br"), _NONE),
 }
 
 REQUIRED: Final[dict[str, tuple[str, ...]]] = {
