@@ -37,8 +37,9 @@ SPEC, REPLY, OUTPUT, STDIN = "spec", "reply", "output", "stdin"
 LOG_PREFIX = "log."
 
 _PR_SET_CHILD_SUBREAPER = 36
-_SIGHUP, _SIGINT, _SIGQUIT, _SIGPIPE, _SIGTERM, _SIGCHLD, _SIGTTOU, _SIGXFSZ = 1, 2, 3, 13, 15, 17, 22, 25
+_SIGHUP, _SIGINT, _SIGQUIT, _SIGTERM, _SIGCHLD, _SIGTTOU = 1, 2, 3, 15, 17, 22
 _DEFAULT, _IGNORE = 0, 1
+_SIG_SETMASK = 2
 _NOT_STARTED = 126
 _PATIENCE_S = 60  # how long a record is tried again while the disk is full
 _REAPED_KEPT = 50
@@ -218,12 +219,18 @@ def _take_terminal() -> None:
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
+def _reset_signals() -> None:
+    """What is ignored or blocked stays so across an exec: our own, tmux's, and the engine's."""
+    for signal in range(1, 32):
+        _libc.signal(signal, _DEFAULT)
+    _libc.sigprocmask(_SIG_SETMASK, ctypes.create_string_buffer(128), None)
+
+
 def _become_member(spec: dict[str, object], stdio: list[int], go: int, failed: int, terminal: bool) -> None:
     """In the forked child: wait for the record, then exec. Never returns."""
     try:
         os.setsid()
-        for signal in (_SIGHUP, _SIGINT, _SIGQUIT, _SIGTERM, _SIGTTOU, _SIGPIPE, _SIGXFSZ):
-            _libc.signal(signal, _DEFAULT)
+        _reset_signals()
         if terminal:
             _take_terminal()
         for number, fd in enumerate(stdio):

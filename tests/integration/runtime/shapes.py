@@ -1,0 +1,125 @@
+"""Agents that are hard to end, as `shapes.py SHAPE TOKEN`. All that they start has TOKEN in its command
+line, so that a test can count the survivors without asking the code that it tests."""
+
+import os
+import signal
+import sys
+import time
+
+
+def ignore_polite_signals() -> None:
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def idle(token: str) -> None:
+    ready(token)
+    while True:
+        time.sleep(60)
+
+
+def ready(token: str) -> None:
+    print("ready", flush=True)
+
+
+def run_again(shape: str, token: str, env: dict[str, str]) -> None:
+    os.execve(sys.executable, [sys.executable, "-I", "-S", os.path.abspath(__file__), shape, token], env)
+
+
+def daemonize(token: str, env: dict[str, str]) -> None:
+    """As daemons do: fork, setsid, fork, new directory, no descriptors; and exec, with `env`."""
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.chdir("/")
+            os.closerange(0, 64)
+            for _ in range(3):
+                os.open("/dev/null", os.O_RDWR)
+            run_again("stubborn", token, env)
+        os._exit(0)
+    os.wait()
+
+
+def polite(token: str) -> None:
+    idle(token)
+
+
+def stubborn(token: str) -> None:
+    ignore_polite_signals()
+    idle(token)
+
+
+def daemon(token: str) -> None:
+    daemonize(token, dict(os.environ))
+    idle(token)
+
+
+def scrubbed_daemon(token: str) -> None:
+    daemonize(token, {})
+    idle(token)
+
+
+def leaver(token: str) -> None:
+    """Leaves a daemon behind and exits."""
+    daemonize(token, {})
+    ready(token)
+
+
+def scrubbed_child(token: str) -> None:
+    if os.fork() == 0:
+        run_again("stubborn", token, {})
+    idle(token)
+
+
+def respawner(token: str) -> None:
+    """Two that start each other again as soon as one is killed, in ever new sessions."""
+    ignore_polite_signals()
+    ready(token)
+    while True:
+        child = os.fork()
+        if child == 0:
+            os.setsid()
+            watched = os.getppid()
+            while os.getppid() == watched:
+                time.sleep(0.0005)
+            continue  # the parent is gone: take its place
+        os.waitpid(child, 0)
+
+
+def forker(token: str) -> None:
+    """Forks all the time; every child outlives its parent a little, and forks in its turn."""
+    ignore_polite_signals()
+    ready(token)
+    while True:
+        if os.fork() == 0:
+            if os.fork() == 0:
+                os.setsid()
+                time.sleep(0.05)
+            os._exit(0)
+        os.wait()
+        time.sleep(0.002)
+
+
+def threaded(token: str) -> None:
+    """The main thread is gone, and /proc calls the process a zombie; its other thread runs on."""
+    import ctypes
+    import threading
+
+    ignore_polite_signals()
+    threading.Thread(target=idle, args=(token,)).start()
+    ctypes.CDLL(None).pthread_exit(None)
+
+
+SHAPES = (
+    "polite",
+    "stubborn",
+    "daemon",
+    "scrubbed_daemon",
+    "scrubbed_child",
+    "leaver",
+    "respawner",
+    "forker",
+)
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](sys.argv[2])

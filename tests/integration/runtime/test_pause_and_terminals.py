@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+from places import Place, wait_until
+
+from headcount.runtime import BY_SUBREAPER, TmuxRuntime
+
+
+def test_E2_pause_stops_the_whole_tree_and_resume_continues_it(place: Place) -> None:
+    counter = place.directory / "counter"
+    count = f"while :; do echo x >> {counter}; sleep 0.01; done"
+    handle = place.start("sh", "-c", f"setsid sh -c '{count}' & sleep 300")
+    wait_until(lambda: counter.exists() and len(place.runtime.processes(handle)) >= 3)
+
+    held = place.runtime.pause(handle)
+    assert held.confirmed
+    assert held.others == ()
+    # Not a claim of ours alone: the kernel says so of each, and the counter stands still.
+    assert {_state(process.pid) for process in held.processes} == {"T"}
+    before = counter.stat().st_size
+    assert place.runtime.prove_gone(handle).empty is False
+    assert counter.stat().st_size == before
+
+    assert place.runtime.resume(handle).confirmed
+    wait_until(lambda: counter.stat().st_size > before)
+
+
+def test_E2_a_tree_that_forks_all_the_time_is_held_too(place: Place) -> None:
+    handle = place.start_shape("forker")
+    assert place.runtime.freeze(handle).confirmed
+    first = set(place.survivors())
+    assert first
+    assert {_state(pid) for pid in first} <= {"T", "Z"}
+    assert set(place.survivors()) == first
+
+
+def _state(pid: int) -> str:
+    stat = Path(f"/proc/{pid}/stat").read_text()
+    return stat[stat.rindex(")") + 2]
+
+
+def test_D3_dead_agent_is_seen_although_its_terminal_lives_on(tmux: Place) -> None:
+    runtime = tmux.runtime
+    assert isinstance(runtime, TmuxRuntime)
+    handle = tmux.start(
+        "sh", "-c", "setsid sh -c 'trap \"\" HUP TERM; sleep 300; sleep 300' & sleep 0.2; exit 6"
+    )
+    status = runtime.wait_exit(handle, 10)
+    assert status is not None
+    assert status.code == 6
+    assert runtime.list_sessions() == [handle.record.session]
+    assert not runtime.alive(handle)
+    assert not runtime.prove_gone(handle).empty
+    assert runtime.stop(handle, grace_s=0.1).empty
+    wait_until(lambda: not runtime.list_sessions())
+
+
+def test_D10_when_the_tmux_server_is_killed_the_tree_is_still_found_and_ended(tmux: Place) -> None:
+    runtime = tmux.runtime
+    assert isinstance(runtime, TmuxRuntime)
+    handle = tmux.start_shape("scrubbed_daemon")
+    os.kill(handle.record.server_pid, signal.SIGKILL)
+    # The terminal is hung up: the agent dies of it, its daemon does not.
+    assert runtime.wait_exit(handle, 10) is not None
+    assert runtime.list_sessions() == []
+    assert len(tmux.survivors()) == 1
+
+    proof = runtime.stop(handle, grace_s=0.1)
+    assert proof.empty
+    assert proof.method == BY_SUBREAPER
+    assert not tmux.survivors()
+
+
+def test_D10_ids_of_a_dead_server_are_not_used_on_the_next_one(tmux: Place) -> None:
+    runtime = tmux.runtime
+    assert isinstance(runtime, TmuxRuntime)
+    old = tmux.start("sh", "-c", "trap '' HUP; while :; do sleep 1; done")
+    os.kill(old.record.server_pid, signal.SIGKILL)
+    wait_until(lambda: not Path(f"/proc/{old.record.server_pid}").exists())
+    new = tmux.start_shape("polite")
+    assert (old.record.pane, old.record.session) == (new.record.pane, new.record.session)
+
+    assert runtime.alive(old)
+    assert not runtime.nudge(old, "meant for the old one")
+    runtime.close_terminal(old)
+    assert "meant for" not in runtime.capture(new)
+    assert runtime.alive(new)
+    assert runtime.list_sessions() == [new.record.session]
+
+
+def test_C12_the_agent_owns_its_terminal_and_the_keeper_none(tmux: Place) -> None:
+    handle = tmux.start_shape("polite")
+    assert os.readlink(f"/proc/{handle.record.agent.pid}/fd/0").startswith("/dev/pts/")
+    assert _terminal_of(handle.record.agent.pid) != 0
+    assert _terminal_of(handle.record.keeper.pid) == 0
+
+
+def _terminal_of(pid: int) -> int:
+    stat = Path(f"/proc/{pid}/stat").read_text()
+    return int(stat[stat.rindex(")") + 2 :].split()[4])
+
+
+def test_C13_a_pane_that_the_agent_opens_carries_its_mark_and_is_ended(tmux: Place) -> None:
+    """Such a pane is a child of the tmux server, so only the mark finds it."""
+    runtime = tmux.runtime
+    assert isinstance(runtime, TmuxRuntime)
+    handle = tmux.start_shape("polite")
+    runtime._tmux("split-window", "-t", handle.record.pane, f"exec -a {tmux.token} sleep 300")
+    wait_until(lambda: len(tmux.survivors()) == 2)
+    assert not runtime.prove_gone(handle).empty
+    proof = runtime.stop(handle, grace_s=1)
+    assert proof.empty
+    assert "mark" in {process.evidence for process in proof.processes}
+    assert not tmux.survivors()
+
+
+def test_a_state_directory_too_deep_for_a_socket_has_its_own_elsewhere(tmp_path: Path) -> None:
+    deep = tmp_path / ("d" * 120)
+    deep.mkdir()
+    place = Place(TmuxRuntime(str(deep)), deep)
+    try:
+        handle = place.start_shape("polite")
+        assert place.runtime.stop(handle, grace_s=5).empty
+    finally:
+        place.clean_up()
