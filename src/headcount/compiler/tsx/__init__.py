@@ -1,0 +1,32 @@
+"""Reads a TSX definition without executing it.
+
+    bytes ─ parse ─→ syntax tree ─ bind ─→ names ─ evaluate the exported root ─→ Element
+
+Names are bound first and evaluated when they are used, so a file may hold whatever TypeScript allows as
+long as the root does not need it. Everything that the root needs and that is not understood is reported,
+with its place; nothing is left out silently.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from headcount.compiler.element import Diagnostic, Element
+from headcount.compiler.tsx.reader import Reader
+
+
+class ReadResult(NamedTuple):
+    """`root` is None where there is none; it may have `UNKNOWN` in it where `diagnostics` has errors.
+    `files` are those that were read, the definition's own first."""
+
+    root: Element | None
+    diagnostics: tuple[Diagnostic, ...]
+    files: tuple[str, ...]
+
+
+def read_tsx(path: str, source: bytes | None = None) -> ReadResult:
+    """Reads the definition at `path`, or `source` as if it stood there. Never raises for bad input."""
+    reader = Reader()
+    root = reader.read(path, source)
+    diagnostics = reader.report.sorted(path) if reader.report.items else ()
+    return ReadResult(root, diagnostics, tuple(reader.files))

@@ -1,0 +1,91 @@
+"""Local components: what they are given, and that nothing given is lost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headcount.compiler.tsx.expressions import field, parts
+from headcount.compiler.tsx.functions import call_function, parameters, pattern_of
+from headcount.compiler.tsx.grammar import (
+    FIELD_KEY,
+    FIELD_LEFT,
+    OBJECT_ASSIGNMENT_PATTERN,
+    OBJECT_PATTERN,
+    PAIR_PATTERN,
+    REST_PATTERN,
+)
+from headcount.compiler.tsx.report import did_you_mean
+from headcount.compiler.tsx.values import UNDEFINED, Children
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from headcount.compiler.tsx.reader import Reader
+    from headcount.compiler.tsx.scope import Scope
+    from headcount.compiler.tsx.values import Evaluated, Function, Props
+
+
+def expand(
+    reader: Reader,
+    component: Function,
+    props: Props,
+    children: list[Evaluated],
+    node: Node,
+    scope: Scope,
+) -> Evaluated:
+    """What the component returns for these props and children."""
+    if children:
+        props["children"] = children[0] if len(children) == 1 else Children(children)
+    _report_lost(reader, component, props, node, scope)
+    return call_function(reader, component, [props], node, scope)
+
+
+def _report_lost(reader: Reader, component: Function, props: Props, node: Node, scope: Scope) -> None:
+    accepted = _accepted(component)
+    if accepted is None:
+        return
+    for name, value in props.items():
+        if name in accepted or value is UNDEFINED:
+            continue
+        what = "children" if name == "children" else f"prop {name}"
+        message = f"{component.name or 'This component'} does not use its {what}"
+        hint = did_you_mean(name, accepted) or "Add it to the component's parameters, or leave it out."
+        reader.report.add(scope.module.source, node, "unknown-prop", message, hint)
+
+
+def _accepted(component: Function) -> list[str] | None:
+    """The props that a component reads; None when it may read any."""
+    given = parameters(component.node)
+    if not given:
+        return []
+    pattern = pattern_of(given[0])
+    if pattern.kind_id != OBJECT_PATTERN:
+        return _mentioned(component, pattern)
+    names: list[str] = []
+    for item in parts(pattern):
+        if item.kind_id == REST_PATTERN:
+            return None
+        if item.kind_id == PAIR_PATTERN:
+            item = field(item, FIELD_KEY)
+        elif item.kind_id == OBJECT_ASSIGNMENT_PATTERN:
+            item = field(item, FIELD_LEFT)
+        names.append(component.scope.module.source.text(item).strip("'\""))
+    return names
+
+
+def _mentioned(component: Function, parameter: Node) -> list[str] | None:
+    """For `props => …`: the words after `props.`, unless `props` is also used as a whole."""
+    source = component.scope.module.source
+    body = source.data[parameter.end_byte : component.node.end_byte].decode()
+    pieces = body.split(source.text(parameter))
+    names: list[str] = []
+    for piece in pieces[1:]:
+        rest = piece.lstrip("?")
+        word = ""
+        if rest.startswith("."):
+            end = next((i for i, c in enumerate(rest[1:], 1) if not (c.isalnum() or c in "_$")), len(rest))
+            word = rest[1:end]
+        if not word:
+            return None
+        names.append(word)
+    return names

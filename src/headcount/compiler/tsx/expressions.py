@@ -1,0 +1,340 @@
+"""Literals, operators, arrays, objects, members: expressions that need no call and make no element."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headcount.compiler.element import UNKNOWN
+from headcount.compiler.tsx.evaluate import evaluate, handles, not_understood, too_many
+from headcount.compiler.tsx.grammar import (
+    BINARY,
+    COMMENT,
+    COMPUTED_NAME,
+    FIELD_ALTERNATIVE,
+    FIELD_ARGUMENT,
+    FIELD_CONDITION,
+    FIELD_CONSEQUENCE,
+    FIELD_KEY,
+    FIELD_LEFT,
+    FIELD_OPERATOR,
+    FIELD_RIGHT,
+    FIELD_VALUE,
+    NUMBER,
+    PAIR,
+    SHORTHAND,
+    SPREAD,
+    STRING,
+    TEMPLATE_SUBSTITUTION,
+    TOKEN_COMMA,
+)
+from headcount.compiler.tsx.literals import BadLiteral, add_numbers, cook_template, parse_number, unescape
+from headcount.compiler.tsx.scope import MISSING
+from headcount.compiler.tsx.text import join, to_text
+from headcount.compiler.tsx.values import (
+    UNDEFINED,
+    Children,
+    Foreign,
+    JsObject,
+    PlaceholderText,
+    describe,
+    is_nullish,
+    truthy,
+)
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from headcount.compiler.tsx.reader import Reader
+    from headcount.compiler.tsx.scope import Scope
+    from headcount.compiler.tsx.values import Evaluated
+
+MAX_ITEMS = 20_000
+
+
+def parts(node: Node) -> list[Node]:
+    """The named children of a node without comments, which may stand anywhere."""
+    children = node.named_children
+    for child in children:
+        if child.kind_id == COMMENT:
+            return [child for child in children if child.kind_id != COMMENT]
+    return children
+
+
+def field(node: Node, number: int) -> Node:
+    """A field that the grammar promises."""
+    child = node.child_by_field_id(number)
+    if child is None:
+        raise LookupError(f"{node.type} has no field {number}")
+    return child
+
+
+@handles("string")
+def string(reader: Reader, node: Node, scope: Scope) -> Evaluated:
+    raw = scope.data[node.start_byte + 1 : node.end_byte - 1].decode()
+    if "\\" not in raw:
+        return raw
+    try:
+        return unescape(raw)
+    except BadLiteral as error:
+        return _bad_literal(reader, node, scope, error)
+
+
+@handles("template_string")
+def template_string(reader: Reader, node: Node, scope: Scope) -> Evaluated:
+    """Text is cut from between the substitutions; what an unbound `${name}` becomes, see `text`."""
+    pieces: list[Evaluated] = []
+    start = node.start_byte + 1
+    try:
+        for child in node.named_children:
+            if child.kind_id == TEMPLATE_SUBSTITUTION:
+                pieces.append(cook_template(scope.data[start : child.start_byte].decode()))
+                pieces.append(_substitution(reader, child, scope))
+                start = child.end_byte
+        pieces.append(cook_template(scope.data[start : node.end_byte - 1].decode()))
+    except BadLiteral as error:
+        return _bad_literal(reader, node, scope, error)
+    return pieces[0] if len(pieces) == 1 else join(reader, pieces, node, scope)
+
+
+def _substitution(reader: Reader, node: Node, scope: Scope) -> Evaluated:
+    inner = parts(node)
+    if len(inner) != 1:
+        return not_understood(reader, node, scope)
+    expression = inner[0]
+    if expression.type == "identifier":
+        name = scope.module.source.text(expression)
+        if not scope.binds(name):
+            return _placeholder(reader, name, expression, scope)
+    value = evaluate(reader, expression, scope)
+    return to_text(reader, value, expression, scope)
+
+
+def _placeholder(reader: Reader, name: str, node: Node, scope: Scope) -> PlaceholderText:
+    text = PlaceholderText(f"${{{name}}}")
+    text.unbound = ((name, scope, node),)
+    reader.has_placeholders = True
+    return text
+
+
+def _bad_literal(reader: Reader, node: Node, scope: Scope, error: BadLiteral) -> Evaluated:
+    message = f"This literal has no value: {error}"
+    return reader.report.add(scope.module.source, node, "bad-literal", message, "Write the character itself.")
+
+
+@handles("number")
+def number(reader: Reader, node: Node, scope: Scope) -> Evaluated:
+    try:
+        return parse_number(scope.module.source.text(node))
+    except (BadLiteral, ValueError) as error:
+        hint = "Write a decimal number."
+        message = f"This number is not understood: {error}"
+        return reader.report.add(scope.module.source, node, "bad-literal", message, hint)
+
+
+@handles("true")
+def true(reader: Reader, node: Node, scope: Scope) -> Evaluated:
+    return True
+
+
+@handles("false")
+def false(reader: Reader, node: Node, scope: Scope) -> Evaluated:
+    return False
+
+
+@handles("null")
+def null(reader: Reader, node: Node, scope: Scope) -> Evaluated:
+    return None
+
+
+@handles("undefined")
+def undefined(reader: Reader, node: Node, scope: Scope) -> Evaluated:
+    return UNDEFINED
+
+
+@handles("identifier", "shorthand_property_identifier")
+def identifier(reader: Reader, node: Node, scope: Scope) -> Evaluated:
+    name = scope.data[node.start_byte : node.end_byte].decode()
+    value = scope.find(reader, name)
+    if value is MISSING:
+        return _unbound(reader, name, node, scope)
+    if type(value) is Foreign:
+        return foreign(reader, name, value, node, scope)
+    return value
+
+
+def _unbound(reader: Reader, name: str, node: Node, scope: Scope) -> Evaluated:
+    from headcount.compiler.tsx.built_ins import is_built_in_value
+
+    hint = f"Declare it with `const {name} = …`, or import it."
+    if is_built_in_value(name):
+        hint = f"Add {name} to the import from 'react-agentic'."
+    return reader.report.add(scope.module.source, node, "unbound-name", f"{name} is not defined", hint)
+
+
+def foreign(reader: Reader, name: str, value: Foreign, node: Node, scope: Scope) -> Evaluated:
+    message = f"{name} comes from '{value.package}', which is not read"
+    hint = (
+        "Only local files and 'react-agentic', 'react-agentic/swarm', 'headcount' are: write the value here."
+    )
+    return reader.report.add(scope.module.source, node, "foreign-import", message, hint)
+
+
+@handles("parenthesized_expression", "as_expression", "satisfies_expression", "non_null_expression")
+def wrapper(reader: Reader, node: Node, scope: Scope) -> Evaluated:
+    """Parentheses and casts mean what they enclose; a type that follows is for the type checker."""
+    return evaluate(reader, parts(node)[0], scope)
+
+
+@handles("ternary_expression")
+def ternary(reader: Reader, node: Node, scope: Scope) -> Evaluated:
+    condition = evaluate(reader, field(node, FIELD_CONDITION), scope)
+    if condition is UNKNOWN:
+        return UNKNOWN
+    branch = FIELD_CONSEQUENCE if truthy(condition) else FIELD_ALTERNATIVE
+    return evaluate(reader, field(node, branch), scope)
+
+
+@handles("unary_expression")
+def unary(reader: Reader, node: Node, scope: Scope) -> Evaluated:
+    operator = field(node, FIELD_OPERATOR).type
+    if operator not in ("-", "!", "+"):
+        return not_understood(reader, node, scope)
+    value = evaluate(reader, field(node, FIELD_ARGUMENT), scope)
+    if value is UNKNOWN:
+        return UNKNOWN
+    if operator == "!":
+        return not truthy(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return _wrong_operand(reader, operator, value, node, scope)
+    return -value if operator == "-" and value else value
+
+
+@handles("binary_expression")
+def binary(reader: Reader, node: Node, scope: Scope) -> Evaluated:
+    """The left spine of `a + b + c + …` is walked, not recursed into: such chains are long."""
+    chain: list[Node] = []
+    leftmost = node
+    while leftmost.kind_id == BINARY:
+        chain.append(leftmost)
+        leftmost = field(leftmost, FIELD_LEFT)
+    value = evaluate(reader, leftmost, scope)
+    for link in reversed(chain):
+        value = _apply(reader, value, link, scope)
+    return value
+
+
+def _apply(reader: Reader, left: Evaluated, node: Node, scope: Scope) -> Evaluated:
+    operator = field(node, FIELD_OPERATOR).type
+    right = field(node, FIELD_RIGHT)
+    if operator == "+":
+        return _add(reader, left, evaluate(reader, right, scope), node, scope)
+    if operator not in ("&&", "||", "??"):
+        return not_understood(reader, node, scope)
+    if left is UNKNOWN:
+        return UNKNOWN
+    keep = is_nullish(left) if operator == "??" else truthy(left) == (operator == "&&")
+    return evaluate(reader, right, scope) if keep else left
+
+
+def _add(reader: Reader, left: Evaluated, right: Evaluated, node: Node, scope: Scope) -> Evaluated:
+    if left is UNKNOWN or right is UNKNOWN:
+        return UNKNOWN
+    if isinstance(left, str) or isinstance(right, str):
+        pieces = [to_text(reader, value, node, scope) for value in (left, right)]
+        return join(reader, pieces, node, scope)
+    for value in (left, right):
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return _wrong_operand(reader, "+", value, node, scope)
+    return add_numbers(left, right)
+
+
+def _wrong_operand(reader: Reader, operator: str, value: Evaluated, node: Node, scope: Scope) -> Evaluated:
+    message = f"`{operator}` is not understood for {describe(value)}"
+    return reader.report.add(
+        scope.module.source, node, "not-understood", message, "Use it with strings or numbers."
+    )
+
+
+@handles("array")
+def array(reader: Reader, node: Node, scope: Scope) -> Evaluated:
+    items: list[Evaluated] = []
+    for child in node.named_children:
+        if child.kind_id == SPREAD:
+            items.extend(_spread_items(reader, child, scope))
+        elif child.kind_id != COMMENT:
+            items.append(evaluate(reader, child, scope))
+    _report_holes(reader, node, scope)
+    if len(items) > MAX_ITEMS:
+        raise too_many(reader, node, scope, "items", MAX_ITEMS)
+    _share_shape(items)
+    return tuple(items)
+
+
+def _spread_items(reader: Reader, node: Node, scope: Scope) -> tuple[Evaluated, ...]:
+    value = evaluate(reader, parts(node)[0], scope)
+    if isinstance(value, tuple) and type(value) in (tuple, Children):
+        return value
+    if value is UNKNOWN:
+        return (UNKNOWN,)
+    message = f"Only an array can be spread here, not {describe(value)}"
+    hint = "Spread an array, or leave out the dots."
+    return (reader.report.add(scope.module.source, node, "not-understood", message, hint),)
+
+
+def _report_holes(reader: Reader, node: Node, scope: Scope) -> None:
+    """`[a, , b]` has an undefined item in JavaScript, and is a slip in a definition."""
+    after_comma = True
+    for child in node.children[1:]:
+        if child.kind_id == TOKEN_COMMA and after_comma:
+            message = "An item is missing before this comma"
+            reader.report.add(scope.module.source, child, "syntax", message, "Remove the comma.")
+        if child.kind_id != COMMENT:
+            after_comma = child.kind_id == TOKEN_COMMA
+
+
+def _share_shape(items: list[Evaluated]) -> None:
+    objects = [item for item in items if type(item) is JsObject]
+    if objects:
+        shape = frozenset().union(*objects)
+        for item in objects:
+            item.shape = shape
+
+
+@handles("object")
+def object_literal(reader: Reader, node: Node, scope: Scope) -> Evaluated:
+    result = JsObject()
+    for child in parts(node):
+        kind_id = child.kind_id
+        if kind_id == PAIR:
+            key = property_key(reader, field(child, FIELD_KEY), scope)
+            value = evaluate(reader, field(child, FIELD_VALUE), scope)
+            if key is not UNKNOWN:
+                result[key] = value
+        elif kind_id == SHORTHAND:
+            result[scope.module.source.text(child)] = identifier(reader, child, scope)
+        elif kind_id == SPREAD:
+            _spread_object(reader, result, child, scope)
+        else:
+            not_understood(reader, child, scope)
+    return result
+
+
+def property_key(reader: Reader, node: Node, scope: Scope) -> Evaluated:
+    """The key that a property name spells: `a`, `'a'`, `1` or `[expression]`."""
+    if node.kind_id == COMPUTED_NAME:
+        value = evaluate(reader, parts(node)[0], scope)
+        return to_text(reader, value, node, scope)
+    if node.kind_id == STRING:
+        return string(reader, node, scope)
+    if node.kind_id == NUMBER:
+        return to_text(reader, number(reader, node, scope), node, scope)
+    return scope.module.source.text(node)
+
+
+def _spread_object(reader: Reader, result: JsObject, node: Node, scope: Scope) -> None:
+    value = evaluate(reader, parts(node)[0], scope)
+    if isinstance(value, JsObject):
+        result.update(value)
+    elif not (is_nullish(value) or value is False or value is UNKNOWN):
+        message = f"Only an object can be spread here, not {describe(value)}"
+        reader.report.add(scope.module.source, node, "not-understood", message, "Spread an object.")

@@ -1,0 +1,207 @@
+"""Functions: components, render props and callbacks; and the calls that are understood."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headcount.compiler.element import UNKNOWN
+from headcount.compiler.tsx.evaluate import evaluate, handles, not_understood, too_many
+from headcount.compiler.tsx.expressions import MAX_ITEMS, field, parts
+from headcount.compiler.tsx.grammar import (
+    CALL,
+    COMMENT,
+    FIELD_ARGUMENTS,
+    FIELD_BODY,
+    FIELD_FUNCTION,
+    FIELD_NAME,
+    FIELD_OBJECT,
+    FIELD_PARAMETER,
+    FIELD_PARAMETERS,
+    FIELD_PATTERN,
+    FIELD_PROPERTY,
+    FIELD_VALUE,
+    MEMBER,
+    RETURN,
+    SPREAD,
+    STATEMENT_BLOCK,
+    TOKEN_ASYNC,
+)
+from headcount.compiler.tsx.members import member
+from headcount.compiler.tsx.module import bind_statement
+from headcount.compiler.tsx.patterns import bind
+from headcount.compiler.tsx.scope import Scope
+from headcount.compiler.tsx.values import UNDEFINED, Children, Function, Native, describe
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from headcount.compiler.tsx.reader import Reader
+    from headcount.compiler.tsx.values import Evaluated
+
+MAX_CALLS = 20_000
+
+
+class Call:
+    """A call of a factory or of a pipeline's method: arguments with their nodes, and where it stands."""
+
+    __slots__ = ("arguments", "node", "nodes", "reader", "scope")
+
+    def __init__(
+        self, reader: Reader, node: Node, scope: Scope, arguments: list[Evaluated], nodes: list[Node]
+    ) -> None:
+        self.reader = reader
+        self.node = node
+        self.scope = scope
+        self.arguments = arguments
+        self.nodes = nodes
+
+    def refuse(self, index: int, message: str, hint: str) -> Evaluated:
+        """Reports what is wrong with the argument at `index`, or with the call when it is not there."""
+        node = self.nodes[index] if index < len(self.nodes) else self.node
+        return self.reader.report.add(self.scope.module.source, node, "wrong-argument", message, hint)
+
+
+@handles("arrow_function", "function_expression", "function_declaration")
+def function(reader: Reader, node: Node, scope: Scope) -> Evaluated:
+    name = node.child_by_field_id(FIELD_NAME)
+    return Function(node, scope, scope.module.source.text(name) if name is not None else "")
+
+
+@handles("call_expression")
+def call_expression(reader: Reader, node: Node, scope: Scope) -> Evaluated:
+    """A chain `a.task(…).task(…)` is walked, not recursed into: pipelines are long."""
+    chain: list[tuple[Node, Node]] = []
+    innermost = node
+    while True:
+        callee = field(innermost, FIELD_FUNCTION)
+        if callee.kind_id != MEMBER:
+            break
+        chain.append((innermost, callee))
+        innermost = field(callee, FIELD_OBJECT)
+        if innermost.kind_id != CALL:
+            break
+    if innermost.kind_id == CALL:
+        value = _plain_call(reader, innermost, callee, scope)
+    else:
+        value = evaluate(reader, innermost, scope)
+    for link, method in reversed(chain):
+        value = _method_call(reader, value, link, method, scope)
+    return value
+
+
+def _plain_call(reader: Reader, node: Node, callee: Node, scope: Scope) -> Evaluated:
+    return _call(reader, evaluate(reader, callee, scope), node, callee, scope)
+
+
+def _method_call(reader: Reader, value: Evaluated, node: Node, callee: Node, scope: Scope) -> Evaluated:
+    name = scope.module.source.text(field(callee, FIELD_PROPERTY))
+    if value is UNKNOWN:
+        return UNKNOWN
+    if type(value) in (tuple, Children):
+        return _array_method(reader, value, name, node, callee, scope)
+    method = getattr(value, "method", None)
+    if method is not None:
+        return method(name, _arguments(reader, node, scope))
+    return _call(reader, member(reader, value, name, callee, scope), node, callee, scope)
+
+
+def _call(reader: Reader, target: Evaluated, node: Node, callee: Node, scope: Scope) -> Evaluated:
+    if isinstance(target, Native):
+        return target.call(_arguments(reader, node, scope))
+    if isinstance(target, Function):
+        return call_function(reader, target, _arguments(reader, node, scope).arguments, node, scope)
+    if target is UNKNOWN:
+        return UNKNOWN
+    message = f"{describe(target).capitalize()} cannot be called"
+    return reader.report.add(scope.module.source, callee, "not-understood", message, "Use the value itself.")
+
+
+def _arguments(reader: Reader, node: Node, scope: Scope) -> Call:
+    _count_call(reader, node, scope)
+    arguments: list[Evaluated] = []
+    nodes: list[Node] = []
+    for child in field(node, FIELD_ARGUMENTS).named_children:
+        if child.kind_id == SPREAD:
+            value = evaluate(reader, parts(child)[0], scope)
+            items = value if type(value) in (tuple, Children) else [not_understood(reader, child, scope)]
+            arguments.extend(items)
+            nodes.extend([child] * len(items))
+        elif child.kind_id != COMMENT:
+            arguments.append(evaluate(reader, child, scope))
+            nodes.append(child)
+    return Call(reader, node, scope, arguments, nodes)
+
+
+def _array_method(
+    reader: Reader, items: tuple[Evaluated, ...], name: str, node: Node, callee: Node, scope: Scope
+) -> Evaluated:
+    if name != "map":
+        message = f".{name}() is not understood"
+        hint = "Of the methods of an array only .map() is: write the items out."
+        return reader.report.add(scope.module.source, callee, "not-understood", message, hint)
+    call = _arguments(reader, node, scope)
+    callback = call.arguments[0] if call.arguments else UNDEFINED
+    if callback is UNKNOWN:
+        return UNKNOWN
+    if not isinstance(callback, Function):
+        return call.refuse(0, ".map() needs a function", "Write `.map(item => …)`.")
+    if len(items) > MAX_ITEMS:
+        raise too_many(reader, node, scope, "items", MAX_ITEMS)
+    return tuple(
+        call_function(reader, callback, [item, index, items], node, scope) for index, item in enumerate(items)
+    )
+
+
+def call_function(
+    reader: Reader, function: Function, arguments: list[Evaluated], node: Node, scope: Scope
+) -> Evaluated:
+    """What the function returns for these arguments. Nothing but constants and a `return` runs."""
+    _count_call(reader, node, scope)
+    inner = Scope(function.scope.module, function.scope)
+    if function.node.children[0].kind_id == TOKEN_ASYNC:
+        return not_understood(reader, function.node, inner)
+    for index, parameter in enumerate(parameters(function.node)):
+        value = arguments[index] if index < len(arguments) else UNDEFINED
+        _bind_parameter(reader, parameter, value, inner)
+    body = field(function.node, FIELD_BODY)
+    if body.kind_id == STATEMENT_BLOCK:
+        return _run_block(reader, body, inner, function)
+    return evaluate(reader, body, inner)
+
+
+def _count_call(reader: Reader, node: Node, scope: Scope) -> None:
+    reader.calls += 1
+    if reader.calls > MAX_CALLS:
+        raise too_many(reader, node, scope, "calls", MAX_CALLS)
+
+
+def parameters(function: Node) -> list[Node]:
+    """The parameters as written: a bare name, or patterns with types and defaults."""
+    single = function.child_by_field_id(FIELD_PARAMETER)
+    return [single] if single is not None else parts(field(function, FIELD_PARAMETERS))
+
+
+def pattern_of(parameter: Node) -> Node:
+    return parameter.child_by_field_id(FIELD_PATTERN) or parameter
+
+
+def _bind_parameter(reader: Reader, parameter: Node, value: Evaluated, scope: Scope) -> None:
+    default = parameter.child_by_field_id(FIELD_VALUE)
+    if value is UNDEFINED and default is not None:
+        value = evaluate(reader, default, scope)
+    bind(reader, pattern_of(parameter), value, scope)
+
+
+def _run_block(reader: Reader, block: Node, scope: Scope, function: Function) -> Evaluated:
+    answer = None
+    for statement in parts(block):
+        if statement.kind_id == RETURN and answer is None:
+            answer = statement
+        else:
+            bind_statement(reader, statement, scope)
+    if answer is None:
+        message = f"{function.name or 'This function'} returns nothing"
+        hint = "Return an element, or null for none."
+        return reader.report.add(scope.module.source, function.node, "not-understood", message, hint)
+    returned = parts(answer)
+    return evaluate(reader, returned[0], scope) if returned else UNDEFINED

@@ -1,0 +1,104 @@
+"""String, template and number literals: from source text to the value that JavaScript gives them."""
+
+from __future__ import annotations
+
+SIMPLE_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0"}
+LINE_ENDS = ("\n", "\r", "\u2028", "\u2029")
+# Above this an integer is no longer exact in JavaScript.
+MAX_SAFE_INTEGER = 2**53 - 1
+
+
+class BadLiteral(Exception):
+    """The literal has no value; the message says why."""
+
+
+def cook_template(raw: str) -> str:
+    """A stretch of a template literal; line ends are LF in it, whatever the file has."""
+    if "\r" in raw:
+        raw = raw.replace("\r\n", "\n").replace("\r", "\n")
+    return unescape(raw)
+
+
+def unescape(raw: str) -> str:
+    """The text of a string literal between its quotes."""
+    if "\\" not in raw:
+        return raw
+    parts: list[str] = []
+    start = 0
+    while (at := raw.find("\\", start)) >= 0:
+        parts.append(raw[start:at])
+        piece, start = _escape_at(raw, at + 1)
+        parts.append(piece)
+    parts.append(raw[start:])
+    return _join_surrogates("".join(parts))
+
+
+def _escape_at(raw: str, at: int) -> tuple[str, int]:
+    """What the escape whose letter is at `at` stands for, and where the text goes on."""
+    letter = raw[at : at + 1]
+    if letter == "x":
+        return chr(_hexadecimal(raw, at + 1, at + 3, 2)), at + 3
+    if letter == "u":
+        return _unicode_escape(raw, at + 1)
+    if letter in LINE_ENDS:
+        return "", at + (2 if raw.startswith("\r\n", at) else 1)
+    if letter.isdigit() and (letter != "0" or raw[at + 1 : at + 2].isdigit()):
+        raise BadLiteral(f"\\{letter} is an octal escape, which modules do not allow")
+    return SIMPLE_ESCAPES.get(letter, letter), at + 1
+
+
+def _unicode_escape(raw: str, at: int) -> tuple[str, int]:
+    if not raw.startswith("{", at):
+        return chr(_hexadecimal(raw, at, at + 4, 4)), at + 4
+    end = raw.find("}", at)
+    number = _hexadecimal(raw, at + 1, end, end - at - 1) if end > at + 1 else 0x110000
+    if number > 0x10FFFF:
+        raise BadLiteral("\\u{…} needs a code point up to 10FFFF")
+    return chr(number), end + 1
+
+
+def _hexadecimal(raw: str, start: int, end: int, length: int) -> int:
+    digits = raw[start:end]
+    try:
+        if len(digits) == length and digits.isalnum():
+            return int(digits, 16)
+    except ValueError:
+        pass
+    raise BadLiteral(f"\\{raw[start - 1 : end]} is no complete escape")
+
+
+def _join_surrogates(text: str) -> str:
+    """`\\ud83d\\ude00` is one character; half of such a pair cannot be written to a file."""
+    try:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+    except UnicodeDecodeError:
+        raise BadLiteral("it has half of a surrogate pair") from None
+
+
+def parse_number(raw: str) -> int | float:
+    """An integer where JavaScript's double holds it exactly, else a float."""
+    text = raw.replace("_", "").lower()
+    if text.endswith("n"):
+        raise BadLiteral("BigInt numbers are not understood")
+    if text[:2] in ("0x", "0o", "0b"):
+        number: int | float = int(text, 0)
+    elif text.isdigit():
+        if len(text) > 1 and text[0] == "0":
+            raise BadLiteral("octal numbers are not allowed in modules")
+        number = int(text) if len(text) < 400 else float("inf")
+    else:
+        number = float(text)
+    return _narrow(number)
+
+
+def _narrow(number: int | float) -> int | float:
+    if isinstance(number, float):
+        exact = number.is_integer() and abs(number) <= MAX_SAFE_INTEGER
+        return int(number) if exact else number
+    if abs(number) <= MAX_SAFE_INTEGER:
+        return number
+    return float(number) if number.bit_length() <= 1023 else float("inf")
+
+
+def add_numbers(left: int | float, right: int | float) -> int | float:
+    return _narrow(left + right)

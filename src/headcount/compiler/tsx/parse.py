@@ -1,0 +1,58 @@
+"""From bytes to a syntax tree, or to diagnostics.
+
+tree-sitter's grammar refuses an `&` in JSX text and attribute strings that begins no entity it knows,
+which TSX allows (`R&D`, `a && b`, `&#128512;`). Such a file is parsed three times:
+
+1. as it is: there are errors;
+2. with every `&` replaced by `|`, which may stand wherever `&` may, in text and in code: this tells where
+   text is, but `a && b || c` in code would bind differently;
+3. with only those in text replaced. Its tree has the offsets of the source, and text is cut from the
+   source, never from the replacement.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import tree_sitter
+
+from headcount.compiler.tsx.grammar import LANGUAGE
+from headcount.compiler.tsx.syntax import report_syntax_errors
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from headcount.compiler.tsx.report import Report
+    from headcount.compiler.tsx.source import SourceFile
+
+_parser = tree_sitter.Parser(LANGUAGE)
+
+
+def parse(source: SourceFile, report: Report) -> Node | None:
+    """The program's node, or None when its syntax errors have been reported."""
+    root = _parser.parse(source.data).root_node
+    if not root.has_error:
+        return root
+    if b"&" in source.data:
+        root = _parse_with_ampersands(source.data)
+        if not root.has_error:
+            return root
+    report_syntax_errors(source, root, report)
+    return None
+
+
+def _parse_with_ampersands(data: bytes) -> Node:
+    everywhere = _parser.parse(data.replace(b"&", b"|")).root_node
+    if everywhere.has_error:
+        return everywhere
+    masked = bytearray(data)
+    for start, end in _text_ranges(everywhere):
+        masked[start:end] = masked[start:end].replace(b"&", b"|")
+    in_text = _parser.parse(bytes(masked)).root_node
+    return everywhere if in_text.has_error else in_text
+
+
+def _text_ranges(root: Node) -> list[tuple[int, int]]:
+    query = tree_sitter.Query(LANGUAGE, "[(jsx_text) (jsx_attribute (string))] @text")
+    captures = tree_sitter.QueryCursor(query).captures(root)
+    return [(node.start_byte, node.end_byte) for node in captures.get("text", ())]

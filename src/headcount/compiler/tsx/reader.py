@@ -1,0 +1,177 @@
+"""Reads one definition: its file, the files that it uses, and the root element that it exports."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from headcount.compiler.element import UNKNOWN, Element, Span
+from headcount.compiler.tsx import jsx
+from headcount.compiler.tsx.functions import call_function
+from headcount.compiler.tsx.grammar import ELEMENTS, FIELD_BODY, FUNCTIONS, RETURN, STATEMENT_BLOCK, WRAPPERS
+from headcount.compiler.tsx.imports import bind_module
+from headcount.compiler.tsx.module import Const, Expression, Module
+from headcount.compiler.tsx.parse import parse
+from headcount.compiler.tsx.placeholders import settle
+from headcount.compiler.tsx.report import GiveUp, Report
+from headcount.compiler.tsx.scope import MISSING
+from headcount.compiler.tsx.source import SourceFile, Unreadable, read_source
+from headcount.compiler.tsx.syntax import check_tags
+from headcount.compiler.tsx.values import BuiltIn, Function, describe
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from headcount.compiler.tsx.values import Evaluated
+
+ROOTS = ("Command", "Agent", "Skill")
+__all__ = ["Reader", "jsx"]
+
+
+class Reader:
+    """The state of one reading: what was reported, read and counted."""
+
+    __slots__ = (
+        "_modules",
+        "_trees",
+        "_uid",
+        "calls",
+        "depth",
+        "files",
+        "has_placeholders",
+        "made",
+        "report",
+        "values",
+    )
+
+    def __init__(self) -> None:
+        self.report = Report()
+        self.files: list[str] = []
+        self.depth = 0
+        self.made = 0
+        self.calls = 0
+        self.values = 0
+        self.has_placeholders = False
+        self._uid = 0
+        self._modules: dict[str, Module | None] = {}
+        self._trees: list[tuple[Module, Node]] = []
+
+    def next_uid(self) -> int:
+        self._uid += 1
+        return self._uid
+
+    def read(self, path: str, data: bytes | None) -> Element | None:
+        """The root element of the definition; None when there is none to go on with."""
+        try:
+            module = self._open(path, data)
+            element = None if module is None else self._root(module)
+            if element is not None and self.has_placeholders:
+                element = settle(self, element)
+        except GiveUp:
+            return None
+        self._check_unseen_tags()
+        return element
+
+    def load(self, path: str) -> Module | None:
+        """An imported file, once; None when it has been reported as unreadable or wrong."""
+        if len(self._modules) == 0 and self._trees:
+            root = self._trees[0][0]
+            self._modules[os.path.realpath(root.source.path)] = root
+        key = os.path.realpath(path)
+        if key not in self._modules:
+            self._modules[key] = self._open(path, None)
+        return self._modules[key]
+
+    def _open(self, path: str, data: bytes | None) -> Module | None:
+        self.files.append(path)
+        try:
+            source = read_source(path) if data is None else SourceFile(path, data)
+        except Unreadable as error:
+            self.report.add_at(Span(path, *error.place), error.code, error.message, error.hint)
+            return None
+        root = parse(source, self.report)
+        if root is None:
+            return None
+        module = Module(source)
+        self._trees.append((module, root))
+        bind_module(self, module, root)
+        return module
+
+    def _root(self, module: Module) -> Element | None:
+        name = "default" if "default" in module.exports else self._named_root(module)
+        if name is None:
+            return None
+        value = module.exported(self, name)
+        if isinstance(value, Function):
+            value = call_function(self, value, [], value.node, value.scope)
+        while isinstance(value, Element) and not value.name and len(value.children) == 1:
+            value = value.children[0]
+        if value is UNKNOWN or (isinstance(value, Element) and value.name in ROOTS):
+            return value if isinstance(value, Element) else None
+        self._report_no_root(module, value)
+        return None
+
+    def _named_root(self, module: Module) -> str | None:
+        """The one `export const` or `export function` that is, or returns, a root element."""
+        names = [name for name, local in module.exports.items() if self._is_root(module, local)]
+        if len(names) == 1:
+            return names[0]
+        span = Span(module.source.path, 1, 1)
+        if names:
+            message = f"Several roots are exported: {', '.join(names)}"
+            self.report.add_at(span, "many-roots", message, "Export one, or make one of them the default.")
+        else:
+            self._report_no_root(module, MISSING)
+        return None
+
+    def _is_root(self, module: Module, local: object) -> bool:
+        binding = module.names.names.get(local) if isinstance(local, str) else None
+        if isinstance(binding, Const):
+            node = binding.declarator.named_children[-1]
+        elif isinstance(binding, (Function, Expression)):
+            node = binding.node
+        else:
+            return False
+        tag = returned_tag(node)
+        if tag is None:
+            return False
+        name = module.source.text(tag)
+        value = module.names.find(self, name)
+        return (value.name if isinstance(value, BuiltIn) else name if value is MISSING else "") in ROOTS
+
+    def _report_no_root(self, module: Module, value: Evaluated) -> None:
+        message = "No <Command>, <Agent> or <Skill> is exported"
+        if isinstance(value, Element):
+            message += f"; the export is a <{value.name}>"
+        elif value is not MISSING:
+            message += f"; the export is {describe(value)}"
+        hint = "Write `export default <Command name=… description=…>…</Command>`."
+        self.report.add_at(Span(module.source.path, 1, 1), "no-root", message, hint)
+
+    def _check_unseen_tags(self) -> None:
+        """Closing tags are compared where elements are evaluated; what was not is compared here."""
+        for module, root in self._trees:
+            if module.source.data.count(b"</") > len(module.tags):
+                check_tags(module.source, root, self.report)
+
+
+def returned_tag(node: Node) -> Node | None:
+    """The tag's name of the element that an expression is, or that a function returns; nothing is evaluated."""
+    while True:
+        if node.kind_id in WRAPPERS:
+            node = node.named_children[0]
+        elif node.kind_id in FUNCTIONS:
+            body = node.child_by_field_id(FIELD_BODY)
+            if body is None:
+                return None
+            node = body
+        elif node.kind_id == STATEMENT_BLOCK:
+            returns = [each for each in node.named_children if each.kind_id == RETURN and each.named_children]
+            if not returns:
+                return None
+            node = returns[0].named_children[0]
+        elif node.kind_id in ELEMENTS:
+            opening = node.named_children[0] if node.child_by_field_name("open_tag") else node
+            return opening.child_by_field_name("name")
+        else:
+            return None

@@ -1,0 +1,50 @@
+"""Collects diagnostics: each once, though a component is evaluated many times."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headcount.compiler.element import UNKNOWN, Diagnostic
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from headcount.compiler.element import Span, Unknown
+    from headcount.compiler.tsx.source import SourceFile
+
+
+class GiveUp(Exception):
+    """Reading cannot go on (too deep, too large); the diagnostic has been reported."""
+
+
+class Report:
+    __slots__ = ("_seen", "items")
+
+    def __init__(self) -> None:
+        self.items: list[Diagnostic] = []
+        self._seen: set[Diagnostic] = set()
+
+    def add(self, source: SourceFile, node: Node, code: str, message: str, hint: str) -> Unknown:
+        """Reports, and answers UNKNOWN: what stands for the value that could not be had."""
+        return self.add_at(source.span(node), code, message, hint, source.excerpt(node))
+
+    def add_at(self, span: Span, code: str, message: str, hint: str, text: str = "") -> Unknown:
+        diagnostic = Diagnostic(code, message, span, hint, text)
+        if diagnostic not in self._seen:
+            self._seen.add(diagnostic)
+            self.items.append(diagnostic)
+        return UNKNOWN
+
+    def sorted(self, root: str) -> tuple[Diagnostic, ...]:
+        """In reading order, the root's file first."""
+        return tuple(sorted(self.items, key=lambda d: (d.span.file != root, d.span)))
+
+
+def did_you_mean(name: str, known: list[str]) -> str:
+    """A hint such as "Did you mean Opus?", else what there is."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, known, 1, 0.6)
+    if close:
+        return f"Did you mean {close[0]}?"
+    return f"There is: {', '.join(sorted(known)[:12])}." if known else ""
