@@ -3,6 +3,8 @@
 **Store.** One write transaction at a time, whole or not at all: state, journal, mail, tasks and acts still
 to do change together. What members say arrives as *inputs*: durable at once, heard by the next step in the
 order in which they came.
+
+**Runtime** and **Workspaces** are reached from worker threads, one call at a time for each incarnation.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from contextlib import AbstractContextManager
 
+    from headcount.domain.findings import Findings, GoneProof, Salvage, Verdict, Workspace
+    from headcount.domain.policy import Policy
     from headcount.protocol.effects import Act, Note
     from headcount.protocol.events import Event
     from headcount.protocol.team import Team
@@ -106,7 +110,7 @@ class Tx(Protocol):
 
     # mail
     def post(self, mail: Mail) -> str: ...
-    def inbox(self, team_id: str, boxes: Iterable[str], *, unread: bool = False) -> list[Mail]: ...
+    def inbox(self, team_id: str, boxes: Iterable[str] | None, *, unread: bool = False) -> list[Mail]: ...
     def mark_read(self, team_id: str, ids: Iterable[str]) -> None: ...
     def seal(self, team_id: str, key: str) -> int: ...
 
@@ -143,3 +147,86 @@ class Store(Protocol):
 
     def ring(self, channels: Iterable[str]) -> None: ...
     def close(self) -> None: ...
+
+
+# --- processes -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SpawnSpec:
+    """What to start. The mark names the start: asking twice starts once."""
+
+    mark: str
+    argv: tuple[str, ...]
+    cwd: str
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The member's whole environment; the mark is added."""
+    stdin: bool = False
+    """Open for nudges; otherwise the agent reads an empty standard input."""
+    log_limit: int = 16 * 1024 * 1024
+    columns: int = 200
+    rows: int = 50
+
+
+class Handle(Protocol):
+    """One incarnation's processes. A descriptor is readable at an end, and None when that is past."""
+
+    @property
+    def exit_fd(self) -> int | None: ...
+    @property
+    def keeper_fd(self) -> int | None: ...
+    def close(self) -> None: ...
+
+
+class Proof(Protocol):
+    """What was seen of the end of a tree; `empty` is a claim only together with `method`."""
+
+    @property
+    def empty(self) -> bool: ...
+    @property
+    def method(self) -> str: ...
+    def as_dict(self) -> dict[str, Any]: ...
+
+
+class Held(Protocol):
+    @property
+    def confirmed(self) -> bool: ...
+
+
+class Runtime(Protocol):
+    def start(self, spec: SpawnSpec) -> Handle: ...
+    def adopt(self, mark: str) -> Handle | None: ...
+    def cancel(self, mark: str) -> Handle | None: ...
+    def discard(self, mark: str) -> None: ...
+    def alive(self, handle: Any) -> bool: ...
+    def exit_status(self, handle: Any) -> object | None: ...
+    def nudge(self, handle: Any, text: str) -> bool: ...
+    def request_exit(self, handle: Any, text: str | None = None) -> bool: ...
+    def terminate(self, handle: Any) -> int: ...
+    def kill(self, handle: Any, limit_s: float = 10.0) -> Proof: ...
+    def pause(self, handle: Any) -> Held: ...
+    def resume(self, handle: Any) -> Held: ...
+    def capture(self, handle: Any) -> str: ...
+    def wait_empty(self, handle: Any, timeout_s: float) -> bool: ...
+    def prove_gone(self, handle: Any) -> Proof: ...
+    def close(self) -> None: ...
+
+
+# --- workspaces ----------------------------------------------------------------------------------------
+
+
+class Workspaces(Protocol):
+    """git, or a plain directory where there is none. What could not be read is raised, and is not clean."""
+
+    def create(self, team: str, member: str, generation: int, plan: Mapping[str, Any]) -> Workspace: ...
+    def read(self, workspace: Workspace, policy: Policy, plan: Mapping[str, Any]) -> Findings: ...
+    def salvage(self, workspace: Workspace, policy: Policy) -> Salvage | None:
+        """Everything in it, in a ref that was read back; None when there is nothing to save."""
+
+    def remove(self, workspace: Workspace, proof: GoneProof, plan: Mapping[str, Any]) -> str | None:
+        """Through the one gate; the reason when it was kept."""
+
+
+class Judge(Protocol):
+    def __call__(self, member: str, findings: Findings, policy: Policy) -> Verdict | None:
+        """None: the witness has been sent the findings, and its verdict will come as an input."""

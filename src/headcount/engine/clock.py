@@ -1,0 +1,70 @@
+"""Limits, counted on the monotonic clock from the moment the engine sees an epoch.
+
+They are derived from the state and never stored: after a crash, or a night's sleep of the machine, everyone
+gets the full time again.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from typing import TYPE_CHECKING
+
+from headcount.protocol import events as ev
+from headcount.protocol.member import limit_s
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headcount.domain.policy import Policy
+    from headcount.protocol.team import Team
+
+_Who = tuple[str, str]  # team's name; incarnation's key, or "" for the team's closing
+
+
+class Clock:
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self.now = now
+        self._armed: dict[_Who, int] = {}  # the epoch that each limit was armed for
+        self._due: list[tuple[float, _Who, int]] = []
+
+    def watch(self, team: Team, policy: Policy) -> None:
+        """Arm a limit for every epoch that is new; forget those that are over."""
+        for member in team.members.values():
+            limit = limit_s(member, policy)
+            self._arm((team.name, member.key), member.epoch if limit is not None else None, limit)
+        closing = team.close_epoch if team.close_step is not None else None
+        self._arm((team.name, ""), closing, policy.finalizer_timeout_s)
+
+    def forget(self, team_name: str) -> None:
+        for who in [who for who in self._armed if who[0] == team_name]:
+            del self._armed[who]
+
+    def postpone(self, team_name: str, key: str, seconds: float) -> None:
+        """A sign of life: the limit that runs for `key` starts anew."""
+        epoch = self._armed.get((team_name, key))
+        if epoch is not None:
+            del self._armed[team_name, key]
+            self._arm((team_name, key), epoch, seconds)
+
+    def seconds_to_next(self) -> float | None:
+        while self._due and self._armed.get(self._due[0][1]) != self._due[0][2]:
+            heapq.heappop(self._due)
+        return max(0.0, self._due[0][0] - self.now()) if self._due else None
+
+    def take_due(self) -> list[tuple[str, ev.TimedOut]]:
+        """What is over now, once each."""
+        over: list[tuple[str, ev.TimedOut]] = []
+        while self._due and self._due[0][0] <= self.now():
+            _, who, epoch = heapq.heappop(self._due)
+            if self._armed.get(who) == epoch:
+                del self._armed[who]
+                over.append((who[0], ev.TimedOut(who[1] or None, epoch)))
+        return over
+
+    def _arm(self, who: _Who, epoch: int | None, limit: float | None) -> None:
+        if epoch is None or limit is None:
+            self._armed.pop(who, None)
+        elif self._armed.get(who) != epoch:
+            self._armed[who] = epoch
+            heapq.heappush(self._due, (self.now() + limit, who, epoch))

@@ -1,0 +1,172 @@
+"""Closing a team, step by step: finalizers, workspaces, archive, tombstone. Each is repeatable.
+
+The order is the promise: what holds on to a workspace is let go before it is removed, a workspace goes only
+through the gate, and the archive is complete on disk before the tombstone says that the team is no more.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from headcount.domain.findings import GoneProof, Workspace
+from headcount.engine.job import Job, Outcome
+from headcount.errors import HeadcountError
+from headcount.protocol import events as ev
+from headcount.protocol.effects import Note
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_AT_ONCE = 4
+
+
+def perform_step(job: Job) -> Outcome:
+    """Failed when anything of it failed; what did succeed is not done again by a repeat."""
+    step = str(job.act.data["step"])
+    try:
+        problems, notes, facts = _STEPS[step](job)
+    except (HeadcountError, OSError) as error:
+        problems, notes, facts = [getattr(error, "why", "") or str(error)], [], {}
+    ended = ev.StepEnded(step, job.act.epoch, not problems, "; ".join(problems))
+    return Outcome((ended,), facts, tuple(notes))
+
+
+# problems, notes, facts
+_Result = tuple[list[str], list[Note], dict[tuple[str, str], "Mapping[str, Any]"]]
+
+
+def _finalizers(job: Job) -> _Result:
+    """What a member brought up besides processes is released by the command that it declared for it."""
+    done = set(job.everyone.get("finalized", {}).get("", {}).get("keys", ()))
+    wanted = [
+        (key, index, argv)
+        for key, start in job.everyone["start"].items()
+        for index, argv in enumerate(start.get("finalizers", ()))
+        if f"{key}/{index}" not in done
+    ]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        results = list(pool.map(lambda item: _run_finalizer(job, item[0], item[2]), wanted))
+    done |= {f"{key}/{index}" for (key, index, _), why in zip(wanted, results, strict=True) if not why}
+    notes = [
+        Note("finalizer", key, {"command": list(argv), "failed": why})
+        for (key, _, argv), why in zip(wanted, results, strict=True)
+    ]
+    return [why for why in results if why], notes, {("", "finalized"): {"keys": sorted(done)}}
+
+
+def _run_finalizer(job: Job, key: str, argv: list[str]) -> str:
+    """Why it failed, or nothing."""
+    workspace = job.everyone["workspace"].get(key, {}).get("path", "")
+    env = {**os.environ, **job.start.get("env", {}), "HEADCOUNT_TEAM": job.team.name, "HEADCOUNT_ABOUT": key}
+    try:
+        done = subprocess.run(
+            argv, cwd=workspace if os.path.isdir(workspace) else job.world.home, env=env,
+            stdin=subprocess.DEVNULL, capture_output=True, timeout=job.policy.finalizer_timeout_s, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"finalizer {argv[0]} of {key}: {error}"
+    if done.returncode == 0:
+        return ""
+    last = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+    return f"finalizer {argv[0]} of {key} ended with code {done.returncode}: {last}"
+
+
+def _workspaces(job: Job) -> _Result:
+    """Each through the gate. Several members may share one: then the last incarnation's proof counts."""
+    removed = set(job.everyone.get("removed", {}).get("", {}).get("paths", ()))
+    last_user = {
+        w["path"]: (key, w) for key, w in job.everyone["workspace"].items() if w["path"] not in removed
+    }
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        kept = list(pool.map(lambda item: _remove(job, *item), last_user.values()))
+    problems: list[str] = []
+    notes: list[Note] = []
+    for (key, workspace), why in zip(last_user.values(), kept, strict=True):
+        if why:
+            problems.append(f"kept {workspace['path']}: {why}")
+        else:
+            removed.add(workspace["path"])
+            notes.append(Note("workspace_removed", key, {"path": workspace["path"]}))
+    return problems, notes, {("", "removed"): {"paths": sorted(removed)}}
+
+
+def _remove(job: Job, key: str, workspace: Mapping[str, Any]) -> str:
+    member = job.team.members[key]
+    if member.unread:
+        return f"its last read failed: {member.unread}"
+    proof = job.everyone["proof"].get(key, {})
+    gone = GoneProof(
+        job.team.name,
+        str(workspace["member"]),
+        member.generation,
+        str(proof.get("method", "never started")),
+        now(),
+    )
+    try:
+        return (
+            job.world.workspaces.remove(Workspace.from_dict(workspace), gone, job.everyone["start"][key])
+            or ""
+        )
+    except HeadcountError as error:
+        return error.why or error.what
+
+
+def _archive(job: Job) -> _Result:
+    """Everything there was, on disk and synced, under a name that is used once."""
+    place = archive_path(job.world.home, job.team.name, job.team.generation)
+    if not os.path.isdir(place):
+        making = f"{place}.making"
+        shutil.rmtree(making, ignore_errors=True)
+        os.makedirs(making, mode=0o700)
+        for name, content in job.everyone["export"].items():
+            _write(f"{making}/{name}", content)
+        _sync_directory(making)
+        os.rename(making, place)
+        _sync_directory(os.path.dirname(place))
+    return [], [Note("archived", "", {"path": place})], {("", "archive"): {"path": place}}
+
+
+def _tombstone(job: Job) -> _Result:
+    """The environment that members were started with may hold keys: it does not outlive the team."""
+    return [], [], {("", "environment"): {}}
+
+
+def archive_path(home: str, team: str, generation: int) -> str:
+    return f"{home}/archive/{team}-{generation}"
+
+
+def now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
+
+
+def _write(path: str, content: object) -> None:
+    with open(path, "w", encoding="utf-8", errors="surrogatepass") as file:
+        if path.endswith(".jsonl"):
+            assert isinstance(content, list)
+            file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in content)
+        else:
+            json.dump(content, file, ensure_ascii=False, indent=1)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync_directory(path: str) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+_STEPS: dict[str, Callable[[Job], _Result]] = {
+    "finalizers": _finalizers,
+    "workspaces": _workspaces,
+    "archive": _archive,
+    "tombstone": _tombstone,
+}

@@ -1,0 +1,271 @@
+"""The engine: hears what happened, commits what follows, performs it, hears how it went.
+
+    inputs, exits, timeouts, results ──→ hear (one transaction) ──→ pending acts ──→ threads ──→ results …
+
+The main thread alone touches the store. Threads perform acts and put results on one queue; two more put
+there that somebody rang, and that a process ended. Acts of one incarnation run one after the other; nudges
+have a lane of their own, so a terminal that hangs delays nobody's salvage.
+
+After a crash everything needed is in the store: `recover` looks at reality first, then the same loop goes on.
+One engine drives a state directory at a time; every commit proves that it is still that one.
+"""
+
+from __future__ import annotations
+
+import queue
+import secrets
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from headcount.engine.clock import Clock
+from headcount.engine.export import export
+from headcount.engine.handles import Handles
+from headcount.engine.hear import hear
+from headcount.engine.job import Job, Outcome, World
+from headcount.engine.lanes import Lanes
+from headcount.engine.mirror import write_mirror
+from headcount.engine.perform import ended, perform, prove
+from headcount.ports import Identity
+from headcount.protocol.effects import Act, ActKind, Note
+from headcount.protocol.team import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from headcount.domain.policy import Policy
+    from headcount.ports import Fence, Handle, Store, Tx
+    from headcount.protocol.team import Team
+
+CHANNEL = "engine"
+_THREADS = 16
+_RING_CHECK_S = 10.0  # a wake-up is a hint; this is the most that a lost one can cost
+# Acts that make sense however far the member has moved on since.
+_TIMELESS = frozenset((ActKind.NOTIFY, ActKind.CLOSE_STEP))
+_FACTS_FOR_CLOSING = ("start", "workspace", "proof", "finalized", "removed")
+
+
+class _Result(NamedTuple):
+    """An act, a look at an end, or a limit led to something; without `act`, nothing was pending for it."""
+
+    team: str
+    key: str
+    outcome: Outcome
+    act: Act | None = None
+
+
+class _End(NamedTuple):
+    """An agent's own process ended, or its keeper."""
+
+    team: str
+    key: str
+    agent: bool
+
+
+class Engine:
+    def __init__(
+        self,
+        store: Store,
+        world: World,
+        policy_of: Callable[[Mapping[str, Any]], Policy],
+        fence: Fence | None = None,
+    ) -> None:
+        self._store = store
+        self._world = world
+        self._policy_of = policy_of
+        self._fence = fence
+        self._clock = Clock()
+        self._queue: queue.SimpleQueue[_Result | _End | None] = queue.SimpleQueue()
+        self._lanes = Lanes(_THREADS)
+        self._handles = Handles(lambda team, key, agent: self._queue.put(_End(team, key, agent)))
+        self._under_way: set[tuple[str, str]] = set()  # team's id, act's id
+        self._teams: dict[str, Team] = {}  # as last committed here
+        self._stopping = threading.Event()
+
+    # --- the loop -----------------------------------------------------------------------------------
+
+    def run(self, until: Callable[[], bool] = lambda: False) -> None:
+        """Go on until `stop` is called or `until` says so; it is asked after every turn."""
+        listener = threading.Thread(target=self._listen, name="listen", daemon=True)
+        listener.start()
+        try:
+            self._recover()
+            while not self._stopping.is_set() and not until():
+                self._turn(self._take_all(self._clock.seconds_to_next()))
+        finally:
+            self._stopping.set()
+            self._lanes.close()
+            self._handles.close()
+            self._store.ring([CHANNEL])
+            listener.join()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._queue.put(None)
+
+    @property
+    def idle(self) -> bool:
+        """No team is open: nothing is left to drive."""
+        return not self._teams
+
+    def _listen(self) -> None:
+        while not self._stopping.is_set():
+            if self._store.wait(CHANNEL, _RING_CHECK_S):
+                self._queue.put(None)
+
+    def _take_all(self, timeout_s: float | None) -> list[_Result | _End]:
+        """Wait for something, then take all that is there: one transaction hears it together."""
+        items: list[_Result | _End | None] = []
+        try:
+            items.append(self._queue.get(timeout=timeout_s))
+            while True:
+                items.append(self._queue.get_nowait())
+        except queue.Empty:
+            pass
+        return [item for item in items if item is not None]
+
+    def _turn(self, items: list[_Result | _End]) -> None:
+        results: dict[str, list[_Result]] = {}
+        for item in items:
+            if isinstance(item, _End):
+                self._look_at_end(item)
+            else:
+                results.setdefault(item.team, []).append(item)
+        for name, timeout in self._clock.take_due():
+            results.setdefault(name, []).append(_Result(name, "", Outcome((timeout,))))
+        with self._store.read() as tx:
+            names = tx.team_names()
+        for name in names:
+            self._commit(name, results.get(name, []))
+
+    def _recover(self) -> None:
+        """Look at reality first: who died while nobody watched is heard of before anything is decided."""
+        with self._store.read() as tx:
+            found = [team for name in tx.team_names() if (team := tx.load_team(name)) is not None]
+            starts = {team.name: tx.facts(team.id, "start") for team in found}
+        for team in found:
+            self._teams[team.name] = team
+            for member in team.live():
+                start = starts[team.name].get(member.key)
+                if start is not None:
+                    self._find_handle(team, member.key, start)
+        self._turn(self._take_all(0))
+
+    # --- committing ---------------------------------------------------------------------------------
+
+    def _commit(self, name: str, results: list[_Result]) -> None:
+        """One transaction: what was done, what it means, and what is to do next."""
+        with self._store.write(self._fence) as tx:
+            team = tx.load_team(name)
+            if team is None or team.status is Status.SHUTDOWN:
+                self._forget(name)
+                return
+            policy = self._policy_of(tx.team_settings(team.id))
+            for result in results:
+                _record(tx, team, result)
+            heard = hear(tx, team, [e for result in results for e in result.outcome.events], policy)
+            jobs = self._new_jobs(tx, heard.team, policy)
+        if heard.effects or results:
+            self._store.ring(heard.channels)
+            write_mirror(self._world.home, heard.team, heard.effects)
+        self._after(heard.team, policy, results)
+        for job in jobs:
+            self._begin(job)
+
+    def _after(self, team: Team, policy: Policy, results: list[_Result]) -> None:
+        self._teams[team.name] = team
+        self._clock.watch(team, policy)
+        for result in results:
+            if result.act is not None:
+                self._under_way.discard((team.id, result.act.id))
+            if result.outcome.handle is not None:
+                self._handles.hold(team.name, result.key, result.outcome.handle)
+        for member in team.members.values():
+            if member.settled:
+                self._handles.drop(team.name, member.key)
+        if team.status is Status.SHUTDOWN:
+            self._forget(team.name)
+
+    def _forget(self, name: str) -> None:
+        self._teams.pop(name, None)
+        self._clock.forget(name)
+
+    def _new_jobs(self, tx: Tx, team: Team, policy: Policy) -> list[Job]:
+        """The pending acts that nobody performs yet. What the members have moved on from is over."""
+        jobs = []
+        for act in tx.pending_acts(team.id):
+            if (team.id, act.id) in self._under_way:
+                continue
+            if _superseded(team, act):
+                tx.end_act(team.id, act.id)
+            else:
+                jobs.append(self._job(tx, team, act, policy))
+        return jobs
+
+    def _job(self, tx: Tx, team: Team, act: Act, policy: Policy) -> Job:
+        """All that the act needs, read now: the thread that performs it sees no store."""
+        job = Job(act, team, policy, self._world, team.members.get(act.about))
+        environment = tx.fact(team.id, "", "environment") or {}
+        if act.kind is ActKind.CLOSE_STEP:
+            everyone: dict[str, Any] = {name: tx.facts(team.id, name) for name in _FACTS_FOR_CLOSING}
+            if act.data["step"] == "archive":
+                everyone["export"] = export(tx, team)
+            return replace(job, everyone=everyone, start={"env": environment})
+        start = dict(tx.fact(team.id, act.about, "start") or {})
+        start["env"] = {**environment, **start.get("env", {})}
+        token = ""
+        if act.kind is ActKind.START:
+            # Its hash must be known before the process can use it. After a crash there is simply a new one.
+            token = secrets.token_urlsafe(24)
+            tx.add_token(Identity(team.id, act.about, team.members[act.about].role), token)
+        return replace(job, start=start, workspace=tx.fact(team.id, act.about, "workspace"), token=token)
+
+    # --- performing ---------------------------------------------------------------------------------
+
+    def _begin(self, job: Job) -> None:
+        self._under_way.add((job.team.id, job.act.id))
+        lane = f"{job.team.id}/{job.act.about}"
+        if job.act.kind is ActKind.NUDGE:
+            lane += "/nudge"
+        self._lanes.put(lane, lambda: self._perform(job, perform, job.act))
+
+    def _look_at_end(self, end: _End) -> None:
+        """In the lane of the incarnation, like everything that touches its processes."""
+        team = self._teams.get(end.team)
+        if team is None or end.key not in team.members:
+            return
+        look = Act(ActKind.KILL, end.key, team.members[end.key].epoch)
+        with self._store.read() as tx:
+            start = tx.fact(team.id, end.key, "start") or {}
+        job = Job(look, team, self._policy_of({}), self._world, team.members[end.key], start=start)
+        how = ended if end.agent else prove
+        self._lanes.put(f"{team.id}/{end.key}", lambda: self._perform(job, how))
+
+    def _perform(self, job: Job, how: Callable[[Job], Outcome], act: Act | None = None) -> None:
+        """In a thread. A bug must not leave the act pending for ever: it is over, and the limit decides."""
+        try:
+            handle = self._find_handle(job.team, job.act.about, job.start) if job.start.get("mark") else None
+            outcome = how(replace(job, handle=handle))
+        except Exception as error:
+            note = Note("act_failed", job.act.about, {"act": str(job.act.kind), "error": repr(error)})
+            outcome = Outcome(notes=(note,))
+        self._queue.put(_Result(job.team.name, job.act.about, outcome, act))
+
+    def _find_handle(self, team: Team, key: str, start: Mapping[str, Any]) -> Handle | None:
+        runtime = self._world.runtimes[str(start.get("runtime", "plain"))]
+        settle = bool(team.members[key].failure)
+        return self._handles.find(team.name, key, runtime, str(start["mark"]), settle=settle)
+
+
+def _record(tx: Tx, team: Team, result: _Result) -> None:
+    for (about, name), value in result.outcome.facts.items():
+        tx.put_fact(team.id, about, name, value)
+    tx.note(team.id, result.outcome.notes)
+    if result.act is not None:
+        tx.end_act(team.id, result.act.id)
+
+
+def _superseded(team: Team, act: Act) -> bool:
+    if act.kind is ActKind.CLOSE_STEP:
+        return act.epoch != team.close_epoch
+    return act.kind not in _TIMELESS and team.members[act.about].epoch != act.epoch

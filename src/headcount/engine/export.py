@@ -1,0 +1,30 @@
+"""Everything there is about a team, as values for the archive."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from headcount.engine import receipt
+
+if TYPE_CHECKING:
+    from headcount.ports import Tx
+    from headcount.protocol.team import Team
+
+_FACTS = ("workspace", "findings", "proof", "salvage")
+
+
+def compose_receipt(tx: Tx, team: Team) -> dict[str, Any]:
+    facts = {name: tx.facts(team.id, name) for name in _FACTS}
+    unread = tx.inbox(team.id, None, unread=True)
+    return receipt.compose(team, tx.journal(team.id), facts, tx.tasks(team.id), unread)
+
+
+def export(tx: Tx, team: Team) -> dict[str, Any]:
+    """File name to content: JSON, or a list of lines. Unread mail and open tasks are in it whole (C1)."""
+    return {
+        "receipt.json": compose_receipt(tx, team),
+        "journal.jsonl": [asdict(entry) for entry in tx.journal(team.id)],
+        "mail.jsonl": [asdict(mail) for mail in tx.inbox(team.id, None)],
+        "tasks.json": [asdict(task) for task in tx.tasks(team.id)],
+    }

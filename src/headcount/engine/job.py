@@ -1,0 +1,58 @@
+"""What is handed to a worker thread, and what comes back. Threads never touch the store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from headcount.domain.policy import Policy
+    from headcount.ports import Handle, Judge, Runtime, Workspaces
+    from headcount.protocol.effects import Act, Note
+    from headcount.protocol.events import Event
+    from headcount.protocol.member import Member
+    from headcount.protocol.team import Team
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """The adapters that one engine works with, chosen in `app.py`."""
+
+    home: str  # the state directory
+    runtimes: Mapping[str, Runtime]  # plain, tmux
+    workspaces: Workspaces
+    judge: Judge
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One act with all that is needed for it, read from the store beforehand."""
+
+    act: Act
+    team: Team
+    policy: Policy
+    world: World
+    member: Member | None = None
+    handle: Handle | None = None
+    # Facts of this incarnation: `start` (how to start it) and `workspace` (where it works).
+    start: Mapping[str, Any] = field(default_factory=dict)
+    workspace: Mapping[str, Any] | None = None
+    # Everyone's facts, for the steps of closing.
+    everyone: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    token: str = ""
+
+    @property
+    def runtime(self) -> Runtime:
+        return self.world.runtimes[str(self.start.get("runtime", "plain"))]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an act led to: events for the next step, facts to keep, lines for the journal."""
+
+    events: tuple[Event, ...] = ()
+    facts: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)  # by about and name
+    notes: tuple[Note, ...] = ()
+    handle: Handle | None = None

@@ -1,0 +1,271 @@
+"""Performing an act: one function each, safe to repeat, in a worker thread.
+
+A repeat after a crash must find what the first try did: starts go by the mark, salvage by the ref, stopping
+looks at the tree before it signals it. Whatever fails here becomes an event; only a bug raises.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from typing import TYPE_CHECKING, Any
+
+from headcount.domain.findings import GoneProof, Workspace
+from headcount.engine import closing
+from headcount.engine.job import Job, Outcome
+from headcount.errors import HeadcountError
+from headcount.ports import SpawnSpec
+from headcount.protocol import events as ev
+from headcount.protocol.effects import ActKind, Note
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headcount.ports import Proof
+
+
+_KEEPER_FOLLOWS_S = 0.02
+
+
+def perform(job: Job) -> Outcome:
+    return _PERFORM[job.act.kind](job)
+
+
+# --- starting --------------------------------------------------------------------------------------------
+
+
+def _start(job: Job) -> Outcome:
+    """Workspace, process, registration. A failure undoes what came before, the empty workspace included."""
+    key = job.act.about
+    workspace: Workspace | None = None
+    try:
+        workspace = _make_workspace(job)
+        handle = job.runtime.start(_spec(job, workspace))
+    except (HeadcountError, OSError) as error:
+        return Outcome((ev.StartFailed(key, _undo_start(job, workspace, error)),))
+    facts = {(key, "workspace"): workspace.as_dict()}
+    return Outcome((ev.Registered(key),), facts, handle=handle)
+
+
+def _make_workspace(job: Job) -> Workspace:
+    if job.workspace is not None:
+        return Workspace.from_dict(job.workspace)
+    member = _member(job)
+    return job.world.workspaces.create(job.team.name, member.name, member.generation, job.start)
+
+
+def _spec(job: Job, workspace: Workspace) -> SpawnSpec:
+    start, member = job.start, _member(job)
+    prompt_file = f"{job.world.home}/teams/{job.team.name}/prompts/{member.name}-{member.generation}.md"
+    os.makedirs(os.path.dirname(prompt_file), mode=0o700, exist_ok=True)
+    with open(prompt_file, "w", encoding="utf-8", errors="surrogateescape") as file:
+        file.write(str(start.get("prompt", "")))
+    env = {
+        **start.get("env", {}),
+        "HEADCOUNT_HOME": job.world.home,
+        "HEADCOUNT_TEAM": job.team.name,
+        "HEADCOUNT_MEMBER": member.name,
+        "HEADCOUNT_GENERATION": str(member.generation),
+        "HEADCOUNT_TOKEN": job.token,
+        "HEADCOUNT_PROMPT_FILE": prompt_file,
+    }
+    argv = tuple(word.replace("{prompt_file}", prompt_file) for word in start["argv"])
+    return SpawnSpec(start["mark"], argv, workspace.path, env, stdin=bool(start.get("stdin")))
+
+
+def _undo_start(job: Job, workspace: Workspace | None, error: Exception) -> str:
+    """The reason, and what could not be undone."""
+    reason = getattr(error, "why", "") or getattr(error, "what", "") or str(error)
+    if workspace is None or job.workspace is not None:
+        return reason
+    member = _member(job)
+    proof = GoneProof(job.team.name, member.name, member.generation, "never started", _now())
+    try:
+        kept = job.world.workspaces.remove(workspace, proof, job.start)
+    except HeadcountError as failure:
+        kept = failure.what
+    return f"{reason} (its workspace {workspace.path} was left: {kept})" if kept else reason
+
+
+# --- looking and saving ----------------------------------------------------------------------------------
+
+
+def _inspect(job: Job) -> Outcome:
+    key, epoch = job.act.about, job.act.epoch
+    if job.workspace is None:
+        return Outcome((ev.Inspected(key, epoch, True, True),))
+    try:
+        workspace = Workspace.from_dict(job.workspace)
+        findings = job.world.workspaces.read(workspace, job.policy, job.start)
+        # A lead or a witness is judged by the rules: nobody judges itself.
+        verdict = job.world.judge(_member(job).name, findings, job.policy)
+    except (HeadcountError, OSError) as error:
+        issue = f"the workspace could not be read: {getattr(error, 'why', '') or error}"
+        return Outcome((ev.Inspected(key, epoch, False, False, (issue,)),))
+    facts = {(key, "findings"): findings.as_dict()}
+    if verdict is None:
+        issues = tuple(findings.issues())
+        return Outcome((ev.Inspected(key, epoch, findings.spotless, None, issues),), facts)
+    spotless = verdict.clean and findings.spotless
+    return Outcome((ev.Inspected(key, epoch, spotless, verdict.clean, verdict.issues),), facts)
+
+
+def _salvage(job: Job) -> Outcome:
+    """Frozen while it is read, so that what is saved is one moment; thawed whatever happens."""
+    key, epoch = job.act.about, job.act.epoch
+    if job.workspace is None:
+        return Outcome((ev.Saved(key, epoch),))
+    frozen = job.runtime.pause(job.handle).confirmed if job.handle is not None else True
+    try:
+        saved = job.world.workspaces.salvage(Workspace.from_dict(job.workspace), job.policy)
+    except (HeadcountError, OSError) as error:
+        return Outcome((ev.SalvageFailed(key, epoch, getattr(error, "why", "") or str(error)),))
+    finally:
+        if job.handle is not None:
+            job.runtime.resume(job.handle)
+    notes = () if frozen else (Note("warning", key, {"text": "salvaged while not all of it stood still"}),)
+    if saved is None:
+        return Outcome((ev.Saved(key, epoch),), notes=notes)
+    return Outcome((ev.Saved(key, epoch, saved.ref),), {(saved.ref, "salvage"): saved.as_dict()}, notes)
+
+
+def _last_read(job: Job) -> Outcome:
+    """After the proof nobody writes any more: what changed since the last look is saved now."""
+    key, epoch = job.act.about, job.act.epoch
+    if job.workspace is None:
+        return Outcome((ev.LastRead(key, epoch, True),))
+    try:
+        saved = job.world.workspaces.salvage(Workspace.from_dict(job.workspace), job.policy)
+    except (HeadcountError, OSError) as error:
+        return Outcome((ev.LastRead(key, epoch, False, reason=getattr(error, "why", "") or str(error)),))
+    if saved is None or not saved.created:
+        return Outcome((ev.LastRead(key, epoch, True),))
+    return Outcome((ev.LastRead(key, epoch, True, saved.ref),), {(saved.ref, "salvage"): saved.as_dict()})
+
+
+# --- ending ----------------------------------------------------------------------------------------------
+
+
+def _ask_exit(job: Job) -> Outcome:
+    if job.handle is None:
+        return prove(job)
+    job.runtime.request_exit(job.handle, job.start.get("exit_text"))
+    return Outcome()
+
+
+def _terminate(job: Job) -> Outcome:
+    if job.handle is None or job.runtime.terminate(job.handle) == 0:
+        return prove(job)
+    if job.handle.keeper_fd is None and job.runtime.wait_empty(job.handle, job.policy.stop_grace_s):
+        return prove(job)  # no keeper tells us: this thread has to wait
+    return Outcome()
+
+
+def _kill(job: Job) -> Outcome:
+    if job.handle is None:
+        return prove(job)
+    return _proved(job, job.runtime.kill(job.handle, job.policy.stop_grace_s))
+
+
+def ended(job: Job) -> Outcome:
+    """The agent's own process ended. If nothing else is left its keeper follows at once: both are known."""
+    if job.handle is None:
+        return Outcome()
+    status = job.runtime.exit_status(job.handle)
+    exited = ev.Exited(job.act.about, str(status))
+    if not job.runtime.wait_empty(job.handle, _KEEPER_FOLLOWS_S):
+        return Outcome((exited,))
+    proof = prove(job)
+    return Outcome((exited, *proof.events), proof.facts)
+
+
+def prove(job: Job) -> Outcome:
+    """Look whether the tree is empty; say nothing when it is not (yet)."""
+    if job.handle is None:
+        # No start was ever recorded under this mark, and none can be any more.
+        return Outcome((ev.TreeEmpty(job.act.about, "never started"),))
+    proof = job.runtime.prove_gone(job.handle)
+    return _proved(job, proof) if proof.empty else Outcome()
+
+
+def _proved(job: Job, proof: Proof) -> Outcome:
+    seen = proof.as_dict()
+    facts = {(job.act.about, "proof"): seen}
+    if proof.empty:
+        return Outcome((ev.TreeEmpty(job.act.about, proof.method),), facts)
+    alive = tuple(f"{p['name']} ({p['pid']})" for p in seen["alive"])
+    return Outcome((ev.NotEmpty(job.act.about, job.act.epoch, alive),), facts)
+
+
+# --- speaking --------------------------------------------------------------------------------------------
+
+
+def _nudge(job: Job) -> Outcome:
+    """Confirmed, or reported as not delivered; the mail is there either way (E10)."""
+    text = str(job.act.data.get("text", ""))
+    delivered = job.handle is not None and job.runtime.nudge(job.handle, text)
+    return Outcome(
+        notes=(Note("nudged" if delivered else "nudge_undelivered", job.act.about, {"text": text}),)
+    )
+
+
+def _capture(job: Job) -> Outcome:
+    screen = job.runtime.capture(job.handle) if job.handle is not None else ""
+    return Outcome(notes=(Note("captured", job.act.about, {"screen": screen[-4000:]}),))
+
+
+def _hold(job: Job) -> Outcome:
+    """Pause or resume, confirmed process by process (E2)."""
+    if job.handle is None:
+        return Outcome()
+    pausing = job.act.kind is ActKind.PAUSE
+    held = job.runtime.pause(job.handle) if pausing else job.runtime.resume(job.handle)
+    kind = "processes_paused" if pausing else "processes_resumed"
+    return Outcome(notes=(Note(kind, job.act.about, {"confirmed": held.confirmed}),))
+
+
+def _notify(job: Job) -> Outcome:
+    env = {
+        **os.environ,
+        "HEADCOUNT_ESCALATION": str(job.act.data.get("escalation")),
+        "HEADCOUNT_ABOUT": job.act.about,
+    }
+    try:
+        done = subprocess.run(
+            job.policy.notify,
+            env=env,
+            timeout=job.policy.finalizer_timeout_s,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+        result = f"exit code {done.returncode}"
+    except (OSError, subprocess.TimeoutExpired) as error:
+        result = str(error)
+    return Outcome(notes=(Note("notified", job.act.about, {"result": result}),))
+
+
+def _member(job: Job) -> Any:
+    assert job.member is not None
+    return job.member
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
+
+
+_PERFORM: dict[ActKind, Callable[[Job], Outcome]] = {
+    ActKind.START: _start,
+    ActKind.NUDGE: _nudge,
+    ActKind.INSPECT: _inspect,
+    ActKind.CAPTURE: _capture,
+    ActKind.SALVAGE: _salvage,
+    ActKind.ASK_EXIT: _ask_exit,
+    ActKind.TERMINATE: _terminate,
+    ActKind.KILL: _kill,
+    ActKind.PAUSE: _hold,
+    ActKind.RESUME: _hold,
+    ActKind.LAST_READ: _last_read,
+    ActKind.CLOSE_STEP: closing.perform_step,
+    ActKind.NOTIFY: _notify,
+}

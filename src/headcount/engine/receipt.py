@@ -1,0 +1,73 @@
+"""The receipt: what stood in each workspace, where it is now, how each process ended, who said what.
+
+Composed from the journal and the facts, never from memory, so it is the same whoever asks and whenever.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from headcount.ports import Entry, Mail, Task
+    from headcount.protocol.member import Member
+    from headcount.protocol.team import Team
+
+Facts = dict[str, "Mapping[str, Any]"]
+
+_SAID = (
+    "answered",
+    "decided",
+    "found_dirty",
+    "verified_clean",
+    "escalated",
+    "exited",
+    "gone",
+    "salvaged",
+    "late",
+)
+
+
+def compose(
+    team: Team,
+    journal: Iterable[Entry],
+    facts: Mapping[str, Facts],
+    tasks: Iterable[Task],
+    unread: Iterable[Mail],
+) -> dict[str, Any]:
+    """`facts` by name, then by incarnation (`workspace`, `findings`, `proof`) or by ref (`salvage`)."""
+    said: dict[str, list[dict[str, Any]]] = {}
+    for entry in journal:
+        if entry.kind in _SAID and entry.about:
+            said.setdefault(entry.about, []).append({"at": entry.at, "what": entry.kind, **entry.data})
+    return {
+        "team": team.name,
+        "generation": team.generation,
+        "request": team.last_request.id if team.last_request else None,
+        "members": [_member(m, said.get(m.key, []), facts) for m in team.members.values()],
+        "tasks": [{"id": t.id, "subject": t.subject, "status": t.status, "owner": t.owner} for t in tasks],
+        "unread_mail": [{"id": m.id, "to": m.to, "from": m.sender, "subject": m.subject} for m in unread],
+        "warnings": list(team.warnings),
+    }
+
+
+def _member(member: Member, said: list[dict[str, Any]], facts: Mapping[str, Facts]) -> dict[str, Any]:
+    def fact(name: str) -> Mapping[str, Any] | None:
+        return facts.get(name, {}).get(member.key)
+
+    return {
+        "name": member.name,
+        "generation": member.generation,
+        "outcome": member.outcome,
+        "answer": member.answer,
+        "reason": member.answer_reason,
+        "attempts": member.attempts,
+        "workspace": fact("workspace"),
+        "findings": fact("findings"),
+        "salvage": [
+            facts[name][member.key] for name in facts if name in {f"salvage {r}" for r in member.refs}
+        ],
+        "processes": fact("proof"),
+        "history": said,
+    }
