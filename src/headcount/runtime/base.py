@@ -16,12 +16,13 @@ import time
 from collections.abc import Callable
 
 from headcount.errors import ProcessError, UsageError
+from headcount.ports import SpawnSpec
 from headcount.runtime import log
 from headcount.runtime.census import Census, Process, is_alive, open_pidfd, send_signal
 from headcount.runtime.keeper import OUTPUT, REPLY, SPEC, STDIN
 from headcount.runtime.mark import VARIABLE, Mark, parse_mark, state_id
 from headcount.runtime.proof import Held, Proof
-from headcount.runtime.spawn import ExitStatus, Record, SpawnDirectory, SpawnSpec
+from headcount.runtime.spawn import ExitStatus, Record, SpawnDirectory
 from headcount.runtime.tree import Tree
 
 _START_TIMEOUT_S = 20.0
@@ -30,23 +31,25 @@ _CAPTURE_BYTES = 16384
 
 
 class Handle:
-    """One incarnation's processes. `exit_fd` is readable from the moment its agent has ended."""
+    """One incarnation's processes. Each descriptor becomes readable at an end, and is None when that is
+    past: `exit_fd` the agent's own, `keeper_fd` that of all that it started."""
 
     def __init__(self, record: Record, directory: SpawnDirectory, census: Census) -> None:
         self.record = record
         self.directory = directory
         self.tree = Tree(record, directory, census)
-        self.exit_fd = open_pidfd(record.agent) if not self.tree.rebooted else None
-        """None when it had ended before."""
+        self.exit_fd = None if self.tree.rebooted else open_pidfd(record.agent)
+        self.keeper_fd = None if self.tree.rebooted else open_pidfd(record.keeper)
 
     def __repr__(self) -> str:
         return f"Handle({self.record.mark}, pid {self.record.agent.pid})"
 
     def close(self) -> None:
         """Lets go of descriptors; the processes do not notice."""
-        if self.exit_fd is not None:
-            os.close(self.exit_fd)
-            self.exit_fd = None
+        for fd in (self.exit_fd, self.keeper_fd):
+            if fd is not None:
+                os.close(fd)
+        self.exit_fd = self.keeper_fd = None
 
 
 class ProcessRuntime:

@@ -7,11 +7,11 @@ import fcntl
 import os
 import termios
 
+from headcount.ports import SpawnSpec
 from headcount.runtime.base import Handle, ProcessRuntime, wait_for
 from headcount.runtime.forkserver import ForkServer
 from headcount.runtime.keeper import STDIN
 from headcount.runtime.log import plain_text
-from headcount.runtime.spawn import SpawnSpec
 
 _TAKEN_S = 2.0
 

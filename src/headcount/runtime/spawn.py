@@ -8,28 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from headcount.errors import ProcessError
 from headcount.runtime.keeper import EMPTY, EXIT, PROCESS, as_json, write_once
-
-
-@dataclass(frozen=True, slots=True)
-class SpawnSpec:
-    """What to start. The mark names the start: asking twice starts once."""
-
-    mark: str
-    argv: tuple[str, ...]
-    cwd: str
-    env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """The member's whole environment; the mark is added."""
-    stdin: bool = False
-    """Open for nudges; otherwise the agent reads an empty standard input."""
-    log_limit: int = 16 * 1024 * 1024
-    columns: int = 200
-    rows: int = 50
 
 
 class Identity(NamedTuple):

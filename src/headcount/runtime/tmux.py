@@ -14,12 +14,12 @@ import subprocess
 import tempfile
 
 from headcount.errors import ProcessError
+from headcount.ports import SpawnSpec
 from headcount.runtime.base import Handle, ProcessRuntime, wait_for
 from headcount.runtime.forkserver import KEEPER
 from headcount.runtime.keeper import OUTPUT
 from headcount.runtime.log import plain_text
 from headcount.runtime.mark import VARIABLE, parse_mark
-from headcount.runtime.spawn import SpawnSpec
 
 _SOCKET_PATH_MAX = 100  # the kernel's limit is 108, and tmux needs some of it
 _HISTORY_LINES = 5000

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from headcount.runtime import Handle, PlainRuntime, ProcessRuntime, SpawnSpec, TmuxRuntime, new_mark
+from headcount.runtime import Handle, ProcessRuntime, SpawnSpec, TmuxRuntime, new_mark
 
 SHAPES = Path(__file__).with_name("shapes.py")
 

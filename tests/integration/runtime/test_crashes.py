@@ -68,7 +68,10 @@ def test_D11_a_start_that_nobody_waited_for_is_found_and_can_be_ended(plain: Pla
     engine = f"""
 import os, signal
 from headcount.runtime import base, PlainRuntime, SpawnSpec
-base._read_reply = lambda fd, timeout: (base.select.select([fd], [], []), os.kill(os.getpid(), signal.SIGKILL))
+def die_at_the_answer(fd, timeout):
+    base.select.select([fd], [], [])
+    os.kill(os.getpid(), signal.SIGKILL)
+base._read_reply = die_at_the_answer
 PlainRuntime({str(plain.directory)!r}).start(SpawnSpec({mark!r}, ("sleep", "3141"), "/", dict(os.environ)))
 """
     done = subprocess.run([sys.executable, "-c", engine])
@@ -123,7 +126,7 @@ def test_D11_a_start_that_was_called_off_can_no_longer_happen(place: Place) -> N
 
 def test_D2_keeper_killed_before_the_record_means_that_the_agent_never_ran(plain: Place) -> None:
     mark, touched = plain.mark(), plain.directory / "ran"
-    keeper = f"""
+    keeper = """
 import os, signal, sys
 from headcount.runtime import keeper
 keeper.Keeper._record = lambda self, mark, place: os.kill(os.getpid(), signal.SIGKILL)

@@ -77,7 +77,7 @@ def test_D10_when_the_tmux_server_is_killed_the_tree_is_still_found_and_ended(tm
 def test_D10_ids_of_a_dead_server_are_not_used_on_the_next_one(tmux: Place) -> None:
     runtime = tmux.runtime
     assert isinstance(runtime, TmuxRuntime)
-    old = tmux.start("sh", "-c", "trap '' HUP; while :; do sleep 1; done")
+    old = tmux.start_shape("stubborn")
     os.kill(old.record.server_pid, signal.SIGKILL)
     wait_until(lambda: not Path(f"/proc/{old.record.server_pid}").exists())
     new = tmux.start_shape("polite")

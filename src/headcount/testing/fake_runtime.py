@@ -1,0 +1,218 @@
+"""A runtime without processes, for the simulator and for tests of the engine.
+
+It passes the same conformance suite as the real ones. What an agent does is said in words of its
+command line: `("fake", "stray", "ignore-term")`.
+
+    exit=N         ends at once with code N
+    ignore-term    does not end on SIGTERM
+    ignore-kill    survives SIGKILL, as a process in the kernel's uninterruptible sleep does
+    stray          has started a child that outlives it and ignores SIGTERM
+    say=TEXT       has printed TEXT
+    deaf           takes no nudge
+    missing        cannot be run
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from signal import SIGKILL, SIGTERM
+
+from headcount.errors import ProcessError
+from headcount.ports import SpawnSpec
+from headcount.runtime.census import Process
+from headcount.runtime.mark import parse_mark
+from headcount.runtime.proof import BY_MARK_ONLY, BY_SUBREAPER, Held, Proof, SeenProcess
+from headcount.runtime.spawn import ExitStatus, Identity, Record
+
+
+@dataclass(slots=True)
+class FakeProcess:
+    pid: int
+    name: str
+    ignores: frozenset[int]
+    state: str = "S"
+    ended: str = ""
+
+
+@dataclass(slots=True)
+class FakeTree:
+    """`processes[0]` is the agent."""
+
+    record: Record
+    words: tuple[str, ...]
+    processes: list[FakeProcess]
+    screen: str = ""
+    exit_status: ExitStatus | None = None
+    keeper_alive: bool = True
+
+    def alive(self) -> list[FakeProcess]:
+        return [process for process in self.processes if not process.ended]
+
+    def signal(self, process: FakeProcess, number: int) -> None:
+        if not process.ended and number not in process.ignores:
+            self.end(process, None, number)
+
+    def end(self, process: FakeProcess, code: int | None, number: int | None = None) -> None:
+        status = ExitStatus(code, number, time.time())
+        process.ended = str(status)
+        if process is self.processes[0]:
+            self.exit_status = status
+
+
+@dataclass(slots=True)
+class FakeMachine:
+    """What outlives an engine: the processes, and the records of starts. `None`: called off."""
+
+    trees: dict[str, FakeTree | None] = field(default_factory=dict)
+    pids: int = 1000
+
+    def next_pid(self) -> int:
+        self.pids += 1
+        return self.pids
+
+
+class FakeHandle:
+    """Nothing to wait on: time in a simulation is an event like any other."""
+
+    exit_fd: int | None = None
+    keeper_fd: int | None = None
+
+    def __init__(self, tree: FakeTree) -> None:
+        self.tree = tree
+        self.record = tree.record
+
+    def close(self) -> None:
+        pass
+
+
+class FakeRuntime:
+    def __init__(self, machine: FakeMachine | None = None, state_id: str = "0" * 16) -> None:
+        self.machine = machine or FakeMachine()
+        self.state_id = state_id
+
+    def start(self, spec: SpawnSpec) -> FakeHandle:
+        if "missing" in spec.argv:
+            raise ProcessError(
+                f"Did not start {spec.argv[0]}", "No such file or directory", code="start-failed"
+            )
+        if spec.mark not in self.machine.trees:
+            self.machine.trees[spec.mark] = self._grow(spec)
+        handle = self.adopt(spec.mark)
+        if handle is None:
+            raise ProcessError(f"Did not start {spec.argv[0]}", "it was called off", code="start-failed")
+        return handle
+
+    def _grow(self, spec: SpawnSpec) -> FakeTree:
+        words = spec.argv[1:]
+        ignores = {SIGTERM} if "ignore-term" in words else set()
+        ignores |= {SIGTERM, SIGKILL} if "ignore-kill" in words else set()
+        processes = [FakeProcess(self.machine.next_pid(), spec.argv[0], frozenset(ignores))]
+        if "stray" in words:
+            processes.append(FakeProcess(self.machine.next_pid(), "stray", frozenset({SIGTERM})))
+        agent = Identity(processes[0].pid, 1)
+        record = Record(spec.mark, agent, Identity(self.machine.next_pid(), 1), "fake", time.time())
+        tree = FakeTree(record, words, processes)
+        for word in words:
+            if word.startswith("say="):
+                tree.screen += word.removeprefix("say=") + "\n"
+            if word.startswith("exit="):
+                tree.end(processes[0], int(word.removeprefix("exit=")))
+        return tree
+
+    def adopt(self, mark: str) -> FakeHandle | None:
+        tree = self.machine.trees.get(mark)
+        return FakeHandle(tree) if tree else None
+
+    def cancel(self, mark: str) -> FakeHandle | None:
+        self.machine.trees.setdefault(mark, None)
+        return self.adopt(mark)
+
+    def discard(self, mark: str) -> None:
+        self.machine.trees.pop(mark, None)
+
+    def alive(self, handle: FakeHandle) -> bool:
+        return not handle.tree.processes[0].ended
+
+    def processes(self, handle: FakeHandle) -> tuple[Process, ...]:
+        mark = handle.record.mark
+        return tuple(
+            Process(process.pid, 1, handle.record.agent.pid, 1, process.state, 1, process.name, mark)
+            for process in handle.tree.alive()
+        )
+
+    def exit_status(self, handle: FakeHandle) -> ExitStatus | None:
+        return handle.tree.exit_status
+
+    def wait_exit(self, handle: FakeHandle, timeout_s: float) -> ExitStatus | None:
+        return handle.tree.exit_status
+
+    def capture(self, handle: FakeHandle) -> str:
+        return handle.tree.screen
+
+    def list_marked(self) -> dict[str, list[Process]]:
+        handles = [self.adopt(mark) for mark in self.machine.trees if self._is_ours(mark)]
+        found = {handle.record.mark: list(self.processes(handle)) for handle in handles if handle}
+        return {mark: processes for mark, processes in found.items() if processes}
+
+    def _is_ours(self, mark: str) -> bool:
+        parsed = parse_mark(mark)
+        return parsed is not None and parsed.state == self.state_id
+
+    def nudge(self, handle: FakeHandle, text: str) -> bool:
+        if not self.alive(handle) or "deaf" in handle.tree.words:
+            return False
+        handle.tree.screen += text + "\n"
+        return True
+
+    def request_exit(self, handle: FakeHandle, text: str | None = None) -> bool:
+        if text is not None:
+            return self.nudge(handle, text)
+        sent = self.alive(handle)
+        handle.tree.signal(handle.tree.processes[0], SIGTERM)
+        return sent
+
+    def terminate(self, handle: FakeHandle) -> int:
+        targets = handle.tree.alive()
+        for process in targets:
+            process.state = "S"
+            handle.tree.signal(process, SIGTERM)
+        return len(targets)
+
+    def kill(self, handle: FakeHandle, limit_s: float = 10.0) -> Proof:
+        for process in handle.tree.alive():
+            handle.tree.signal(process, SIGKILL)
+        return self.prove_gone(handle)
+
+    def stop(self, handle: FakeHandle, grace_s: float, limit_s: float = 10.0) -> Proof:
+        self.terminate(handle)
+        return self.kill(handle)
+
+    def pause(self, handle: FakeHandle) -> Held:
+        return self._hold(handle, "T")
+
+    def resume(self, handle: FakeHandle) -> Held:
+        return self._hold(handle, "S")
+
+    freeze = pause
+    thaw = resume
+
+    def _hold(self, handle: FakeHandle, state: str) -> Held:
+        for process in handle.tree.alive():
+            process.state = state
+        return Held(True, _views(handle.tree.alive()), ())
+
+    def wait_empty(self, handle: FakeHandle, timeout_s: float) -> bool:
+        return not handle.tree.alive()
+
+    def prove_gone(self, handle: FakeHandle) -> Proof:
+        alive = _views(handle.tree.alive())
+        method = BY_SUBREAPER if handle.tree.keeper_alive else BY_MARK_ONLY
+        return Proof(not alive, method, time.time(), _views(handle.tree.processes), alive)
+
+    def close(self) -> None:
+        pass
+
+
+def _views(processes: list[FakeProcess]) -> tuple[SeenProcess, ...]:
+    return tuple(SeenProcess(process.pid, 1, process.name, "record", process.ended) for process in processes)
