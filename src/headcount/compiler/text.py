@@ -37,9 +37,13 @@ def dedent(pieces: Sequence[tuple[str, bool]]) -> str:
     A piece is (text, is it source text); only line starts within source text are layout. The first line
     stands after a tag, so its own indentation says nothing.
     """
+    return trim_lines("".join(cut_layout(pieces)))
+
+
+def cut_layout(pieces: Sequence[tuple[str, bool]]) -> list[str]:
+    """The pieces without the indentation that their source text shares."""
     margin = _margin(pieces)
-    joined = "".join(_cut(text, margin) if source else text for text, source in pieces)
-    return trim_lines(joined)
+    return [_cut(text, margin) if source else text for text, source in pieces]
 
 
 def dedent_string(text: str) -> str:

@@ -41,7 +41,7 @@ def runs(children: Sequence[Element | Text]) -> list[Element | list[Element | Te
     found: list[Element | list[Element | Text]] = []
     run: list[Element | Text] = []
     for child in children:
-        if type(child) is Text or (child.name in INLINE and not _is_code_block(child)):
+        if isinstance(child, Text) or (child.name in INLINE and not _is_code_block(child)):
             run.append(child)
             continue
         if run:
@@ -60,11 +60,11 @@ def _is_code_block(element: Element) -> bool:
 
 def loose(run: list[Element | Text], report: Report) -> str:
     """Inline content that stands among blocks; see `text` for what happens to its white space."""
-    if len(run) == 1 and type(run[0]) is Text and run[0].verbatim:
+    if len(run) == 1 and isinstance(run[0], Text) and run[0].verbatim:
         return dedent_string(run[0].value)
     pieces: list[tuple[str, bool]] = []
     for child in run:
-        if type(child) is Text:
+        if isinstance(child, Text):
             pieces.append((child.value, not child.verbatim))
         else:
             pieces.append((inline_element(child, report), False))
@@ -107,11 +107,11 @@ def _list(element: Element, depth: int, report: Report) -> str:
     number = props.get("start", 1)
     items: list[str] = []
     for child in element.children:
-        if type(child) is Element and child.name == "li":
+        if isinstance(child, Element) and child.name == "li":
             marker = f"{number + len(items)}." if element.name == "ol" else "-"
             items.append(_item(child, marker, depth, report))
-        elif type(child) is Element or child.value.strip(SPACES):
-            name = child.name if type(child) is Element else "text"
+        elif isinstance(child, Element) or child.value.strip(SPACES):
+            name = child.name if isinstance(child, Element) else "text"
             hint = "Put it into an li."
             report.error(
                 "misplaced", f"{element.name} only accepts li children, got: {name}", child.span, hint
@@ -139,11 +139,15 @@ def indent(text: str) -> str:
 
 
 def _code_block(element: Element, depth: int, report: Report) -> str:
-    """`pre`, with or without a `code` inside that names the language, or a `code` that does."""
+    return fence(*code_block(element, report))
+
+
+def code_block(element: Element, report: Report) -> tuple[str, str]:
+    """Language and content of a `pre`, with or without a `code` inside, or of a `code` among blocks."""
     language = _language(element, report)
     pieces: list[tuple[str, bool]] = []
     for child in element.children:
-        if type(child) is Text:
+        if isinstance(child, Text):
             pieces.append((child.value, not child.verbatim))
         elif child.name == "code":
             language = _language(child, report) or language
@@ -151,12 +155,12 @@ def _code_block(element: Element, depth: int, report: Report) -> str:
         else:
             not_inside(child, element.name, report)
     pieces = [piece for n, piece in enumerate(pieces) if piece[0].strip(SPACES) or 0 < n < len(pieces) - 1]
-    content = dedent_string(pieces[0][0]) if len(pieces) == 1 and not pieces[0][1] else dedent(pieces)
-    return fence(language, content)
+    is_string = len(pieces) == 1 and not pieces[0][1]
+    return language, dedent_string(pieces[0][0]) if is_string else dedent(pieces)
 
 
 def _raw(child: Element | Text, report: Report) -> tuple[str, bool]:
-    if type(child) is Text:
+    if isinstance(child, Text):
         return child.value, not child.verbatim
     return inline([child], "code", report), False
 
@@ -193,9 +197,9 @@ def _context(element: Element, depth: int, report: Report) -> str:
 def _raw_markdown(element: Element, depth: int, report: Report) -> str:
     read_props(element, report)
     for child in element.children:
-        if type(child) is Element and child.name not in INLINE:
+        if isinstance(child, Element) and child.name not in INLINE:
             not_inside(child, "Markdown", report)
-    return loose([c for c in element.children if type(c) is Text or c.name in INLINE], report)
+    return loose([c for c in element.children if isinstance(c, Text) or c.name in INLINE], report)
 
 
 def _list_component(element: Element, depth: int, report: Report) -> str:
@@ -249,10 +253,10 @@ def _cell(value: Value, element: Element, report: Report) -> str:
         return "true" if value else "false"
     if isinstance(value, int | float):
         return number_text(value)
-    if type(value) is Element and value.name in INLINE:
+    if isinstance(value, Element) and value.name in INLINE:
         return inline_element(value, report)
     if value is not None and value is not UNKNOWN:
-        got = value.name if type(value) is Element else "something else"
+        got = value.name if isinstance(value, Element) else "something else"
         what = f"{element.name} takes strings, numbers and inline elements, got: {got}"
         report.error("wrong-type", what, element.span, "Give it a string.")
     return ""

@@ -56,7 +56,7 @@ def _team(at: Lowering, element: Element) -> ir.Team | None:
     members: list[ir.Teammate] = []
     teammates = 0
     for child in element.children:
-        if type(child) is Text:
+        if isinstance(child, Text):
             if child.value.strip(SPACES):
                 _wrong_child("Team", "Teammate", "text", child, report)
         elif child.name == "Teammate":
@@ -144,7 +144,7 @@ def _pipeline(at: Lowering, element: Element) -> ir.Pipeline | None:
     tasks: list[ir.Task] = []
     whole = True
     for child in element.children:
-        if type(child) is Text:
+        if isinstance(child, Text):
             if child.value.strip(SPACES):
                 _wrong_child("TaskPipeline", "TaskDef", "text", child, at.report)
         elif child.name == "TaskDef":

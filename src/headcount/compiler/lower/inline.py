@@ -23,7 +23,7 @@ def inline(children: Iterable[Element | Text], owner: str, report: Report) -> st
     """The children of `owner` as one run; blocks do not belong there, and are an error, not dropped."""
     pieces: list[str] = []
     for child in children:
-        if type(child) is Text:
+        if isinstance(child, Text):
             pieces.append(child.value if child.verbatim else squeeze(child.value))
         elif child.name in INLINE:
             pieces.append(inline_element(child, report))
@@ -52,7 +52,7 @@ def inline_element(element: Element, report: Report) -> str:
 
 def no_children(element: Element, report: Report) -> None:
     for child in element.children:
-        if type(child) is Element or child.value.strip(SPACES):
+        if isinstance(child, Element) or child.value.strip(SPACES):
             what = f"{element.name} takes no children"
             report.error("misplaced", what, child.span, f"Move it out, beside the {element.name}.")
 

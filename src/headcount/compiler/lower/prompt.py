@@ -50,10 +50,10 @@ def read_prompt(element: Element, props: dict[str, Any], report: Report) -> str 
 def _prompt_child(element: Element, report: Report) -> str:
     found: list[str] = []
     for child in element.children:
-        if type(child) is Element and child.name == "Prompt":
+        if isinstance(child, Element) and child.name == "Prompt":
             found.append(_content(child, report))
-        elif type(child) is Element or child.value.strip(SPACES):
-            got = child.name if type(child) is Element else "text"
+        elif isinstance(child, Element) or child.value.strip(SPACES):
+            got = child.name if isinstance(child, Element) else "text"
             what = f"{element.name} only accepts a Prompt child, got: {got}"
             report.error("misplaced", what, child.span, "Wrap it in a Prompt.")
     if len(found) > 1:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from headcount.compiler.element import Element, Value
     from headcount.compiler.report import Report
 
+    Kind = Callable[[Value], object]
+
 WRONG: Final = object()
 
 
@@ -92,7 +94,7 @@ def _each(value: Value, kind: type) -> object:
     return known
 
 
-EXPECTED: Final = {
+EXPECTED: Final[dict[Kind, str]] = {
     text: "a string",
     flag: "true or false",
     count: "a whole number",
@@ -105,9 +107,6 @@ EXPECTED: Final = {
     rows: "a list of lists",
     mapping: "an object with names and values",
 }
-
-if TYPE_CHECKING:
-    Kind = Callable[[Value], object]
 
 _LANG: Final[dict[str, Kind]] = {"className": text, "lang": text}
 _NONE: Final[dict[str, Kind]] = {}
@@ -177,15 +176,15 @@ def read_props(element: Element, report: Report) -> tuple[dict[str, Any], bool]:
     """
     kinds = PROPS[element.name]
     found: dict[str, Any] = {}
-    for prop in element.props:
-        name, value, _ = prop
+    value: Any
+    for name, value, _ in element.props:
         if value is None:
             found.pop(name, None)
             continue
         kind = kinds.get(name)
         if kind is None:
             if name != "key":
-                _unknown_prop(element, prop.name, report)
+                _unknown_prop(element, name, report)
             continue
         if value is not UNKNOWN:
             value = kind(value)

@@ -72,8 +72,8 @@ def _run(
             with open(place, "rb") as file:
                 source = file.read()
         code = compile(source, place, "exec", dont_inherit=True)
-        namespace = {"__name__": f"{_PACKAGE}.{_stem(place)}", "__file__": place, "__package__": _PACKAGE}
-        namespace["__builtins__"] = __builtins__
+        namespace: dict[str, object] = {"__name__": f"{_PACKAGE}.{_stem(place)}", "__package__": _PACKAGE}
+        namespace["__file__"] = place
         with _Aside(place, printed, files):
             exec(code, namespace)
             return _root(namespace, path, place, session)

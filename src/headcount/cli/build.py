@@ -1,0 +1,205 @@
+"""`headcount build`: compile definitions; the answer on standard output, diagnostics on standard error."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from headcount.compiler.build import run as building
+from headcount.compiler.build.plan import find_sources
+from headcount.compiler.build.run import Built, Options, build
+from headcount.compiler.markdown.dialects import DIALECTS
+from headcount.compiler.report import WARNING
+from headcount.compiler.show import as_data, printable, render
+from headcount.errors import DefinitionError, UsageError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from headcount.compiler.markdown.dialects import Dialect
+
+# From here on a terminal gets to see how far it is.
+_PROGRESS_FROM = 20
+
+_SAID = {
+    building.WRITTEN: "Wrote {output}",
+    building.STALE: "{output} is out of date",
+    building.PART: "Skipped {source}: no root of its own, another definition imports it",
+}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("sources", nargs="+", metavar="SRC", help="a .tsx or .py definition, a folder, or a quoted pattern")
+    add("-o", "--output", metavar="DIR", help="write there, not beside each source")
+    add(
+        "--layout",
+        choices=("flat", "claude"),
+        default="flat",
+        help="claude: commands/, agents/, skills/NAME/",
+    )
+    add("--dialect", choices=(*DIALECTS, "auto"), default="teammate", help="how to speak to the client")
+    add("--stdout", action="store_true", help="print the Markdown, write nothing")
+    add("--check", action="store_true", help="write nothing; exit 1 when what is on disk differs")
+    add("--watch", action="store_true", help="build again whenever a definition or an import changes")
+    add("--strict", action="store_true", help="warnings count as errors")
+    add("--to", choices=("python",), help="print the definition in this language instead")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.watch and (args.check or args.stdout or args.to or args.json):
+        raise UsageError("--watch goes with none of --check, --stdout, --to and --json")
+    sources = find_sources(args.sources)
+    if args.to:
+        return _to_python(sources)
+    options = Options(_dialect(args.dialect), args.output, args.layout == "claude", args.check, args.stdout)
+    if args.watch:
+        return _watch(args, options)
+    totals = Totals(args.strict)
+    if args.json:
+        _print_json(totals.count(build(sources, options)), totals)
+    else:
+        for result in totals.count(_with_progress(build(sources, options), len(sources))):
+            _show(result)
+        _summarize(totals)
+    return totals.exit_code
+
+
+class Totals:
+    """How many results of each status there were, and what that means for the exit code."""
+
+    def __init__(self, strict: bool) -> None:
+        self.strict = strict
+        self.by_status: dict[str, int] = {}
+        self.warnings = 0
+        self.errors = 0
+
+    def count(self, results: Iterable[Built]) -> Iterator[Built]:
+        for result in results:
+            self.by_status[result.status] = self.by_status.get(result.status, 0) + 1
+            warnings = sum(found.severity == WARNING for found in result.diagnostics)
+            self.warnings += warnings
+            self.errors += len(result.diagnostics) - warnings
+            yield result
+
+    @property
+    def exit_code(self) -> int:
+        if building.UNWRITABLE in self.by_status:
+            return 4
+        if building.FAILED in self.by_status or (self.strict and self.warnings):
+            return DefinitionError.exit_code
+        return 1 if building.STALE in self.by_status else 0
+
+
+def _dialect(name: str) -> Dialect:
+    if name != "auto":
+        return DIALECTS[name]
+    from headcount.compiler.build.detect import detect_dialect
+
+    found = detect_dialect()
+    print(f"Dialect {found.dialect.name}: {found.because}.", file=sys.stderr)
+    return found.dialect
+
+
+def _show(result: Built) -> None:
+    if result.printed:
+        print(printable(result.printed.rstrip("\n")), file=sys.stderr)
+    for found in result.diagnostics:
+        print(render(found), file=sys.stderr)
+    if result.markdown is not None:
+        sys.stdout.buffer.write(result.markdown.encode())
+    elif result.status in _SAID:
+        print(_SAID[result.status].format(output=result.output, source=result.source))
+
+
+def _summarize(totals: Totals) -> None:
+    counts = totals.by_status
+    built = sum(counts.values()) - counts.get(building.PART, 0)
+    if counts.get(building.PRINTED):
+        return
+    failed = counts.get(building.FAILED, 0) + counts.get(building.UNWRITABLE, 0)
+    if failed and built > 1:
+        print(f"Compiled {built - failed} of {built} definitions; {failed} failed.")
+    elif not failed and counts.get(building.UNCHANGED) == built:
+        print(f"Nothing to do: {built} of {built} up to date.")
+    elif built > 1:
+        print(f"Compiled {built} definitions.")
+
+
+def _print_json(results: Iterable[Built], totals: Totals) -> None:
+    import json
+
+    files = [
+        {
+            "source": result.source,
+            "output": result.output,
+            "status": result.status,
+            "diagnostics": [as_data(found) for found in result.diagnostics],
+            **({"markdown": result.markdown} if result.markdown is not None else {}),
+        }
+        for result in results
+    ]
+    answer = {"files": files, "errors": totals.errors, "warnings": totals.warnings}
+    print(json.dumps(answer, ensure_ascii=True, indent=2))
+
+
+def _with_progress(results: Iterable[Built], total: int) -> Iterator[Built]:
+    if total < _PROGRESS_FROM or not sys.stderr.isatty():
+        yield from results
+        return
+    for done, result in enumerate(results, 1):
+        # The line is wiped before anything else is printed, so output and progress never mix.
+        sys.stderr.write("\r\x1b[K")
+        yield result
+        sys.stderr.write(f"\rCompiled {done} of {total}")
+        sys.stderr.flush()
+    sys.stderr.write("\r\x1b[K")
+
+
+def _to_python(sources: Sequence[str]) -> int:
+    from headcount.compiler.compile import compile_file, read_source
+    from headcount.compiler.to_python import to_python
+
+    if len(sources) != 1 or not sources[0].endswith(".tsx"):
+        raise UsageError("--to python takes one .tsx definition", f"Got {len(sources)}: {', '.join(sources)}")
+    compiled = compile_file(sources[0])
+    for found in compiled.diagnostics:
+        print(render(found), file=sys.stderr)
+    root = read_source(sources[0]).root
+    if compiled.failed or root is None:
+        return DefinitionError.exit_code
+    sys.stdout.write(to_python(root))
+    return 0
+
+
+def _watch(args: argparse.Namespace, options: Options) -> int:
+    from time import sleep
+
+    from headcount.compiler.build.watch import INTERVAL_S, Watcher, changes
+
+    def find() -> list[str]:
+        try:
+            return find_sources(args.sources)
+        except UsageError:
+            return []
+
+    def rebuild(sources: list[str]) -> None:
+        totals = Totals(args.strict)
+        results = []
+        for result in totals.count(build(sources, options)):
+            results.append(result._replace(markdown=None))
+            _show(result)
+        watcher.built(results)
+        _summarize(totals)
+
+    watcher = Watcher()
+    rebuild(find())
+    print(f"Watching {len(watcher.sources)} definitions and what they import. Ctrl-C ends.", file=sys.stderr)
+    try:
+        for due in changes(watcher, find, lambda: sleep(INTERVAL_S)):
+            rebuild(due)
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        pass
+    return 0

@@ -1,0 +1,231 @@
+"""A definition's element tree as a Python definition that compiles to the same bytes.
+
+What the reader of TSX has resolved (components, imports, `.map`) stands there as its result. Source text
+becomes strings whose white space is what lowering would have made of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from keyword import iskeyword
+from typing import TYPE_CHECKING, Final
+
+from headcount.compiler.element import Element, TaskRef, TeamRef, Text, WorkerRef
+from headcount.compiler.language import LANGUAGE
+from headcount.compiler.lower.body import code_block, runs
+from headcount.compiler.lower.inline import INLINE
+from headcount.compiler.names import AGENT_TYPES, MODELS, PLUGIN_AGENT_TYPES, TASK_MODES, task_name
+from headcount.compiler.pretty import Call, Items, literal, named, render, string
+from headcount.compiler.report import Report, snake_case
+from headcount.compiler.text import SPACES, cut_layout, squeeze
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from headcount.compiler.element import Ref, Value
+    from headcount.compiler.pretty import Expression
+
+# Where text is laid out in lines of its own; elsewhere it is inline, or white space between elements.
+_LOOSE: Final = frozenset(
+    (
+        "Command",
+        "Agent",
+        "Skill",
+        "Workflow",
+        "Prompt",
+        "XmlBlock",
+        "blockquote",
+        "ExecutionContext",
+        "Markdown",
+    )
+)
+_TYPES: Final = {
+    **{value: f"AgentType.{name}" for name, value in AGENT_TYPES.items()},
+    **{value: f"PluginAgentType.{name}" for name, value in PLUGIN_AGENT_TYPES.items()},
+}
+_MODELS: Final = {value: f"Model.{name}" for name, value in MODELS.items()}
+_MODES: Final = {value: f"TaskMode.{name}" for name, value in TASK_MODES.items()}
+_SUFFIXES: Final = {TaskRef: "task", WorkerRef: "worker", TeamRef: "team"}
+
+
+def to_python(root: Element) -> str:
+    """The source of a Python definition for a tree without mistakes in it."""
+    return _Translation(root).source()
+
+
+class _Translation:
+    def __init__(self, root: Element) -> None:
+        self.root = root
+        self.used: set[str] = set()
+        self.refs: dict[int, Ref] = {}
+        self._collect(root)
+        self.names: dict[int, str] = {}
+        for ref in self.refs.values():
+            self.names[ref.uid] = self._name(ref)
+
+    def source(self) -> str:
+        factories = [self._factory(ref) for ref in self._in_order()]
+        body = render("doc = ", self._element(self.root))
+        imports = render("from headcount import ", Items("(", sorted(self.used), ")"))
+        if "\n" not in imports:
+            imports = imports.replace("(", "").replace(")", "")
+        blocks = [imports, "\n".join(factories), body] if factories else [imports, body]
+        return "\n\n".join(blocks) + "\n"
+
+    def _in_order(self) -> list[Ref]:
+        """Tasks, then workers, then the teams that name them."""
+        return sorted(self.refs.values(), key=lambda ref: (list(_SUFFIXES).index(type(ref)), ref.uid))
+
+    def _collect(self, element: Element) -> None:
+        for value in (value for prop in element.props for value in _flat(prop.value)):
+            if isinstance(value, Element):
+                self._collect(value)
+            elif isinstance(value, TaskRef | WorkerRef | TeamRef):
+                self.refs.setdefault(value.uid, value)
+                for member in value.members if isinstance(value, TeamRef) else ():
+                    self.refs.setdefault(member.uid, member)
+        for child in element.children:
+            if isinstance(child, Element):
+                self._collect(child)
+
+    def _name(self, ref: Ref) -> str:
+        """A variable for the ref: its name, or that with what it is, or that with a number."""
+        slug = "".join(
+            letter if letter.isalnum() and letter.isascii() else "_" for letter in ref.name.lower()
+        )
+        slug = slug.strip("_") or _SUFFIXES[type(ref)]
+        slug = f"_{slug}" if slug[0].isdigit() else slug
+        taken = {*self.names.values(), *LANGUAGE, "doc"}
+        full = f"{slug}_{_SUFFIXES[type(ref)]}"
+        for name in (slug, full, *(f"{full}_{n}" for n in range(2, len(self.refs) + 2))):
+            if name not in taken and not iskeyword(name):
+                return name
+        return f"{full}_{ref.uid}"
+
+    def _use(self, expression: str) -> str:
+        self.used.add(expression.partition(".")[0])
+        return expression
+
+    def _factory(self, ref: Ref) -> str:
+        arguments: list[Expression]
+        if isinstance(ref, TaskRef):
+            arguments = [literal(ref.subject)]
+            if ref.name != task_name(ref.subject):
+                arguments.append(literal(ref.name))
+            call = "define_task"
+        elif isinstance(ref, WorkerRef):
+            arguments = self._worker(ref)
+            call = "define_worker"
+        else:
+            arguments = [literal(ref.name)]
+            if ref.members:
+                arguments.append(Items("[", [self.names[member.uid] for member in ref.members], "]"))
+            call = "define_team"
+        return render(f"{self.names[ref.uid]} = ", Call(self._use(call), arguments, None))
+
+    def _worker(self, ref: WorkerRef) -> list[Expression]:
+        arguments: list[Expression] = [literal(ref.name), self._known(ref.type, _TYPES)]
+        if ref.model is not None:
+            arguments.append(self._known(ref.model, _MODELS))
+        defaults = WorkerRef("", "", None, 0)
+        for name in ("agent", "command", "role", "workspace", "finalizers"):
+            value = getattr(ref, name)
+            if value != getattr(defaults, name):
+                arguments.append(named(name, self._value(value)))
+        return arguments
+
+    def _known(self, value: str, members: dict[str, str]) -> Expression:
+        return self._use(members[value]) if value in members else literal(value)
+
+    def _element(self, element: Element) -> Expression:
+        name = self._use(element.name)
+        if element.name == "pre" or (element.name == "code" and element.props):
+            language, content = code_block(element, Report())
+            return Call(name, [f"lang={literal(language)}"] if language else [], [literal(content)])
+        props = {
+            prop.name: prop.value for prop in element.props if prop.name != "key" and prop.value is not None
+        }
+        arguments = [self._prop(element.name, key, value) for key, value in props.items()]
+        children = self._children(element)
+        if not arguments and (children or element.name.islower()):
+            return Call(name, None, children or None)
+        return Call(name, arguments, children or None)
+
+    def _prop(self, owner: str, key: str, value: Value) -> Expression:
+        if owner in ("Teammate", "TaskDef") and isinstance(value, str) and key in ("model", "mode"):
+            written = self._known(value, _MODELS if key == "model" else _MODES)
+        else:
+            written = self._value(value)
+        name = snake_case(key)
+        name += "_" if iskeyword(name) else ""
+        return named(name, written) if name.isidentifier() else Items(f"**{{{literal(key)}: ", [written], "}")
+
+    def _value(self, value: Value) -> Expression:
+        if isinstance(value, TaskRef | WorkerRef | TeamRef):
+            return self.names[value.uid]
+        if isinstance(value, Element):
+            return self._element(value)
+        if isinstance(value, str):
+            return string(value)
+        if isinstance(value, tuple):
+            return Items("[", [self._value(item) for item in value], "]")
+        if isinstance(value, Mapping):
+            return Items("{", [named(literal(k), self._value(v), ": ") for k, v in value.items()], "}")
+        return repr(value)
+
+    def _children(self, element: Element) -> list[Expression]:
+        if element.name in _LOOSE:
+            return [written for run in runs(element.children) for written in self._loose(run)]
+        inline = (
+            element.name in INLINE
+            or element.name == "p"
+            or element.name == "li"
+            or element.name[1:].isdigit()
+        )
+        return list(self._inline(element.children) if inline else self._elements(element.children))
+
+    def _elements(self, children: Sequence[Element | Text]) -> Iterator[Expression]:
+        return (self._element(child) for child in children if isinstance(child, Element))
+
+    def _loose(self, run: Element | list[Element | Text]) -> Iterator[Expression]:
+        if isinstance(run, Element):
+            yield self._element(run)
+            return
+        pieces = [(c.value, not c.verbatim) if isinstance(c, Text) else ("", False) for c in run]
+        texts = cut_layout(pieces)
+        for n, (child, text) in enumerate(zip(run, texts, strict=True)):
+            if isinstance(child, Element):
+                yield self._element(child)
+                continue
+            if not child.verbatim and n == 0:
+                text = text.lstrip(SPACES)
+            if not child.verbatim and n == len(run) - 1:
+                text = text.rstrip(SPACES)
+            if text:
+                yield string(text)
+
+    def _inline(self, children: Sequence[Element | Text]) -> Iterator[Expression]:
+        for n, child in enumerate(children):
+            if isinstance(child, Element):
+                yield self._element(child)
+                continue
+            text = child.value
+            if not child.verbatim:
+                text = squeeze(text)
+                text = text.lstrip(" ") if n == 0 else text
+                after = children[n + 1 : n + 2]
+                ends = not after or (isinstance(after[0], Element) and after[0].name not in INLINE)
+                text = text.rstrip(" ") if ends else text
+            if text:
+                yield string(text)
+
+
+def _flat(value: Value) -> Iterator[Value]:
+    if type(value) is tuple:
+        for item in value:
+            yield from _flat(item)
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _flat(item)
+    else:
+        yield value
