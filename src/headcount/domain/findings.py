@@ -1,0 +1,257 @@
+"""What is known about a workspace: where it is, what stands in it, what was saved of it.
+
+Values only: nothing here runs git or looks at a disk. Every value goes to JSON with `as_dict` and comes
+back equal with `from_dict`, so it can be journalled, mailed, and handed to a judge.
+
+Two questions are kept apart, because they have different answers:
+
+- Is it *clean*? No finding that the member must act on. This is what a judge goes by.
+- Is it *spotless*? Nothing in it that is nowhere else. Ignored files do not make a workspace dirty, but
+  they would be gone with it, so such a workspace is clean and not spotless: nobody is sent back for a
+  build directory, and the build directory is saved all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any, Self
+
+
+class Kind(StrEnum):
+    """What a finding is about. The order is the order in which a nudge lists them."""
+
+    UNREADABLE = "unreadable"
+    CONFLICT = "conflict"
+    OPERATION = "operation"
+    INDEX_LOCK = "index-lock"
+    STAGED = "staged"
+    MODIFIED = "modified"
+    HIDDEN = "hidden"
+    UNTRACKED = "untracked"
+    STASH = "stash"
+    DETACHED = "detached"
+    UNMERGED = "unmerged"
+    SUBMODULE = "submodule"
+    NESTED_REPOSITORY = "nested-repository"
+    OUT_OF_SYNC = "out-of-sync"
+    # From here on: nothing to send a member back for, and still to be saved.
+    ABANDONED = "abandoned"
+    IGNORED = "ignored"
+    FILES = "files"
+
+
+SAVED_NOT_JUDGED = frozenset({Kind.ABANDONED, Kind.IGNORED, Kind.FILES})
+
+_HEADINGS = {
+    Kind.UNREADABLE: "could not be read",
+    Kind.CONFLICT: "in conflict",
+    Kind.OPERATION: "in progress",
+    Kind.INDEX_LOCK: "locked index",
+    Kind.STAGED: "staged, not committed",
+    Kind.MODIFIED: "changed, not committed",
+    Kind.HIDDEN: "changed, and hidden from git status",
+    Kind.UNTRACKED: "untracked",
+    Kind.STASH: "stashed",
+    Kind.DETACHED: "on no branch",
+    Kind.UNMERGED: "not merged",
+    Kind.SUBMODULE: "in a submodule",
+    Kind.NESTED_REPOSITORY: "in a nested repository",
+    Kind.OUT_OF_SYNC: "out of sync",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """One workspace as it was recorded when it was made. Paths are absolute.
+
+    `git_dir` is the worktree's private git directory and None for a plain directory. `branch` is None
+    for a reviewer's detached worktree. `base` is the commit it began at, None before a first commit.
+    """
+
+    team: str
+    member: str
+    generation: int
+    path: str
+    git_dir: str | None = None
+    branch: str | None = None
+    base: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        return cls(**data)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A fact read from a workspace: what, when, by which command."""
+
+    kind: Kind
+    what: str
+    when: str
+    command: str
+    path: str | None = None
+    oid: str | None = None
+
+    @property
+    def dirty(self) -> bool:
+        return self.kind not in SAVED_NOT_JUDGED
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        return cls(**{**data, "kind": Kind(data["kind"])})
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Everything read from one workspace at one moment.
+
+    `commits_ahead` counts the commits made since the workspace's base: none means that no task in it is
+    done. It is None when it could not be counted, and that is never taken for "some".
+    """
+
+    workspace: str
+    when: str
+    head: str | None = None
+    branch: str | None = None
+    commits_ahead: int | None = None
+    items: tuple[Finding, ...] = ()
+
+    @property
+    def dirty(self) -> tuple[Finding, ...]:
+        return tuple(item for item in self.items if item.dirty)
+
+    @property
+    def clean(self) -> bool:
+        return not self.dirty
+
+    @property
+    def spotless(self) -> bool:
+        """Nothing to save: not even an ignored file would be gone with this workspace."""
+        return not self.items
+
+    def issues(self, limit: int = 20) -> list[str]:
+        """One line a kind, for a nudge, naming the very files, stashes and commits (`limit` a kind)."""
+        return [_issue(kind, found, limit) for kind, found in _by_kind(self.dirty)]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "clean": self.clean, "spotless": self.spotless}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The derived answers (`clean`, `spotless`) are computed again, never believed."""
+        fields = {name: data[name] for name in ("workspace", "when", "head", "branch", "commits_ahead")}
+        return cls(**fields, items=tuple(Finding.from_dict(item) for item in data["items"]))
+
+
+def _by_kind(found: Iterable[Finding]) -> list[tuple[Kind, list[Finding]]]:
+    groups: dict[Kind, list[Finding]] = {kind: [] for kind in Kind}
+    for item in found:
+        groups[item.kind].append(item)
+    return [(kind, items) for kind, items in groups.items() if items]
+
+
+def _issue(kind: Kind, found: list[Finding], limit: int) -> str:
+    named = ", ".join(item.what for item in found[:limit])
+    more = f", and {len(found) - limit} more" if len(found) > limit else ""
+    return f"{len(found)} {_HEADINGS[kind]}: {named}{more}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Clean or dirty, with issues, by a judge, from findings."""
+
+    clean: bool
+    issues: tuple[str, ...]
+    judge: str
+
+    @classmethod
+    def by_rules(cls, findings: Findings) -> Self:
+        return cls(findings.clean, tuple(findings.issues()), "rules")
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"clean": self.clean, "issues": list(self.issues), "judge": self.judge}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        return cls(data["clean"], tuple(data["issues"]), data["judge"])
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Something that a salvage does not hold. While there is any, the workspace is kept."""
+
+    path: str
+    size: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Salvage:
+    """A snapshot that was written, referenced and read back. `created` is false for a repeat."""
+
+    ref: str
+    commit: str
+    team: str
+    member: str
+    generation: int
+    files: int
+    bytes: int
+    left_out: tuple[LeftOut, ...] = ()
+    created: bool = True
+
+    @property
+    def complete(self) -> bool:
+        return not self.left_out
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "complete": self.complete}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        fields = {name: value for name, value in data.items() if name != "complete"}
+        return cls(**{**fields, "left_out": tuple(LeftOut(**item) for item in data["left_out"])})
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """A plain directory, kept as a tar file that was read back."""
+
+    path: str
+    sha256: str
+    entries: int
+    bytes: int
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        return cls(**data)
+
+
+@dataclass(frozen=True, slots=True)
+class GoneProof:
+    """The runtime's word that nobody is left in a workspace; without it nothing is removed.
+
+    `how` says how it was seen (a keeper's empty tree, "by mark only"); `alive` names what was not.
+    """
+
+    team: str
+    member: str
+    generation: int
+    how: str
+    when: str
+    alive: tuple[str, ...] = ()
+
+    def covers(self, workspace: Workspace) -> bool:
+        """Of the right member, and of its last incarnation there: a workspace outlives a cycled one."""
+        same = (self.team, self.member) == (workspace.team, workspace.member)
+        return same and self.generation >= workspace.generation and not self.alive

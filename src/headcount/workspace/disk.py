@@ -1,0 +1,111 @@
+"""A directory as it is on disk: every entry with its mode, and a content hash that git has no part in.
+
+Nothing is followed, nothing is filtered, nothing is written. Contents are hashed as git would name them, by
+`hashlib`, so that what git wrote can be checked against what we read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from headcount.errors import WorldError
+
+CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One entry. `path` is relative, in bytes; `stamp` tells whether it was replaced or written since."""
+
+    path: bytes
+    mode: int
+    size: int
+    stamp: tuple[int, int, int]
+
+    @property
+    def is_file(self) -> bool:
+        return stat.S_ISREG(self.mode)
+
+    @property
+    def is_link(self) -> bool:
+        return stat.S_ISLNK(self.mode)
+
+    @property
+    def is_directory(self) -> bool:
+        return stat.S_ISDIR(self.mode)
+
+    @property
+    def is_socket(self) -> bool:
+        return stat.S_ISSOCK(self.mode)
+
+    @property
+    def tree_mode(self) -> str:
+        """The mode that git has for it."""
+        if self.is_link:
+            return "120000"
+        return "100755" if self.mode & 0o100 else "100644"
+
+
+@dataclass(slots=True)
+class Listing:
+    """Everything below a directory, parents before children, and what could not be listed."""
+
+    nodes: list[Node] = field(default_factory=list)
+    unreadable: list[tuple[bytes, str]] = field(default_factory=list)
+
+
+def list_directory(root: bytes, skip: Callable[[bytes], bool]) -> Listing:
+    """List what is below `root`, without what `skip` says; a root that is gone has nothing below it."""
+    listing = Listing()
+    pending = [b""] if os.path.lexists(root) else []
+    while pending:
+        directory = pending.pop()
+        try:
+            names = sorted(os.listdir(os.path.join(root, directory)))
+        except OSError as error:
+            listing.unreadable.append((directory, error.strerror or str(error)))
+            continue
+        for name in names:
+            path = os.path.join(directory, name)
+            if skip(path):
+                continue
+            node = read_node(root, path)
+            listing.nodes.append(node)
+            if node.is_directory:
+                pending.append(path)
+    return listing
+
+
+def read_node(root: bytes, path: bytes) -> Node:
+    found = os.lstat(os.path.join(root, path))
+    return Node(path, found.st_mode, found.st_size, (found.st_ino, found.st_size, found.st_mtime_ns))
+
+
+def hash_node(root: bytes, node: Node, algorithm: str) -> str:
+    """The blob name of a file's bytes or of a link's target. OSError if it cannot be read."""
+    path = os.path.join(root, node.path)
+    if node.is_link:
+        target = os.readlink(path)
+        return hash_blob(algorithm, len(target), [target])
+    with open(path, "rb", buffering=0) as file:
+        size = os.fstat(file.fileno()).st_size
+        return hash_blob(algorithm, size, iter(lambda: file.read(CHUNK), b""))
+
+
+def hash_blob(algorithm: str, size: int, chunks: Iterable[bytes]) -> str:
+    digest = hashlib.new(algorithm, b"blob %d\0" % size, usedforsecurity=False)
+    seen = 0
+    for chunk in chunks:
+        digest.update(chunk)
+        seen += len(chunk)
+    if seen != size:
+        raise WorldError(
+            "A file changed while it was read",
+            f"{seen} bytes instead of {size}",
+            code="changed-while-reading",
+        )
+    return digest.hexdigest()

@@ -1,0 +1,24 @@
+"""Small files of our own, written so that a crash leaves the old one or the new one."""
+
+from __future__ import annotations
+
+import os
+
+
+def write_durably(path: str, content: bytes) -> None:
+    """Write beside, sync, rename, sync the directory."""
+    beside = f"{path}.{os.getpid()}.new"
+    with open(beside, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(beside, path)
+    sync_directory(os.path.dirname(path))
+
+
+def sync_directory(path: str) -> None:
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

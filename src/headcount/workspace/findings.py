@@ -1,0 +1,293 @@
+"""Look at a workspace and say what stands in it.
+
+Fail closed: whatever cannot be read, or not in time, is itself a finding, and a dirty one. Git is always told
+which git directory and which work tree is meant, because a workspace lies inside the user's repository: with
+its `.git` broken, git would walk up and report on the user's files instead.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from headcount.domain.findings import Finding, Findings, Kind, Workspace
+from headcount.errors import HeadcountError
+from headcount.workspace.git import Git, execute, scrubbed_environment
+from headcount.workspace.hidden import read_flags, unhidden
+from headcount.workspace.inner import Inner, find_inner
+from headcount.workspace.integration import is_merged
+from headcount.workspace.names import shown
+from headcount.workspace.operations import read_autostashes, read_operations
+from headcount.workspace.reflog import Ownership, read_ownership, read_reflog, read_stashes
+from headcount.workspace.repository import Repository
+from headcount.workspace.status import Status, read_status
+
+_LETTERS = {"A": "added", "D": "deleted", "M": "modified", "R": "renamed", "C": "copied", "T": "type changed"}
+
+
+def utc_now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def read_findings(
+    repo: Repository | None,
+    workspace: Workspace,
+    *,
+    integration: str | None = None,
+    require_merged: bool = False,
+    sync_command: str | Sequence[str] = "",
+    timeout_s: float = 60.0,
+    when: str = "",
+) -> Findings:
+    """Everything of "is it clean?", within `timeout_s`. Takes no lock and changes nothing.
+
+    `integration` names the branch that commits are compared with. With `require_merged`, commits that are
+    not in it are dirty, and so is not knowing; otherwise commits on a branch are safe where they are.
+    """
+    reading = _Reading(workspace, when or utc_now())
+    if repo is None or workspace.git_dir is None:
+        reading.read_directory()
+        return reading.findings()
+    git = repo.git.on(workspace.git_dir, workspace.path).until(timeout_s)
+    reading.read_worktree(repo, git)
+    if require_merged:
+        reading.read_unmerged(repo, git, integration)
+    if sync_command:
+        reading.read_sync(sync_command, git.time_left())
+    return reading.findings()
+
+
+def read_all(reads: Iterable[Callable[[], Findings]], workers: int = 0) -> list[Findings]:
+    """Several workspaces at once; the answers are in the order of the questions."""
+    with ThreadPoolExecutor(workers or min(8, 2 * (os.cpu_count() or 1))) as pool:
+        return list(pool.map(lambda read: read(), reads))
+
+
+@dataclass(slots=True)
+class _Reading:
+    workspace: Workspace
+    when: str
+    head: str | None = None
+    branch: str | None = None
+    commits_ahead: int | None = None
+    items: list[Finding] = field(default_factory=list)
+
+    def findings(self) -> Findings:
+        return Findings(
+            self.workspace.path, self.when, self.head, self.branch, self.commits_ahead, tuple(self.items)
+        )
+
+    def add(
+        self, kind: Kind, what: str, command: str, path: str | None = None, oid: str | None = None
+    ) -> None:
+        named = None if path is None else shown(path)
+        self.items.append(Finding(kind, what, self.when, command, named, oid))
+
+    @contextmanager
+    def part(self, command: str) -> Iterator[None]:
+        """One part of the reading. If it fails, that is the finding; the other parts are read all the same."""
+        try:
+            yield
+        except (HeadcountError, OSError, ValueError) as error:
+            why = f"{error.what}: {error.why}" if isinstance(error, HeadcountError) else str(error)
+            self.add(Kind.UNREADABLE, why, command)
+
+    def read_directory(self) -> None:
+        """Without git there is no "committed": files are not dirty, they are only to be saved."""
+        with self.part("read directory"):
+            for entry in sorted(os.listdir(self.workspace.path)):
+                self.add(Kind.FILES, shown(entry), "read directory", path=entry)
+
+    def read_worktree(self, repo: Repository, git: Git) -> None:
+        assert git.git_dir is not None
+        gitlinks: frozenset[str] = frozenset()
+        with self.part("read .git"):
+            self._read_link(git.git_dir)
+        with self.part("git status"):
+            status, gitlinks = self._read_status(git)
+            self.head, self.branch = status.head, status.branch
+        with self.part("read git directory"):
+            self._read_state(git.git_dir)
+        with self.part("read reflogs"):
+            ownership = self._ownership(repo, git.git_dir)
+            self._read_stashes(repo, ownership)
+            self._read_commits(git, ownership)
+        with self.part("find repositories"):
+            for inner in find_inner(self.workspace.path, git.git_dir):
+                self._read_inner(repo, git, inner, inner.path is None or inner.path in gitlinks)
+
+    def _read_link(self, git_dir: str) -> None:
+        link = os.path.join(self.workspace.path, ".git")
+        if os.path.isdir(link):
+            self.add(Kind.NESTED_REPOSITORY, ".git (a repository of its own)", "read .git", path=".git")
+            return
+        with open(link, encoding="utf-8", errors="surrogateescape") as file:
+            named = file.read().removeprefix("gitdir:").strip()
+        if os.path.realpath(os.path.join(self.workspace.path, named)) != os.path.realpath(git_dir):
+            raise ValueError(f".git leads to {shown(named)}, not to {git_dir}")
+
+    def _read_status(
+        self, git: Git, prefix: str = "", kind: Kind | None = None
+    ) -> tuple[Status, frozenset[str]]:
+        """The status, and which paths are submodules. `kind` is what everything dirty in it is called, if set."""
+        flags = read_flags(git)
+        with unhidden(git, flags) as seeing:
+            status = read_status(seeing)
+        _StatusReport(self, prefix, kind, flags.hidden).report(status)
+        return status, flags.gitlinks
+
+    def _read_state(self, git_dir: str, prefix: str = "", kind: Kind | None = None) -> None:
+        where = f" in {shown(prefix)}" if prefix else ""
+        for operation in read_operations(git_dir):
+            about = f" of {operation.oid}" if operation.oid else ""
+            what = f"{operation.name}{about}{where} ({operation.file})"
+            self.add(kind or Kind.OPERATION, what, "read git directory", oid=operation.oid)
+        for oid in read_autostashes(git_dir):
+            self.add(kind or Kind.STASH, f"{oid} (autostash{where})", "read git directory", oid=oid)
+        if os.path.lexists(os.path.join(git_dir, "index.lock")):
+            self.add(kind or Kind.INDEX_LOCK, f"index.lock{where}", "read git directory")
+
+    def _ownership(self, repo: Repository, git_dir: str) -> Ownership:
+        def exists(ref: str) -> bool:
+            return repo.git.run("show-ref", "--verify", "--quiet", ref, ok=(0, 1)).code == 0
+
+        return read_ownership(git_dir, repo.common_dir, self.workspace.branch, exists)
+
+    def _read_stashes(self, repo: Repository, ownership: Ownership) -> None:
+        for stash in read_stashes(repo.common_dir):
+            if ownership.owns_stash(stash):
+                self.add(Kind.STASH, f"{stash.oid} ({shown(stash.message)})", "git stash list", oid=stash.oid)
+
+    def _read_commits(self, git: Git, ownership: Ownership) -> None:
+        if self.head is None:
+            self.commits_ahead = 0
+            return
+        base = self.workspace.base
+        self.commits_ahead = (
+            0 if self.head == base else _count(git, self.head, *(["--not", base] if base else []))
+        )
+        if self.branch is None:
+            alone = _count(git, self.head, "--not", "--branches", "--remotes", "--tags")
+            if alone:
+                what = f"HEAD at {self.head} with {_plural(alone, 'commit')}"
+                self.add(Kind.DETACHED, what, "git rev-list HEAD --not --branches", oid=self.head)
+        for oid in _abandoned(git, self.head, base, ownership.commits):
+            self.add(Kind.ABANDONED, oid, "git rev-list --not --all", oid=oid)
+
+    def _read_inner(self, repo: Repository, git: Git, inner: Inner, is_submodule: bool) -> None:
+        kind = Kind.SUBMODULE if is_submodule else Kind.NESTED_REPOSITORY
+        name = shown(inner.path) if inner.path is not None else os.path.basename(inner.git_dir)
+        if not is_submodule:
+            self.add(kind, f"{name}/ (a repository of its own)", "find repositories", path=inner.path)
+        with self.part(f"git -C {name} status"):
+            own = git.on(inner.git_dir, os.path.join(self.workspace.path, inner.path) if inner.path else None)
+            if inner.path is not None:
+                self._read_status(own, inner.path + "/", kind)
+                self._read_state(inner.git_dir, inner.path, kind)
+            if inner.common_dir == repo.common_dir:
+                return  # a further worktree of the same repository: its refs and stashes are not in it
+            for entry in read_reflog(os.path.join(inner.common_dir, "logs", "refs", "stash")):
+                self.add(
+                    kind, f"stash {entry.new} in {name}", "git stash list", path=inner.path, oid=entry.new
+                )
+            unpushed = _count(own, "--exclude=refs/stash", "--all", "--not", "--remotes")
+            if unpushed:
+                what = f"{_plural(unpushed, 'commit')} in {name} on no remote"
+                self.add(kind, what, "git rev-list --all --not --remotes", path=inner.path)
+
+    def read_unmerged(self, repo: Repository, git: Git, integration: str | None) -> None:
+        with self.part("git rev-list"):
+            target = repo.commit(f"refs/heads/{integration}") if integration else None
+            for name, tip in self._tips(repo, git):
+                if target is None:
+                    what = f"{name} at {tip}, and no integration branch to compare it with"
+                    self.add(Kind.UNMERGED, what, "git rev-parse", oid=tip)
+                elif not is_merged(repo, tip, target):
+                    ahead = _plural(_count(git, tip, "--not", target), "commit")
+                    what = f"{name} at {tip}, {ahead} ahead of {integration}"
+                    self.add(Kind.UNMERGED, what, f"git rev-list {integration}..{name}", oid=tip)
+
+    def _tips(self, repo: Repository, git: Git) -> Iterator[tuple[str, str]]:
+        """Its own branches, and HEAD, where they hold any commit since the workspace began."""
+        assert git.git_dir is not None
+        names = sorted(
+            self._ownership(repo, git.git_dir).branches | ({self.branch} if self.branch else set())
+        )
+        tips = [(name, repo.commit(f"refs/heads/{name}")) for name in names]
+        if self.branch is None:
+            tips.append(("HEAD", self.head))
+        for name, tip in tips:
+            if tip and tip != self.workspace.base:
+                yield name, tip
+
+    def read_sync(self, command: str | Sequence[str], timeout_s: float) -> None:
+        words = ["sh", "-c", command] if isinstance(command, str) else list(command)
+        told = command if isinstance(command, str) else " ".join(command)
+        with self.part(told):
+            answer = execute(
+                words, cwd=self.workspace.path, env=scrubbed_environment(), stdin=None, timeout_s=timeout_s
+            )
+            if answer.code:
+                said = (answer.err or answer.out).decode("utf-8", "replace").strip().splitlines()
+                last = f": {shown(said[-1])}" if said else ""
+                self.add(Kind.OUT_OF_SYNC, f"`{told}` ended with status {answer.code}{last}", told)
+
+
+@dataclass(frozen=True, slots=True)
+class _StatusReport:
+    """Turns a status into findings."""
+
+    reading: _Reading
+    prefix: str
+    kind: Kind | None
+    hidden: frozenset[str]
+
+    def report(self, status: Status) -> None:
+        for path in status.conflicts:
+            self._add(Kind.CONFLICT, path, shown(self.prefix + path))
+        for entry in status.changed:
+            name = shown(self.prefix + entry.path)
+            if entry.staged != ".":
+                came = f", was {shown(entry.old_path)}" if entry.old_path else ""
+                self._add(
+                    Kind.STAGED, entry.path, f"{name} ({_LETTERS.get(entry.staged, entry.staged)}{came})"
+                )
+            # What is changed inside a submodule is read there, name by name.
+            if entry.unstaged != "." and (entry.submodule == "N..." or entry.submodule_commit_changed):
+                kind = Kind.HIDDEN if entry.path in self.hidden else Kind.MODIFIED
+                self._add(kind, entry.path, f"{name} ({_LETTERS.get(entry.unstaged, entry.unstaged)})")
+        for path in status.untracked:
+            # A trailing slash is a repository of its own; it is found by looking for it.
+            if not path.endswith("/"):
+                self._add(Kind.UNTRACKED, path, shown(self.prefix + path))
+        for path in status.ignored:
+            self.reading.add(
+                Kind.IGNORED, shown(self.prefix + path), "git status --ignored", path=self.prefix + path
+            )
+
+    def _add(self, kind: Kind, path: str, what: str) -> None:
+        self.reading.add(self.kind or kind, what, "git status --porcelain=v2", path=self.prefix + path)
+
+
+def _abandoned(git: Git, head: str, base: str | None, commits: Iterable[str]) -> list[str]:
+    """Tips of what HEAD once stood on and no ref reaches: amended, reset away, left detached."""
+    asked = [commit for commit in commits if commit not in (head, base)]
+    if not asked:
+        return []
+    # `--ignore-missing` is for commits that are gone already: there is nothing left to save of them.
+    args = ("rev-list", "--parents", "--ignore-missing", "--stdin", "--not", "--all", head)
+    found = git.run(*args, stdin="\n".join(asked).encode() + b"\n").text.split("\n")
+    parents = {parent for line in found for parent in line.split(" ")[1:]}
+    return [oid for oid in (line.split(" ")[0] for line in found) if oid and oid not in parents]
+
+
+def _count(git: Git, *revisions: str) -> int:
+    return int(git.text("rev-list", "--count", *revisions))
+
+
+def _plural(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

@@ -1,0 +1,201 @@
+"""The one place that runs `git`.
+
+Whoever called us, from wherever, must not change what we see: every `GIT_*` variable is dropped but the
+few that say where git's configuration is, repository and work tree are always named and never searched
+for, replace refs are ignored, hooks and monitors are off, and nothing prompts. Reads take no locks.
+Arguments and answers are bytes, separated by NUL where git can: a file name may hold a newline.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from headcount.errors import GitError
+
+OLDEST = (2, 38)  # the first with `merge-tree --write-tree`
+
+_KEPT = {"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH"}
+_IDENTITY = {
+    f"GIT_{role}_{field}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for field, value in (("NAME", "headcount"), ("EMAIL", "headcount@localhost"))
+}
+_SETTINGS = (
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "core.quotePath=false"),
+    *("-c", "core.hooksPath=/dev/null"),
+    *("-c", "core.untrackedCache=false"),
+    # A salvage is worth nothing if a power cut takes it: objects and refs are synced before we say "saved".
+    *("-c", "core.fsync=committed,loose-object,reference"),
+    *("-c", "gc.auto=0"),
+    *("-c", "maintenance.auto=false"),
+    # Odd names are content too. They never leave the object database under these names.
+    *("-c", "core.protectHFS=false"),
+    *("-c", "core.protectNTFS=false"),
+)
+
+
+def scrubbed_environment(extra: Mapping[str, str] = {}) -> dict[str, str]:
+    """Our environment without what would point git elsewhere, and with what keeps it quiet."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k in _KEPT}
+    quiet = {
+        "LC_ALL": "C",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ASKPASS": "true",
+        "SSH_ASKPASS": "true",
+        "GIT_EDITOR": ":",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_LITERAL_PATHSPECS": "1",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_NO_LAZY_FETCH": "1",
+    }
+    return {**kept, **quiet, **_IDENTITY, **extra}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    code: int
+    out: bytes
+    err: bytes
+
+    @property
+    def text(self) -> str:
+        return self.out.decode("utf-8", "surrogateescape").strip("\n")
+
+    def records(self) -> list[bytes]:
+        """NUL-terminated records."""
+        return self.out.split(b"\0")[:-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Git:
+    """Runs git on one git directory, with or without a work tree, until a deadline."""
+
+    git_dir: str | None = None
+    work_tree: str | None = None
+    cwd: str | None = None
+    executable: str = "git"
+    timeout_s: float = 60.0
+    deadline: float | None = None
+    index: str | None = None
+
+    def until(self, timeout_s: float) -> Git:
+        """The same, with one time limit over everything that is run from now on."""
+        return replace(self, deadline=time.monotonic() + timeout_s)
+
+    def on(self, git_dir: str, work_tree: str | None) -> Git:
+        return replace(self, git_dir=git_dir, work_tree=work_tree, cwd=work_tree, index=None)
+
+    def with_index(self, index: str) -> Git:
+        return replace(self, index=index)
+
+    def run(
+        self,
+        *args: str | bytes,
+        stdin: bytes | None = None,
+        ok: Sequence[int] = (0,),
+        env: Mapping[str, str] = {},
+    ) -> Answer:
+        """Run and return the answer; a status not in `ok`, or no time left, is a GitError."""
+        answer = execute(
+            self.command(*args),
+            cwd=self.cwd,
+            env=self.environment(env),
+            stdin=stdin,
+            timeout_s=self.time_left(),
+        )
+        if answer.code not in ok:
+            raise failure(args, answer)
+        return answer
+
+    def text(self, *args: str | bytes) -> str:
+        return self.run(*args).text
+
+    def command(self, *args: str | bytes) -> list[str | bytes]:
+        where = [f"--git-dir={self.git_dir}"] if self.git_dir else []
+        where += [f"--work-tree={self.work_tree}"] if self.work_tree else []
+        return [self.executable, *where, *_SETTINGS, *args]
+
+    def environment(self, extra: Mapping[str, str] = {}) -> dict[str, str]:
+        index = {"GIT_INDEX_FILE": self.index} if self.index else {}
+        return scrubbed_environment({**index, **extra})
+
+    def time_left(self) -> float:
+        if self.deadline is None:
+            return self.timeout_s
+        return max(0.01, min(self.timeout_s, self.deadline - time.monotonic()))
+
+
+def execute(
+    command: Sequence[str | bytes],
+    *,
+    cwd: str | None,
+    env: Mapping[str, str],
+    stdin: bytes | None,
+    timeout_s: float,
+) -> Answer:
+    """Run in a session of its own, so that a filter which hangs ends together with the git that ran it."""
+    try:
+        process = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=env,
+            stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise GitError(
+            f"Could not run {_plain(command[0])}",
+            str(error),
+            ("See what is missing with `headcount doctor`",),
+            code="git-missing",
+        ) from error
+    with process:
+        try:
+            out, err = process.communicate(stdin, timeout=timeout_s)
+        except subprocess.TimeoutExpired as expired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise GitError(
+                f"`{_shown(command)}` did not end", f"no answer after {timeout_s:.1f} s", code="git-timeout"
+            ) from expired
+    return Answer(process.returncode, out, err)
+
+
+def failure(args: Sequence[str | bytes], answer: Answer) -> GitError:
+    said = answer.err.decode("utf-8", "replace").strip().splitlines()
+    why = said[-1] if said else f"exit status {answer.code}"
+    return GitError(f"`git {_shown(args)}` failed", why, code="git-failed")
+
+
+def read_version(executable: str = "git") -> tuple[int, ...]:
+    """The version of the git we would run; older than OLDEST is an error that says so."""
+    said = Git(executable=executable).text("version")
+    found = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", said)
+    if not found:
+        raise GitError("Did not understand `git version`", said, code="git-version")
+    version = tuple(int(part) for part in found.groups(default="0"))
+    if version[:2] < OLDEST:
+        raise GitError(
+            f"git {'.'.join(map(str, version))} is too old",
+            f"headcount needs git {OLDEST[0]}.{OLDEST[1]} or newer for `git merge-tree --write-tree`",
+            ("Install a newer git and see `headcount doctor`",),
+            code="git-version",
+        )
+    return version
+
+
+def _plain(part: str | bytes) -> str:
+    return part.decode("utf-8", "replace") if isinstance(part, bytes) else part
+
+
+def _shown(args: Sequence[str | bytes]) -> str:
+    words = [_plain(arg) for arg in args if arg not in _SETTINGS]
+    return " ".join(words[:6]) + (" …" if len(words) > 6 else "")

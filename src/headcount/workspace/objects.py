@@ -1,0 +1,134 @@
+"""The object database: put blobs and trees in, and read them back as bytes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO
+
+from headcount.errors import GitError
+from headcount.workspace.disk import CHUNK
+from headcount.workspace.git import Git
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One entry of a tree: git's mode and the object."""
+
+    mode: str
+    oid: str
+
+
+def read_types(git: Git, oids: Iterable[str]) -> dict[str, str]:
+    """Which of these objects exist, and of which type."""
+    asked = "".join(f"{oid}\n" for oid in oids).encode()
+    lines = git.run(
+        "cat-file", "--batch-check=%(objectname) %(objecttype)", "--buffer", stdin=asked
+    ).text.split("\n")
+    pairs = (line.split(" ") for line in lines if line)
+    return {oid: kind for oid, kind in pairs if kind != "missing"}
+
+
+def write_blobs(git: Git, root: bytes, paths: list[bytes]) -> list[str]:
+    """Write files as they are on disk, no filters, each path relative to `root`; the names git gave them."""
+    if not paths:
+        return []
+    lines = b"".join(_line(path) + b"\n" for path in paths)
+    at_root = Git(git.git_dir, None, os.fsdecode(root), git.executable, git.timeout_s, git.deadline)
+    return at_root.run("hash-object", "-w", "--no-filters", "--stdin-paths", stdin=lines).text.split("\n")
+
+
+def _line(path: bytes) -> bytes:
+    """One path on one line. Git unquotes a line that begins with a quote, and cuts a carriage return at its end."""
+    if not path.startswith(b'"') and b"\n" not in path and b"\r" not in path:
+        return path
+    special = {0x22: b'\\"', 0x5C: b"\\\\", 0x0A: b"\\n", 0x0D: b"\\r"}
+    return b'"' + b"".join(special.get(octet, bytes([octet])) for octet in path) + b'"'
+
+
+def write_blob(git: Git, content: bytes) -> str:
+    return git.run("hash-object", "-w", "--no-filters", "--stdin", stdin=content).text
+
+
+def write_tree(git: Git, index: str, leaves: Mapping[bytes, Leaf]) -> str:
+    """A tree of these leaves, through an index file of its own."""
+    lines = b"".join(f"{leaf.mode} {leaf.oid}\t".encode() + path + b"\0" for path, leaf in leaves.items())
+    own = git.with_index(index)
+    own.run("update-index", "-z", "--index-info", stdin=lines)
+    return own.text("write-tree", "--missing-ok")
+
+
+def read_tree(git: Git, tree: str) -> dict[bytes, Leaf]:
+    """All leaves below a tree, by full path."""
+    leaves = {}
+    for record in git.run("ls-tree", "-r", "-z", "--full-tree", tree).records():
+        meta, _, path = record.partition(b"\t")
+        mode, _, oid = meta.decode().split(" ")
+        leaves[path] = Leaf(mode, oid)
+    return leaves
+
+
+class BlobReader:
+    """Reads objects from one `git cat-file --batch`, in chunks: a blob may be larger than memory."""
+
+    def __init__(self, requests: IO[bytes], answers: IO[bytes]) -> None:
+        self._requests = requests
+        self._answers = answers
+
+    def size(self, oid: str) -> int | None:
+        """Ask for an object; None if it is missing. Its chunks must be read to the end before the next is asked for."""
+        self._requests.write(oid.encode() + b"\n")
+        self._requests.flush()
+        header = self._answers.readline().split()
+        return int(header[2]) if len(header) == 3 else None
+
+    def chunks(self, size: int) -> Iterator[bytes]:
+        left = size
+        while left:
+            chunk = self._answers.read(min(CHUNK, left))
+            if not chunk:
+                raise GitError("Could not read an object to its end", "git stopped", code="object-missing")
+            left -= len(chunk)
+            yield chunk
+        self._answers.read(1)
+
+    def open(self, oid: str) -> Iterator[bytes]:
+        """The chunks of an object that must be there."""
+        size = self.size(oid)
+        if size is None:
+            raise GitError(f"Could not read object {oid}", "it is missing or broken", code="object-missing")
+        return self.chunks(size)
+
+
+@contextmanager
+def open_reader(git: Git) -> Iterator[BlobReader]:
+    process = subprocess.Popen(
+        git.command("cat-file", "--batch"),
+        env=git.environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    assert process.stdin and process.stdout
+    # A read that hangs (a network disk, a lazy fetch) ends with the process, as an error of the reader.
+    watchdog = threading.Timer(git.time_left(), os.killpg, (process.pid, signal.SIGKILL))
+    watchdog.daemon = True
+    watchdog.start()
+    try:
+        yield BlobReader(process.stdin, process.stdout)
+    except BrokenPipeError as error:
+        raise GitError("Could not read objects", "`git cat-file` stopped", code="object-missing") from error
+    finally:
+        watchdog.cancel()
+        process.stdout.close()
+        try:
+            process.stdin.close()
+        except BrokenPipeError:
+            pass
+        process.wait()

@@ -1,0 +1,51 @@
+"""Operations that git has begun in a worktree and not ended."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """`file` is the state, inside the git directory, that shows it; `oid` what it is about, if it says so."""
+
+    name: str
+    file: str
+    oid: str | None = None
+
+
+_HEADS = (("MERGE_HEAD", "merge"), ("CHERRY_PICK_HEAD", "cherry-pick"), ("REVERT_HEAD", "revert"))
+_AUTOSTASHES = ("rebase-merge/autostash", "rebase-apply/autostash", "MERGE_AUTOSTASH")
+
+
+def read_operations(git_dir: str) -> list[Operation]:
+    def there(name: str) -> bool:
+        return os.path.lexists(os.path.join(git_dir, name))
+
+    found = [Operation(name, file, _oid(git_dir, file)) for file, name in _HEADS if there(file)]
+    if there("rebase-merge"):
+        found.append(Operation("rebase", "rebase-merge", _oid(git_dir, "rebase-merge/orig-head")))
+    if there("rebase-apply"):
+        name = "am" if there("rebase-apply/applying") else "rebase"
+        found.append(Operation(name, "rebase-apply", _oid(git_dir, "rebase-apply/orig-head")))
+    if there("BISECT_LOG"):
+        found.append(Operation("bisect", "BISECT_LOG"))
+    # Between two picks of a series there is a sequencer and no *_HEAD.
+    if there("sequencer") and not any(operation.name in ("cherry-pick", "revert") for operation in found):
+        found.append(Operation("cherry-pick or revert", "sequencer", _oid(git_dir, "sequencer/head")))
+    return found
+
+
+def read_autostashes(git_dir: str) -> list[str]:
+    """Object ids of what a rebase or merge put aside and has not put back."""
+    found = (_oid(git_dir, file) for file in _AUTOSTASHES)
+    return [oid for oid in found if oid]
+
+
+def _oid(git_dir: str, file: str) -> str | None:
+    try:
+        with open(os.path.join(git_dir, file), "rb") as content:
+            return content.read(64).split(b"\n")[0].strip().decode("ascii", "replace") or None
+    except OSError:
+        return None

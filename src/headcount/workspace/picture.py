@@ -1,0 +1,252 @@
+"""A picture of a workspace: everything that a salvage has to hold, as values.
+
+Two directories make a workspace: the one the member sees, and its private git directory (index, operations in
+progress, reflog of HEAD, git directories of submodules). Both are taken byte for byte. What they name and do not
+contain (commits, staged blobs, stashes) is kept alive by naming it too. Two pictures of an unchanged workspace are
+equal: that is how a repeat is recognised, how a salvage is verified against the disk, and how the removal gate knows
+that nothing was added since.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from headcount.domain.findings import LeftOut, Workspace
+from headcount.errors import GitError, UsageError
+from headcount.workspace.disk import Listing, Node, hash_node, list_directory
+from headcount.workspace.git import Git
+from headcount.workspace.names import shown, to_tree
+from headcount.workspace.objects import Leaf, read_types
+from headcount.workspace.reflog import read_ownership, read_stashes
+from headcount.workspace.repository import Repository
+from headcount.workspace.status import read_status
+
+FILES, STATE = b"files/", b"gitdir/"
+MB = 1 << 20
+
+_OID = re.compile(rb"(?<![0-9a-f])(?:[0-9a-f]{64}|[0-9a-f]{40})(?![0-9a-f])")
+# These say where the worktree is, and whose; they are made anew for a restored one.
+_PLACE = frozenset({b"gitdir", b"commondir", b"locked", b"headcount.json", b"headcount.removing"})
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """In bytes. Only what is not yet in the object database counts."""
+
+    total: int
+    ignored: int
+
+    @classmethod
+    def mb(cls, total: int, ignored: int) -> Limits:
+        return cls(total * MB, ignored * MB)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a leaf's bytes are."""
+
+    root: bytes
+    node: Node
+
+
+@dataclass(slots=True)
+class Picture:
+    """`leaves` and `sources` go by path in the salvage's tree; `manifest` holds what a tree cannot."""
+
+    leaves: dict[bytes, Leaf] = field(default_factory=dict)
+    sources: dict[bytes, Source] = field(default_factory=dict)
+    left_out: list[LeftOut] = field(default_factory=list)
+    head: str | None = None
+    named: list[str] = field(default_factory=list)
+    manifest: dict[str, Any] = field(default_factory=dict)
+
+
+def take_picture(repo: Repository, workspace: Workspace, limits: Limits, timeout_s: float) -> Picture:
+    if workspace.git_dir is None:
+        raise UsageError(
+            f"{workspace.path} is a plain directory", "only worktrees are kept in git", code="no-git"
+        )
+    git = repo.git.on(workspace.git_dir, workspace.path).until(timeout_s)
+    picture = Picture()
+    files = list_directory(os.fsencode(workspace.path), _skip_link(workspace))
+    state = list_directory(os.fsencode(workspace.git_dir), _PLACE.__contains__)
+    kept = _leave_out_ignored(files, _read_ignored(git), limits.ignored, picture)
+    _hash(picture, FILES, os.fsencode(workspace.path), kept, repo.hash_name)
+    _hash(picture, STATE, os.fsencode(workspace.git_dir), state.nodes, repo.hash_name)
+    _leave_out_over_limit(repo, picture, limits.total)
+    for prefix, listing in ((FILES, files), (STATE, state)):
+        _note_unreadable(picture, prefix, listing)
+    about = _read_refs(repo, workspace, git, picture)
+    picture.manifest = {
+        "version": 1,
+        "workspace": workspace.as_dict(),
+        "limits": [limits.total, limits.ignored],
+        **about,
+        **_modes(picture, [(FILES, files), (STATE, state)]),
+        "left_out": [[item.path, item.size, item.why] for item in picture.left_out],
+    }
+    return picture
+
+
+def _skip_link(workspace: Workspace) -> Any:
+    """The link file `.git` says where the worktree is; anything else of that name is content."""
+    path = os.path.join(workspace.path, ".git")
+    is_link = os.path.isfile(path) and not os.path.islink(path) and _leads_to(path, workspace)
+    return (lambda name: name == b".git") if is_link else (lambda name: False)
+
+
+def _leads_to(link: str, workspace: Workspace) -> bool:
+    with open(link, "rb") as file:
+        named = os.fsdecode(file.read(4096)).removeprefix("gitdir:").strip()
+    return os.path.realpath(os.path.join(workspace.path, named)) == os.path.realpath(workspace.git_dir or "")
+
+
+def _read_ignored(git: Git) -> list[bytes]:
+    """Ignored files and directories. Where git cannot say, nothing is ignored: it counts as work."""
+    try:
+        return [os.fsencode(path) for path in read_status(git).ignored]
+    except GitError:
+        return []
+
+
+def _leave_out_ignored(files: Listing, ignored: list[bytes], limit: int, picture: Picture) -> list[Node]:
+    """What is taken. An ignored directory is taken whole or not at all, the small ones first."""
+    groups: dict[bytes, list[Node]] = {path: [] for path in ignored}
+    for node in files.nodes:
+        if (group := _group(node.path, groups)) is not None:
+            groups[group].append(node)
+    sizes = {path: sum(node.size for node in nodes if node.is_file) for path, nodes in groups.items()}
+    dropped: set[bytes] = set()
+    for path in _over(sizes, limit):
+        picture.left_out.append(_left_out(path, sizes[path], "ignored, and over the limit for ignored files"))
+        dropped.update(node.path for node in groups[path])
+    return [node for node in files.nodes if node.path not in dropped]
+
+
+def _group(path: bytes, groups: Mapping[bytes, object]) -> bytes | None:
+    if path in groups:
+        return path
+    end = path.find(b"/")
+    while end >= 0:
+        if path[: end + 1] in groups:
+            return path[: end + 1]
+        end = path.find(b"/", end + 1)
+    return path + b"/" if path + b"/" in groups else None
+
+
+def _over(sizes: Mapping[bytes, int], limit: int) -> list[bytes]:
+    """Smallest first, as many as fit; the rest."""
+    total, over = 0, []
+    for path in sorted(sizes, key=lambda path: (sizes[path], path)):
+        total += sizes[path]
+        if total > limit:
+            over.append(path)
+    return over
+
+
+def _left_out(path: bytes, size: int, why: str) -> LeftOut:
+    return LeftOut(shown(os.fsdecode(path)), size, why)
+
+
+def _hash(picture: Picture, prefix: bytes, root: bytes, nodes: Iterable[Node], algorithm: str) -> None:
+    for node in nodes:
+        if not (node.is_file or node.is_link):
+            continue
+        try:
+            oid = hash_node(root, node, algorithm)
+        except PermissionError as error:
+            picture.left_out.append(_left_out(node.path, node.size, f"could not be read: {error.strerror}"))
+            continue
+        path = prefix + to_tree(node.path)
+        picture.leaves[path] = Leaf(node.tree_mode, oid)
+        picture.sources[path] = Source(root, node)
+
+
+def _leave_out_over_limit(repo: Repository, picture: Picture, limit: int) -> None:
+    known = read_types(repo.git, {leaf.oid for leaf in picture.leaves.values()})
+    new = {
+        path: picture.sources[path].node.size
+        for path, leaf in picture.leaves.items()
+        if leaf.oid not in known
+    }
+    for path in _over(new, limit):
+        node = picture.sources.pop(path).node
+        del picture.leaves[path]
+        picture.left_out.append(_left_out(node.path, node.size, "over the limit for a salvage"))
+
+
+def _note_unreadable(picture: Picture, prefix: bytes, listing: Listing) -> None:
+    for path, why in listing.unreadable:
+        picture.left_out.append(_left_out(prefix + path + b"/", 0, f"could not be read: {why}"))
+
+
+def _modes(picture: Picture, listings: list[tuple[bytes, Listing]]) -> dict[str, Any]:
+    """Permissions, as the usual one of each sort and the exceptions; and what no tree can hold."""
+    nodes = [
+        (os.fsdecode(prefix + node.path), node) for prefix, listing in listings for node in listing.nodes
+    ]
+    usual = {
+        sort: Counter(node.mode & 0o7777 for _, node in nodes if _sort(node) == sort).most_common(1)
+        for sort in ("100644", "100755", "directory")
+    }
+    common = {sort: found[0][0] for sort, found in usual.items() if found}
+    parents = {os.path.dirname(path) for path, _ in nodes}
+    return {
+        "modes": common,
+        "odd_modes": {
+            path: node.mode & 0o7777
+            for path, node in nodes
+            if _sort(node) in common and node.mode & 0o7777 != common[_sort(node)]
+        },
+        "empty_directories": sorted(
+            path for path, node in nodes if node.is_directory and path not in parents
+        ),
+        "special": sorted(path for path, node in nodes if _sort(node) == "special"),
+    }
+
+
+def _sort(node: Node) -> str:
+    if node.is_directory:
+        return "directory"
+    return node.tree_mode if node.is_file or node.is_link else "special"
+
+
+def _read_refs(repo: Repository, workspace: Workspace, git: Git, picture: Picture) -> dict[str, Any]:
+    """HEAD, its own branches and stashes, and every object that the state files name."""
+
+    def exists(ref: str) -> bool:
+        return repo.git.run("show-ref", "--verify", "--quiet", ref, ok=(0, 1)).code == 0
+
+    head_ref = git.run("symbolic-ref", "--quiet", "HEAD", ok=(0, 1, 128)).text or None
+    picture.head = git.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}", ok=(0, 1, 128)).text or None
+    ownership = read_ownership(git.git_dir or "", repo.common_dir, workspace.branch, exists)
+    tips = {name: repo.commit(f"refs/heads/{name}") for name in sorted(ownership.branches)}
+    branches = {name: tip for name, tip in tips.items() if tip}
+    stashes = [stash for stash in read_stashes(repo.common_dir) if ownership.owns_stash(stash)]
+    named = [*branches.values(), *(stash.oid for stash in stashes), *_named_in_state(picture, workspace)]
+    picture.named = list(dict.fromkeys(named))
+    return {
+        "head": picture.head,
+        "head_ref": head_ref,
+        "branches": branches,
+        "stashes": [[stash.oid, stash.message] for stash in stashes],
+    }
+
+
+def _named_in_state(picture: Picture, workspace: Workspace) -> list[str]:
+    """Whatever looks like an object's name in MERGE_HEAD, a rebase's todo, a reflog or their kin."""
+    found: list[str] = []
+    for path, source in sorted(picture.sources.items()):
+        name = source.node.path
+        if not path.startswith(STATE) or not source.node.is_file:
+            continue
+        if name.startswith(b"modules/") or b"index" in os.path.basename(name):
+            continue
+        with open(os.path.join(source.root, name), "rb") as file:
+            found.extend(oid.decode() for oid in _OID.findall(file.read()))
+    return found

@@ -1,0 +1,251 @@
+"""The one gate through which a workspace goes.
+
+Nothing else in headcount deletes a workspace, resets one or cleans one. The gate looks at this very moment, whatever
+was found before, and refuses unless the processes are proved gone and every byte is reachable from a ref, or in the
+archive, that was read back. Then it deletes exactly what it looked at, entry by entry: what appeared, or was written,
+in between is not deleted, and the removal is refused half way rather than forced.
+
+A crash in the middle is survived by a list of what was verified, written before the first deletion. A repeat goes on
+from the list.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from headcount.domain.findings import Archive, Findings, GoneProof, Workspace
+from headcount.workspace.archive import verify_archive
+from headcount.workspace.disk import Node, list_directory, read_node
+from headcount.workspace.files import write_durably
+from headcount.workspace.findings import read_findings
+from headcount.workspace.names import parse_salvage_ref, shown
+from headcount.workspace.repository import Repository
+from headcount.workspace.verify import differences, find_broken, list_salvage, read_saved, retake
+from headcount.workspace.worktrees import lock_reason, read_record
+
+_VERIFIED = "headcount.removing"
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """Gone. `salvage` is the ref that holds what it held, None if there was nothing to save."""
+
+    path: str
+    salvage: str | None = None
+    branch_deleted: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The workspace is still there, for these reasons."""
+
+    reasons: tuple[str, ...]
+
+
+def remove(
+    repo: Repository,
+    workspace: Workspace,
+    proof: GoneProof,
+    *,
+    integration: str | None = None,
+    timeout_s: float = 300.0,
+) -> Removed | Refused:
+    """Remove a worktree, and its branch if that is an ancestor of the branch `integration`. Safe to repeat."""
+    reasons = _who_is_there(workspace, proof) + _whose_is_it(repo, workspace)
+    if reasons:
+        return Refused(tuple(reasons))
+    gate = _Gate(repo, workspace, timeout_s)
+    passed = gate.resume() or gate.look()
+    if isinstance(passed, Refused):
+        return passed
+    left = _delete(workspace.path, passed.nodes)
+    if left:
+        return Refused(tuple(f"{shown(os.fsdecode(path))} appeared or changed meanwhile" for path in left))
+    gate.forget()
+    return Removed(workspace.path, passed.salvage, _delete_branch(repo, workspace, integration))
+
+
+def remove_directory(workspace: Workspace, proof: GoneProof, kept: Archive) -> Removed | Refused:
+    """Remove a plain directory that is in the archive, byte for byte, at this moment."""
+    reasons = _who_is_there(workspace, proof)
+    if not os.path.lexists(workspace.path):
+        return Refused(tuple(reasons)) if reasons else Removed(workspace.path)
+    nodes = list_directory(os.fsencode(workspace.path), lambda _: False).nodes
+    reasons += verify_archive(kept, workspace)
+    if reasons:
+        return Refused(tuple(reasons))
+    left = _delete(workspace.path, nodes)
+    return (
+        Refused(tuple(f"{shown(os.fsdecode(path))} appeared meanwhile" for path in left))
+        if left
+        else Removed(workspace.path)
+    )
+
+
+def _who_is_there(workspace: Workspace, proof: GoneProof) -> list[str]:
+    reasons = [f"{who} is alive" for who in proof.alive]
+    if not proof.covers(workspace) and not reasons:
+        reasons.append(
+            f"the proof is about {proof.team}/{proof.member} {proof.generation}, not about who works here"
+        )
+    return reasons + [
+        f"process {pid} ({name}) has its working directory in it"
+        for pid, name in _standing_in(workspace.path)
+    ]
+
+
+def _standing_in(path: str) -> Iterator[tuple[int, str]]:
+    """Processes whose working directory is inside: a user's shell counts, whoever started it."""
+    real = os.path.realpath(path)
+    for pid in filter(str.isdigit, os.listdir("/proc") if os.path.isdir("/proc") else []):
+        try:
+            cwd = os.readlink(f"/proc/{pid}/cwd")
+            if cwd == real or cwd.startswith(real + os.sep):
+                with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
+                    yield int(pid), shown(file.read().strip())
+        except OSError:
+            continue  # it ended, or is another user's
+
+
+def _whose_is_it(repo: Repository, workspace: Workspace) -> list[str]:
+    if workspace.git_dir is None or not os.path.isdir(workspace.git_dir):
+        # Already removed, or git's side of it is gone; in the second case nothing is deleted by guess.
+        return ["git no longer knows this worktree"] if os.path.lexists(workspace.path) else []
+    if read_record(repo, workspace.path) != workspace:
+        return ["it is not the workspace that was recorded"]
+    if os.path.islink(workspace.path) or os.path.realpath(workspace.path) != workspace.path:
+        return ["its path leads somewhere else"]
+    locks = [
+        checkout.locked for checkout in repo.checkouts() if os.path.realpath(checkout.path) == workspace.path
+    ]
+    return [
+        f"it is locked: {shown(lock)}"
+        for lock in locks
+        if lock is not None and lock != lock_reason(workspace)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Passed:
+    """Exactly these entries were looked at, and are saved."""
+
+    nodes: list[Node]
+    salvage: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Gate:
+    repo: Repository
+    workspace: Workspace
+    timeout_s: float
+
+    @property
+    def _list(self) -> str:
+        return os.path.join(self.workspace.git_dir or "", _VERIFIED)
+
+    def resume(self) -> _Passed | None:
+        """What an earlier call verified before it was cut off. None if there was none."""
+        if not os.path.exists(self._list):
+            return None if os.path.isdir(self.workspace.git_dir or "") else _Passed([], None)
+        with open(self._list, encoding="ascii") as file:
+            data = json.load(file)
+        nodes = [
+            Node(os.fsencode(path), mode, size, tuple(stamp)) for path, mode, size, stamp in data["nodes"]
+        ]
+        return _Passed(nodes, data["salvage"])
+
+    def look(self) -> _Passed | Refused:
+        # Listed first, judged second: what is written after the listing no longer matches it.
+        listing = list_directory(os.fsencode(self.workspace.path), lambda _: False)
+        if listing.unreadable:
+            return Refused(tuple(f"{shown(os.fsdecode(path))}: {why}" for path, why in listing.unreadable))
+        findings = read_findings(self.repo, self.workspace, timeout_s=self.timeout_s)
+        found = None if findings.spotless else self._find_salvage(findings)
+        if isinstance(found, Refused):
+            return found
+        passed = _Passed(listing.nodes, found)
+        self._write_list(passed)
+        return passed
+
+    def _find_salvage(self, findings: Findings) -> str | Refused:
+        """A salvage of this workspace that holds it as it is now, whole."""
+        why: list[str] = []
+        for ref, _ in reversed(list_salvage(self.repo, self.workspace.team)):
+            key = parse_salvage_ref(ref)
+            if key and key[1] == self.workspace.member and key[2] >= self.workspace.generation:
+                problems = self._problems(ref)
+                if not problems:
+                    return ref
+                why += [f"{ref}: {problem}" for problem in problems[:5]]
+        return Refused((*_unsaved(findings), *(why or ["nothing of it was saved"])))
+
+    def _problems(self, ref: str) -> list[str]:
+        saved = read_saved(self.repo, ref)
+        if saved.manifest["left_out"]:
+            return [f"{path} was left out: {why}" for path, _, why in saved.manifest["left_out"]]
+        broken = find_broken(self.repo.git, self.repo.hash_name, saved.leaves.values())
+        return broken or differences(saved, retake(self.repo, saved, self.workspace, self.timeout_s))
+
+    def _write_list(self, passed: _Passed) -> None:
+        nodes = [[os.fsdecode(node.path), node.mode, node.size, node.stamp] for node in passed.nodes]
+        write_durably(self._list, json.dumps({"nodes": nodes, "salvage": passed.salvage}).encode("ascii"))
+
+    def forget(self) -> None:
+        """Git's own record of the worktree, by its path; the directory is gone, so git has nothing to force."""
+        if os.path.isdir(self.workspace.git_dir or ""):
+            self.repo.git.run("worktree", "unlock", self.workspace.path, ok=(0, 128))
+            self.repo.git.run("worktree", "remove", self.workspace.path)
+
+
+def _unsaved(findings: Findings) -> list[str]:
+    quiet = [item for item in findings.items if not item.dirty]
+    return findings.issues() + ([f"{len(quiet)} to be saved, {quiet[0].what} first"] if quiet else [])
+
+
+def _delete(root: str, nodes: list[Node]) -> list[bytes]:
+    """Delete these entries and the root, children first; what is not as it was listed stays and is returned."""
+    place, left = os.fsencode(root), []
+    if not os.path.lexists(place):
+        return []
+    for node in nodes:
+        if node.is_directory and os.path.isdir(os.path.join(place, node.path)):
+            os.chmod(os.path.join(place, node.path), 0o700)
+    for node in sorted(nodes, key=lambda node: node.path, reverse=True):
+        if not _delete_one(place, node):
+            left.append(node.path)
+    if not left:
+        left = os.listdir(place)
+    if not left:
+        os.rmdir(place)
+    return left
+
+
+def _delete_one(root: bytes, node: Node) -> bool:
+    path = os.path.join(root, node.path)
+    try:
+        if node.is_directory:
+            os.rmdir(path)
+        elif read_node(root, node.path).stamp == node.stamp:
+            os.unlink(path)
+        else:
+            return False
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def _delete_branch(repo: Repository, workspace: Workspace, integration: str | None) -> str | None:
+    """Only an ancestor of the integration branch: every commit of it is reachable there."""
+    target = repo.commit(f"refs/heads/{integration}") if integration else None
+    tip = repo.commit(f"refs/heads/{workspace.branch}") if workspace.branch else None
+    if not target or not tip or workspace.branch == integration or not repo.is_ancestor(tip, target):
+        return None
+    if repo.branch_in_use(workspace.branch or ""):
+        return None
+    repo.git.run("update-ref", "-d", f"refs/heads/{workspace.branch}", tip)
+    return workspace.branch

@@ -1,0 +1,162 @@
+"""Making workspaces, and knowing them again.
+
+A workspace is a worktree of the user's repository on a branch of its own. What was made is written down in two
+places that go with it: the reason of git's lock on the worktree, set in the same moment that git makes it, which
+also keeps `git worktree prune` and a careless `git worktree remove` away; and a record in its private git
+directory, written last, so that its presence says "complete". Making one twice, or again after a crash, gives the
+same one. Nothing that is found in the way is reset, cleaned or reused: it may hold work.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, replace
+
+from headcount.domain.findings import Workspace
+from headcount.errors import Declined, GitError
+from headcount.workspace.files import write_durably
+from headcount.workspace.git import Git
+from headcount.workspace.names import branch_name, encode, numbered
+from headcount.workspace.repository import Checkout, Repository
+
+RECORD = "headcount.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Workspaces:
+    """All workspaces of one repository (None: no git, plain directories), below one root directory."""
+
+    repo: Repository | None
+    root: str
+
+    def create(
+        self, team: str, member: str, generation: int, *, base: str | None = None, detached: bool = False
+    ) -> Workspace:
+        """The workspace of this incarnation, made unless it is there.
+
+        It begins at `base` (default: what is checked out in the main worktree), on a new branch
+        `headcount/<team>/<member>`, or, for a reviewer, `detached`. A branch or directory that an earlier
+        generation left keeps what it holds; the new one gets the next free name.
+        """
+        wanted = Workspace(team, member, generation, "")
+        os.makedirs(os.path.join(self.root, encode(team)), mode=0o700, exist_ok=True)
+        if self.repo is None:
+            return self._create_directory(wanted)
+        return _Maker(self.repo, self.root, wanted).make(base or self.repo.head_commit(), detached)
+
+    def _create_directory(self, wanted: Workspace) -> Workspace:
+        # A plain directory has no git directory to keep a record in, so the generation is in its name.
+        path = _place(self.root, wanted.team, wanted.member, wanted.generation)
+        os.makedirs(path, mode=0o700, exist_ok=True)
+        return replace(wanted, path=path)
+
+    def list(self) -> list[Workspace]:
+        """Every complete workspace of ours that git knows of, by its record; other worktrees are nobody's business."""
+        if self.repo is None:
+            return []
+        found = (read_record(self.repo, checkout.path) for checkout in self.repo.checkouts())
+        inside = os.path.realpath(self.root) + os.sep
+        return [ours for ours in found if ours and os.path.realpath(ours.path).startswith(inside)]
+
+
+def read_record(repo: Repository, path: str) -> Workspace | None:
+    """The record of the workspace at `path`; None if there is none, or if it is about another place."""
+    git_dir = find_git_dir(repo, path)
+    if git_dir is None:
+        return None
+    try:
+        with open(os.path.join(git_dir, RECORD), encoding="utf-8") as file:
+            workspace = Workspace.from_dict(json.load(file))
+    except (FileNotFoundError, ValueError, TypeError):
+        return None
+    return workspace if os.path.realpath(workspace.path) == os.path.realpath(path) else None
+
+
+def find_git_dir(repo: Repository, path: str) -> str | None:
+    """The private git directory of the worktree at `path`, by git's own list, not by the link in the worktree."""
+    linked = os.path.join(repo.common_dir, "worktrees")
+    for name in os.listdir(linked) if os.path.isdir(linked) else []:
+        try:
+            with open(
+                os.path.join(linked, name, "gitdir"), encoding="utf-8", errors="surrogateescape"
+            ) as file:
+                link = file.read().strip()
+        except FileNotFoundError:
+            continue
+        if os.path.dirname(os.path.realpath(link)) == os.path.realpath(path):
+            return os.path.join(linked, name)
+    return None
+
+
+def lock_reason(workspace: Workspace) -> str:
+    return f"headcount {encode(workspace.team)}/{encode(workspace.member)}/{workspace.generation}"
+
+
+def _place(root: str, team: str, member: str, n: int) -> str:
+    return os.path.join(os.path.realpath(root), encode(team), numbered(encode(member), n))
+
+
+@dataclass(frozen=True, slots=True)
+class _Maker:
+    repo: Repository
+    root: str
+    wanted: Workspace
+
+    def make(self, base: str | None, detached: bool) -> Workspace:
+        checkouts = {os.path.realpath(checkout.path): checkout for checkout in self.repo.checkouts()}
+        for n in range(1, 10_000):
+            path = _place(self.root, self.wanted.team, self.wanted.member, n)
+            checkout = checkouts.get(path)
+            if checkout and checkout.locked == lock_reason(self.wanted):
+                return read_record(self.repo, path) or self._complete(checkout, base)
+            if not checkout and not os.path.lexists(path):
+                return self._begin(path, base, detached)
+        raise Declined(
+            f"Did not make a workspace for {self.wanted.member}", f"too many are left in {self.root}"
+        )
+
+    def _begin(self, path: str, base: str | None, detached: bool) -> Workspace:
+        branch = None if detached else self._free_branch()
+        start = base or self._empty_commit()
+        # Without a commit there is no branch to make yet; `_complete` points HEAD at it.
+        how = ["-b", branch] if branch and base else ["--detach"]
+        lock = ["--lock", "--reason", lock_reason(self.wanted)]
+        self.repo.git.run("worktree", "add", "--quiet", "--no-checkout", *lock, *how, path, start)
+        return self._complete(Checkout(path, base, f"refs/heads/{branch}" if branch else None, None), base)
+
+    def _complete(self, checkout: Checkout, base: str | None) -> Workspace:
+        """Fill it and write the record. Nobody has worked in it before that, so what is half filled is overwritten."""
+        git_dir = find_git_dir(self.repo, checkout.path)
+        if git_dir is None:
+            raise GitError(
+                f"git does not know the worktree {checkout.path} that it made", code="git-worktree"
+            )
+        git = self.repo.git.on(git_dir, checkout.path)
+        branch = checkout.branch.removeprefix("refs/heads/") if checkout.branch else None
+        base = base and git.text("rev-parse", "HEAD")
+        if base:
+            git.run("read-tree", "--reset", "-u", "HEAD")
+        else:
+            branch = self._point_at_unborn_branch(git, branch)
+        made = replace(self.wanted, path=checkout.path, git_dir=git_dir, branch=branch, base=base)
+        write_durably(os.path.join(git_dir, RECORD), json.dumps(made.as_dict()).encode())
+        return made
+
+    def _point_at_unborn_branch(self, git: Git, branch: str | None) -> str:
+        branch = branch or self._free_branch()
+        git.run("symbolic-ref", "HEAD", f"refs/heads/{branch}")
+        git.run("read-tree", "--empty")
+        return branch
+
+    def _empty_commit(self) -> str:
+        # `worktree add --orphan` came with git 2.42. A commit that no ref will ever name does as well.
+        tree = self.repo.git.run("mktree", stdin=b"").text
+        return self.repo.git.text("commit-tree", tree, "-m", "headcount: an empty start")
+
+    def _free_branch(self) -> str:
+        for n in range(1, 10_000):
+            branch = branch_name(self.wanted.team, self.wanted.member, n)
+            if not self.repo.commit(f"refs/heads/{branch}") and not self.repo.branch_in_use(branch):
+                return branch
+        raise Declined(f"Did not make a branch for {self.wanted.member}", "too many are left of that name")
