@@ -1,0 +1,1 @@
+"""The use cases that every front end shares. The only place where adapters are chosen."""

@@ -1,0 +1,121 @@
+"""The state directory, opened: its store, its settings, and who calls. Every use case begins here."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from headcount.app import caller as callers
+from headcount.app.home import find_home, make_home
+from headcount.domain.names import check_team_name, show
+from headcount.domain.policy import Limits, Policy
+from headcount.domain.settings import read_settings
+from headcount.engine.hear import Heard, hear
+from headcount.errors import UsageError
+from headcount.store import open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from headcount.app.caller import Caller
+    from headcount.domain.settings import Settings
+    from headcount.ports import Store, Tx
+    from headcount.protocol.events import Event
+    from headcount.protocol.team import Team
+
+
+class App:
+    def __init__(self, home: str, store: Store, settings: Settings, caller: Caller) -> None:
+        self.home = home
+        self.store = store
+        self.settings = settings
+        self.caller = caller
+        self.limits = Limits()
+
+    @property
+    def root(self) -> str:
+        """The directory that holds the state directory: the repository, where there is one."""
+        return os.path.dirname(self.home)
+
+    def close(self) -> None:
+        self.store.close()
+
+    # --- which team -------------------------------------------------------------------------------------
+
+    def pick_team(self, name: str | None) -> str:
+        """A member's own team, the named one, or the only one there is."""
+        mine = self.caller.team_name
+        if mine is not None:
+            if name not in (None, "", mine):
+                raise UsageError(
+                    f"{show(name)} is not your team", f"you belong to {mine}", code="other-team"
+                )
+            return mine
+        if name:
+            return check_team_name(name)
+        with self.store.read() as tx:
+            names = tx.team_names()
+        if len(names) == 1:
+            return names[0]
+        raise UsageError(
+            "Which team?" if names else "There is no team",
+            f"these are open: {', '.join(names)}" if names else "nothing has been started here",
+            ("Name it with --team T",) if names else ("Start one with `headcount up FILE`",),
+            code="which-team" if names else "no-team",
+        )
+
+    def load(self, tx: Tx, name: str) -> Team:
+        team = tx.load_team(name)
+        if team is not None:
+            return team
+        raise UsageError(
+            f"There is no team {show(name)}",
+            _similar(name, tx.team_names()),
+            ("See what there is with `headcount status`",),
+            code="unknown-team",
+        )
+
+    def check(self, action: str, team_id: str | None = None) -> None:
+        callers.check(self.store, self.caller, action, team_id)
+
+    # --- stepping ---------------------------------------------------------------------------------------
+
+    def hear(self, name: str, *events: Event) -> Team:
+        """Commit what follows from `events`, then wake whoever it concerns."""
+        with self.turn(name) as (tx, team, policy):
+            heard = hear(tx, team, events, policy)
+        self.ring(heard)
+        return heard.team
+
+    @contextmanager
+    def turn(self, name: str) -> Iterator[tuple[Tx, Team, Policy]]:
+        """One write transaction on one team, for use cases that must look before they step."""
+        with self.store.write() as tx:
+            team = self.load(tx, name)
+            yield tx, team, policy_of(tx.team_settings(team.id))
+
+    def ring(self, heard: Heard) -> None:
+        self.store.ring(heard.channels)
+
+
+def open_app(start: str | None = None, environ: Mapping[str, str] | None = None) -> App:
+    """Open the state directory that belongs to `start` (the working directory), made on first use."""
+    environ = os.environ if environ is None else environ
+    home = make_home(find_home(start or os.getcwd(), environ))
+    store = open_store(home)
+    settings = read_settings(os.path.dirname(home), environ)
+    return App(home, store, settings, callers.identify(store, environ))
+
+
+def policy_of(settings: Mapping[str, Any]) -> Policy:
+    """A team keeps the numbers that it was started with."""
+    numbers = {k: tuple(v) if isinstance(v, list) else v for k, v in settings.get("policy", {}).items()}
+    return Policy(**numbers)
+
+
+def _similar(name: str, names: list[str]) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, names, n=1)
+    return f"did you mean {close[0]}?" if close else f"these are open: {', '.join(names) or 'none'}"

@@ -1,0 +1,78 @@
+"""Where the state is: `.headcount/` beside the repository's `.git`, found upwards as git does."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from headcount.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+NAME = ".headcount"
+
+
+def find_home(start: str, environ: Mapping[str, str]) -> str:
+    """The state directory for `start`; it need not exist yet."""
+    if environ.get("HEADCOUNT_HOME"):
+        return os.path.abspath(environ["HEADCOUNT_HOME"])
+    place = os.path.realpath(start)
+    while True:
+        if os.path.isdir(f"{place}/{NAME}"):
+            return f"{place}/{NAME}"
+        repository = _main_repository(place)
+        if repository is not None:
+            return f"{repository}/{NAME}"
+        parent = os.path.dirname(place)
+        if parent == place:
+            return f"{os.path.realpath(start)}/{NAME}"
+        place = parent
+
+
+def make_home(home: str) -> str:
+    """Make it on first use: for its owner alone, and out of git's sight."""
+    if os.path.isdir(home):
+        owner = os.stat(home).st_uid
+        if owner != os.getuid():
+            raise UsageError(
+                f"{home} belongs to somebody else",
+                f"its owner has the user id {owner}, yours is {os.getuid()}",
+                ("Set HEADCOUNT_HOME to a directory of your own",),
+                code="foreign-state",
+            )
+        return home
+    os.makedirs(home, mode=0o700)
+    _exclude(os.path.dirname(home))
+    return home
+
+
+def _main_repository(place: str) -> str | None:
+    """The directory whose `.git` this is: for a linked worktree that of the main repository."""
+    git = f"{place}/.git"
+    if os.path.isdir(git):
+        return place
+    if os.path.isfile(git):
+        with open(git, encoding="utf-8", errors="surrogateescape") as file:
+            git_dir = os.path.join(place, file.read().partition("gitdir: ")[2].strip())
+        try:
+            with open(f"{git_dir}/commondir", encoding="utf-8", errors="surrogateescape") as file:
+                common = os.path.realpath(os.path.join(git_dir, file.read().strip()))
+        except FileNotFoundError:
+            return place  # a submodule: a repository of its own
+        return os.path.dirname(common) if os.path.basename(common) == ".git" else common
+    bare = os.path.isfile(f"{place}/HEAD") and os.path.isdir(f"{place}/objects")
+    return place if bare and os.path.isdir(f"{place}/refs") else None
+
+
+def _exclude(repository: str) -> None:
+    """Kept out of git by the repository's own list, not by a file that would show up in a diff."""
+    info = f"{repository}/.git/info"
+    if not os.path.isdir(f"{repository}/.git"):
+        return
+    os.makedirs(info, exist_ok=True)
+    path = f"{info}/exclude"
+    lines = open(path, encoding="utf-8", errors="surrogateescape").read() if os.path.exists(path) else ""
+    if f"/{NAME}/" not in lines.splitlines():
+        with open(path, "a", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(("" if not lines or lines.endswith("\n") else "\n") + f"/{NAME}/\n")
