@@ -34,6 +34,9 @@ class Policy:
     max_members: int = field(default=16, metadata=_doc("alive at once"))
     tasks_at_once: int = field(default=1, metadata=_doc("tasks under way at once in `run`"))
     review_rounds: int = field(default=3, metadata=_doc("how often changes may be requested for one task"))
+    task_restarts: int = field(
+        default=1, metadata=_doc("how often a lost member of one task is replaced before it is blocked")
+    )
     cleanup_retries: int = field(default=1, metadata=_doc("how often a failed cleanup step is tried again"))
     judge: str | tuple[str, ...] = field(default="rules", metadata=_doc('"rules", "witness", or a command'))
     require_merged: str = field(default="run", metadata=_doc('"run", "always" or "never"'))

@@ -1,0 +1,204 @@
+"""What a task hears, and what must be done for it, as values.
+
+Effects are of three kinds, by when they become safe:
+
+- **orders** (`Spawn`, `StandDown`, `ChangesRequested`) are events for the team's own rules, and are heard by
+  `step` in the very transaction that stores the task: a crash sees both or neither;
+- **writes** (`Note`, `SetStatus`) belong to that transaction too;
+- **acts** (`Merge`, `AskReview`, `Escalate`) reach the world; they are stored with the step, performed after
+  it is durable, and may be repeated: their ids carry the attempt and what they are about.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from headcount.protocol.effects import Note
+from headcount.protocol.events import ChangesRequested, Spawn, StandDown
+
+LEAD: Final = "lead"
+PASS: Final = "pass"
+CHANGES: Final = "changes"
+
+
+# --- what can happen ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TaskEvent:
+    """The root of what a task hears. `key` names an incarnation; one that has no seat here is late."""
+
+
+@dataclass(frozen=True, slots=True)
+class Begin(TaskEvent):
+    """It is its turn: a slot, a worker, and reviewers as pairs of role and name."""
+
+    slot: int
+    worker: str
+    reviewers: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Spawned(TaskEvent):
+    """The team took the order for this seat; `key` is the incarnation."""
+
+    name: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class SpawnRefused(TaskEvent):
+    name: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkVerified(TaskEvent):
+    """Its worker's done was inspected and is clean; `commits` are those that only its branch has."""
+
+    key: str
+    commit: str
+    commits: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemberLeft(TaskEvent):
+    """Proved gone, or stuck (`outcome`), with what stood in its workspace. `by` stood it down, if not we."""
+
+    key: str
+    outcome: str | None
+    salvage: str | None = None
+    commit: str = ""
+    commits: int = 0
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MemberEscalated(TaskEvent):
+    key: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MemberBack(TaskEvent):
+    """Its escalation was answered with "wait": it is at work again."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reassigned(TaskEvent):
+    """Its escalation was decided so: when it is gone, another takes over from its salvage."""
+
+    key: str
+    by: str = LEAD
+
+
+@dataclass(frozen=True, slots=True)
+class Refused(TaskEvent):
+    """It rejected its stand-down."""
+
+    key: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed(TaskEvent):
+    key: str
+    commit: str
+    verdict: str  # pass or changes
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Merged(TaskEvent):
+    attempt: int
+    commit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Conflicted(TaskEvent):
+    attempt: int
+    commit: str
+    paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MergeFailed(TaskEvent):
+    """The merge could not be tried: git, the disk, the branch."""
+
+    attempt: int
+    commit: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Abort(TaskEvent):
+    reason: str
+    by: str = LEAD
+
+
+@dataclass(frozen=True, slots=True)
+class Retry(TaskEvent):
+    """Try a blocked task afresh. Names the attempt that failed, so that asking twice retries once."""
+
+    attempt: int
+
+
+# --- what must be done -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SetStatus:
+    """The task as the list shows it."""
+
+    task: str
+    attempt: int
+    status: str
+    owner: str | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """Merge exactly this commit into the integration branch; merging what is merged already is a success."""
+
+    task: str
+    attempt: int
+    commit: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.task}:{self.attempt}:merge:{self.commit}"
+
+
+@dataclass(frozen=True, slots=True)
+class AskReview:
+    """Put this commit in front of a reviewer that is there: its workspace, then its mail."""
+
+    task: str
+    attempt: int
+    key: str
+    commit: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.task}:{self.attempt}:review:{self.key}:{self.commit}"
+
+
+@dataclass(frozen=True, slots=True)
+class Escalate:
+    """A member refuses to stand down for good: somebody must decide about it."""
+
+    task: str
+    attempt: int
+    key: str
+    reason: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.task}:{self.attempt}:escalate:{self.key}"
+
+
+TaskEffect = Spawn | StandDown | ChangesRequested | Note | SetStatus | Merge | AskReview | Escalate

@@ -1,0 +1,247 @@
+"""`step_task(task, event, policy) -> (task, effects)`: the interpreter of the task's table.
+
+Total and pure, like `step`. The order of work inside a step: what was seen about a member is recorded in its
+seat; the event becomes a cue; when every seat of a task that is being stood down is over, it moves on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from headcount.protocol import task_events as ev
+from headcount.protocol.task import WORKER, Cue, Presence, Seat, State, Task
+from headcount.protocol.task_turn import TaskTurn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headcount.domain.policy import Policy
+
+# In `run` a refusal is asked again twice, then escalated.
+ASKS: Final = 3
+
+
+def step_task(task: Task, event: ev.TaskEvent, policy: Policy) -> tuple[Task, tuple[ev.TaskEffect, ...]]:
+    turn = TaskTurn(task, policy)
+    _HEAR[type(event)](turn, event)
+    turn.go_on()
+    return turn.task, tuple(turn.effects)
+
+
+# --- hearing an event --------------------------------------------------------------------------------------
+
+
+def _begin(turn: TaskTurn, event: ev.Begin) -> None:
+    turn.cue(Cue.BEGIN, event)
+
+
+def _spawned(turn: TaskTurn, event: ev.Spawned) -> None:
+    seat = _ordered(turn, event.name)
+    if seat is None:
+        return turn.late(event)
+    turn.put_seat(seat, key=event.key, presence=Presence.HERE)
+    turn.note("task_member", key=event.key, role=seat.role)
+    if turn.task.state is State.STANDING_DOWN:
+        turn.cue(Cue.ARRIVED, event)
+    return None
+
+
+def _spawn_refused(turn: TaskTurn, event: ev.SpawnRefused) -> None:
+    seat = _ordered(turn, event.name)
+    if seat is None:
+        return turn.late(event)
+    turn.put_seat(seat, presence=Presence.GONE)
+    return _lost(turn, seat, event, f"{seat.name} could not be started: {event.why}")
+
+
+def _ordered(turn: TaskTurn, name: str) -> Seat | None:
+    return next((s for s in turn.task.seats if s.name == name and s.presence is Presence.ORDERED), None)
+
+
+def _work_verified(turn: TaskTurn, event: ev.WorkVerified) -> None:
+    worker = turn.task.worker
+    if worker is None or worker.key != event.key or worker.presence is not Presence.HERE:
+        return turn.late(event)
+    return _done(turn, event, event.commit, event.commits)
+
+
+def _done(turn: TaskTurn, event: ev.TaskEvent, commit: str, commits: int) -> None:
+    """A task without commits is not done (C19), nor is one that offers what was sent back."""
+    task = turn.task
+    if commits == 0 or commit == task.sent_back:
+        return _empty_handed(turn, event, commits)
+    lost = next((s for s in task.reviewers if s.presence in (Presence.STUCK, Presence.ESCALATED)), None)
+    if lost is not None:
+        return turn.cue(Cue.REVIEWER_LOST_AGAIN, event, reason=f"its reviewer {lost.key} is {lost.presence}")
+    return turn.cue(Cue.DONE if task.reviewers else Cue.DONE_UNREVIEWED, event, commit=commit)
+
+
+def _empty_handed(turn: TaskTurn, event: ev.TaskEvent, commits: int) -> None:
+    why = "there is no commit on your branch" if commits == 0 else "nothing was committed since"
+    words = f"The task is not done: {why}. Commit your work and signal done again."
+    cue = Cue.EMPTY_HANDED if turn.rounds_left else Cue.EMPTY_HANDED_AGAIN
+    reason = f"its worker signalled done without a new commit after {turn.task.rounds} rounds"
+    turn.cue(cue, event, words=words, reason=reason)
+
+
+def _member_left(turn: TaskTurn, event: ev.MemberLeft) -> None:
+    seat = turn.task.seat(event.key)
+    presence = Presence.STUCK if event.outcome == "stuck" else Presence.GONE
+    if seat is None or seat.presence in (presence, Presence.GONE):
+        return turn.late(event)
+    expected = seat.taken or seat.presence is Presence.ESCALATED
+    turn.put_seat(seat, presence=presence)
+    turn.note("task_member_left", key=event.key, outcome=event.outcome)
+    if seat.role == WORKER:
+        _keep_base(turn, event)
+    if expected:
+        _left(turn, seat, event)
+    return None
+
+
+def _keep_base(turn: TaskTurn, event: ev.MemberLeft) -> None:
+    """The next worker starts from what this one left, unless somebody decided to give that up."""
+    abandoned = event.outcome == "forced" and not turn.task.reassigned
+    if not abandoned:
+        turn.put(base=event.salvage or (event.commit if event.commits else "") or turn.task.base)
+
+
+def _left(turn: TaskTurn, seat: Seat, event: ev.MemberLeft) -> None:
+    if event.by:
+        return _lost(turn, seat, event, f"{event.key} was stood down by {event.by}", for_good=True)
+    new = event.commits > 0 and event.commit != turn.task.sent_back
+    if event.outcome == "clean" and new and seat.role == WORKER and turn.task.state is State.WORKING:
+        return _done(turn, event, event.commit, event.commits)
+    stuck = event.outcome == "stuck" and seat.role != WORKER
+    return _lost(turn, seat, event, f"{event.key} is {event.outcome or 'not started'}", for_good=stuck)
+
+
+def _lost(turn: TaskTurn, seat: Seat, event: ev.TaskEvent, reason: str, for_good: bool = False) -> None:
+    """Whether it matters that somebody left depends on what the task still wants from that seat."""
+    state = turn.task.state
+    again = for_good or not turn.restarts_left
+    if seat.role == WORKER and state in (State.WORKING, State.ESCALATED):
+        cue = Cue.WORKER_LOST_AGAIN if again else Cue.WORKER_LOST
+        if turn.task.reassigned and not for_good:
+            cue = Cue.HANDED_OVER
+        turn.cue(cue, event, reason=reason)
+    elif seat.role != WORKER and state is State.REVIEWING and seat.verdict is None:
+        cue = Cue.REVIEWER_LOST_AGAIN if again else Cue.REVIEWER_LOST
+        turn.cue(cue, event, reason=reason, seat=seat)
+
+
+def _member_escalated(turn: TaskTurn, event: ev.MemberEscalated) -> None:
+    seat = turn.task.seat(event.key)
+    if seat is None or not seat.taken:
+        return turn.late(event)
+    turn.put_seat(seat, presence=Presence.ESCALATED)
+    if seat.role == WORKER and turn.task.state is State.WORKING:
+        turn.cue(Cue.WORKER_ESCALATED, event)
+    elif seat.role != WORKER:
+        _lost(turn, seat, event, f"its reviewer {seat.key} is escalated: {event.why}", for_good=True)
+    return None
+
+
+def _member_back(turn: TaskTurn, event: ev.MemberBack) -> None:
+    seat = turn.task.seat(event.key)
+    if seat is None or seat.presence is not Presence.ESCALATED or turn.task.state in _CLOSED:
+        return turn.late(event)
+    turn.put_seat(seat, presence=Presence.HERE, dismissed=False, refusals=0)
+    if seat.role == WORKER and turn.task.state is State.ESCALATED:
+        turn.cue(Cue.WORKER_BACK, event)
+    elif turn.task.state is State.STANDING_DOWN:
+        turn.cue(Cue.ARRIVED, event)
+    return None
+
+
+# Whoever comes back to life after its task is over, or was handed on, is the team's concern only.
+_CLOSED: Final = frozenset((State.WAITING, State.COMPLETE, State.BLOCKED))
+
+
+def _reassigned(turn: TaskTurn, event: ev.Reassigned) -> None:
+    worker = turn.task.worker
+    if worker is None or worker.key != event.key or worker.presence is not Presence.ESCALATED:
+        return turn.late(event)
+    return turn.cue(Cue.REASSIGNED, event)
+
+
+def _refused(turn: TaskTurn, event: ev.Refused) -> None:
+    seat = turn.task.seat(event.key)
+    if seat is None or not seat.taken:
+        return turn.late(event)
+    seat = turn.put_seat(seat, refusals=seat.refusals + 1)
+    cue = Cue.REFUSED if seat.refusals < ASKS else Cue.REFUSED_AGAIN
+    return turn.cue(cue, event, seat=seat)
+
+
+def _reviewed(turn: TaskTurn, event: ev.Reviewed) -> None:
+    """One verdict a seat, for the commit under review, from whoever has the seat now (B9)."""
+    task = turn.task
+    seat = next((s for s in task.reviewers if s.key == event.key), None)
+    known = event.verdict in (ev.PASS, ev.CHANGES)
+    if seat is None or task.state is not State.REVIEWING or event.commit != task.commit or not known:
+        return turn.late(event)
+    if seat.verdict is not None:
+        return turn.late(event)
+    verdicts = [event.verdict if s is seat else s.verdict for s in task.reviewers]
+    if None in verdicts:
+        cue = Cue.VERDICT
+    elif ev.CHANGES in verdicts:
+        cue = _changes_cue(turn)
+    else:
+        cue = Cue.PASSED
+    return turn.cue(cue, event, seat=seat)
+
+
+def _changes_cue(turn: TaskTurn) -> Cue:
+    worker = turn.task.worker
+    if not turn.rounds_left:
+        return Cue.CHANGES_AGAIN
+    there = worker is not None and worker.presence is Presence.HERE
+    return Cue.CHANGES if there else Cue.CHANGES_NO_WORKER
+
+
+def _merge_result(turn: TaskTurn, event: ev.Merged | ev.Conflicted | ev.MergeFailed) -> None:
+    """Binds to the attempt and the commit: a marker of an earlier attempt ends nothing (D5)."""
+    task = turn.task
+    if (event.attempt, event.commit) != (task.attempt, task.commit) or task.state is not State.MERGING:
+        turn.late(event)
+    elif isinstance(event, ev.Merged):
+        turn.cue(Cue.MERGED, event)
+    elif isinstance(event, ev.MergeFailed):
+        turn.cue(Cue.MERGE_FAILED, event, reason=f"the reviewed commit could not be merged: {event.why}")
+    else:
+        where = ", ".join(event.paths) or "the tree"
+        words = f"Commit {event.commit} does not merge into the integration branch: conflicts in {where}."
+        turn.cue(
+            _changes_cue(turn), event, words=f"{words} Resolve them on your branch and signal done again."
+        )
+
+
+def _abort(turn: TaskTurn, event: ev.Abort) -> None:
+    turn.cue(Cue.ABORT, event, reason=f"aborted by {event.by}: {event.reason}")
+
+
+def _retry(turn: TaskTurn, event: ev.Retry) -> None:
+    if event.attempt != turn.task.attempt:
+        return turn.late(event)
+    return turn.cue(Cue.RETRY, event)
+
+
+_HEAR: Final[dict[type[ev.TaskEvent], Callable[[TaskTurn, Any], None]]] = {
+    ev.Begin: _begin,
+    ev.Spawned: _spawned,
+    ev.SpawnRefused: _spawn_refused,
+    ev.WorkVerified: _work_verified,
+    ev.MemberLeft: _member_left,
+    ev.MemberEscalated: _member_escalated,
+    ev.MemberBack: _member_back,
+    ev.Reassigned: _reassigned,
+    ev.Refused: _refused,
+    ev.Reviewed: _reviewed,
+    ev.Merged: _merge_result,
+    ev.Conflicted: _merge_result,
+    ev.MergeFailed: _merge_result,
+    ev.Abort: _abort,
+    ev.Retry: _retry,
+}
