@@ -18,10 +18,14 @@ _ENTITIES: Final = {ord(letter): f"#{ord(letter)};" for letter in '"#<>&`\\'}
 
 def label(text: str) -> str:
     """The text of a node, quoted when it has anything that Mermaid would read."""
-    text = one_line(text)
-    if _SPECIAL.isdisjoint(text) and "end" not in text.lower().split() and text:
-        return text
-    return f'"{text.translate(_ENTITIES)}"'
+    plain = one_line(text)
+    if plain and _SPECIAL.isdisjoint(plain) and "end" not in plain.lower():
+        return plain
+    return quoted(text)
+
+
+def quoted(text: str) -> str:
+    return f'"{one_line(text).translate(_ENTITIES)}"'
 
 
 def task_flow(tasks: Sequence[Task], numbers: Mapping[int, int]) -> str:
