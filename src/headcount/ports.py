@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from headcount.domain.policy import Policy
     from headcount.protocol.effects import Act, Note
     from headcount.protocol.events import Event
+    from headcount.protocol.member import Member
     from headcount.protocol.team import Team
 
 
@@ -39,7 +40,8 @@ class Mail:
     priority: str = "normal"
     sent_at: float = 0.0
     read_at: float | None = None
-    bounced_from: str | None = None  # the sealed mailbox that it was meant for
+    bounced_from: str | None = None  # the mailbox that it was meant for: sealed, or of a closed team
+    group: str | None = None  # the same for every copy of a broadcast
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,24 @@ class Fence:
     token: int
 
 
+class Delivery(Protocol):
+    """What became of a message: for each recipient the id of its copy, and the mailbox that took it."""
+
+    @property
+    def meant_for(self) -> list[str]: ...
+    @property
+    def ids(self) -> list[str]: ...
+    @property
+    def boxes(self) -> list[str]: ...
+    @property
+    def delivered(self) -> bool:
+        """False when a recipient was gone (the lead has it) or the team closed (a dead letter)."""
+
+    @property
+    def channels(self) -> list[str]:
+        """What to ring after the commit."""
+
+
 class Tx(Protocol):
     """One transaction. Everything in it is visible to others together, or never."""
 
@@ -100,6 +120,8 @@ class Tx(Protocol):
     def journal(
         self, team_id: str, after: int = 0, limit: int = 0, kinds: Iterable[str] | None = None
     ) -> list[Entry]: ...
+    def recent(self, team_id: str, limit: int) -> list[Entry]:
+        """The last entries, oldest first."""
 
     # what was said, until a step has heard it
     def add_input(self, team_id: str, event: Event) -> None: ...
@@ -110,9 +132,23 @@ class Tx(Protocol):
     def pending_acts(self, team_id: str) -> list[Act]: ...
     def end_act(self, team_id: str, act_id: str) -> None: ...
 
-    # mail
+    # mail: an id that is given is the same mail however often it is posted; an empty one is filled in. A gone
+    # incarnation's goes to the lead, a closed team's to the box "dead-letters"; `bounced_from` says whose it was
     def post(self, mail: Mail) -> str: ...
+    def send(
+        self, team_id: str, caller: str, sender: str, to: str, subject: str, body: str, **more: Any
+    ) -> Delivery:
+        """Mail from somebody: checks who may, finds the address, `all` is everyone alive. `more` is of Mail."""
+
+    def find_box(self, team_id: str, to: str) -> str:
+        """The mailbox behind an address; a bare name is its latest incarnation, nobody is an error."""
+
+    def find_mail(self, team_id: str, mail_id: str) -> Mail | None: ...
+    def forget_mail(self, read_before: float) -> int:
+        """Retention: only what was read, and only of closed teams."""
+
     def inbox(self, team_id: str, boxes: Iterable[str] | None, *, unread: bool = False) -> list[Mail]: ...
+    def count_unread(self, team_id: str) -> dict[str, int]: ...
     def mark_read(self, team_id: str, ids: Iterable[str]) -> None: ...
     def seal(self, team_id: str, key: str) -> int: ...
 
@@ -120,6 +156,10 @@ class Tx(Protocol):
     def add_task(self, task: Task) -> Task: ...
     def tasks(self, team_id: str, *, status: str | None = None, owner: str | None = None) -> list[Task]: ...
     def claim_task(self, team_id: str, key: str, task_id: str | None = None) -> Task | None: ...
+    def hand_in_task(self, team_id: str, key: str, task_id: str | None = None) -> str | None:
+        """Its owner says done: into review. Without an id the one that it is working on, if it is one."""
+
+    def complete_task(self, team_id: str, task_id: str, by: str) -> Task: ...
     def save_task(self, task: Task) -> None: ...
     def give_back_tasks(self, team_id: str, key: str) -> list[str]: ...
 
@@ -140,9 +180,14 @@ class Store(Protocol):
     def read(self) -> AbstractContextManager[Tx]:
         """A consistent look; writing in it is an error."""
 
-    def take_lease(self, name: str, holder: str, ttl_s: float) -> Fence | None: ...
+    def take_lease(self, name: str, holder: str, ttl_s: float, *, steal: bool = False) -> Fence | None:
+        """None while another holds it; with `steal`, its holder is fenced out (we know that it is dead)."""
+
     def renew_lease(self, fence: Fence, ttl_s: float) -> bool: ...
     def release_lease(self, fence: Fence) -> None: ...
+
+    def listen(self, channel: str) -> None:
+        """From here on no ring of `channel` is lost: listen, look, then wait."""
 
     def wait(self, channel: str, timeout_s: float) -> bool:
         """Sleep until somebody rings `channel` (a mailbox, or the engine's), or the time is over."""
@@ -230,5 +275,5 @@ class Workspaces(Protocol):
 
 
 class Judge(Protocol):
-    def __call__(self, member: str, findings: Findings, policy: Policy) -> Verdict | None:
-        """None: the witness has been sent the findings, and its verdict will come as an input."""
+    def __call__(self, team: Team, member: Member, findings: Findings, policy: Policy) -> Verdict | None:
+        """None: the witness is sent the findings, and its verdict will come as an input."""

@@ -48,9 +48,7 @@ class App:
         mine = self.caller.team_name
         if mine is not None:
             if name not in (None, "", mine):
-                raise UsageError(
-                    f"{show(name)} is not your team", f"you belong to {mine}", code="other-team"
-                )
+                raise UsageError(f"{show(name)} is not your team", f"you belong to {mine}", code="other-team")
             return mine
         if name:
             return check_team_name(name)
@@ -110,7 +108,10 @@ def open_app(start: str | None = None, environ: Mapping[str, str] | None = None)
 
 def policy_of(settings: Mapping[str, Any]) -> Policy:
     """A team keeps the numbers that it was started with."""
-    numbers = {k: tuple(v) if isinstance(v, list) else v for k, v in settings.get("policy", {}).items()}
+    numbers: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in settings.get("policy", {}).items()
+    }
     return Policy(**numbers)
 
 

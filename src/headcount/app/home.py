@@ -72,7 +72,8 @@ def _exclude(repository: str) -> None:
         return
     os.makedirs(info, exist_ok=True)
     path = f"{info}/exclude"
-    lines = open(path, encoding="utf-8", errors="surrogateescape").read() if os.path.exists(path) else ""
-    if f"/{NAME}/" not in lines.splitlines():
-        with open(path, "a", encoding="utf-8", errors="surrogateescape") as file:
+    with open(path, "a+", encoding="utf-8", errors="surrogateescape") as file:
+        file.seek(0)
+        lines = file.read()
+        if f"/{NAME}/" not in lines.splitlines():
             file.write(("" if not lines or lines.endswith("\n") else "\n") + f"/{NAME}/\n")

@@ -21,7 +21,16 @@ if TYPE_CHECKING:
     from headcount.protocol.team import Request, Team
 
 # Which lines of the journal tell how a stand-down went.
-_TOLD = ("stand_down", "stand_down_joined", "rejected", "stood_down", "gone", "shutdown", "escalated", "archived")
+_TOLD = (
+    "stand_down",
+    "stand_down_joined",
+    "rejected",
+    "stood_down",
+    "gone",
+    "shutdown",
+    "escalated",
+    "archived",
+)
 
 
 def stand_down(
@@ -48,9 +57,7 @@ def stand_down(
             return report(tx, team, None)
         for name in wanted or ():
             _check_known(team, name)
-    team = app.hear(
-        team_name, ev.StandDown(request_id, wanted, reason, force, keep_team, by=app.caller.who)
-    )
+    team = app.hear(team_name, ev.StandDown(request_id, wanted, reason, force, keep_team, by=app.caller.who))
     request = _request_for(team, request_id, wanted)
     with app.store.read() as tx:
         return report(tx, team, request)
@@ -67,11 +74,13 @@ def is_over(answer: dict[str, Any]) -> bool:
     return answer["status"] in ("shutdown", "rejected", "escalated", "stuck", "active")
 
 
-def decide(app: App, escalation_id: str, decision: str, reason: str = "", team: str | None = None) -> dict[str, Any]:
+def decide(
+    app: App, escalation_id: str, decision: str, reason: str = "", team: str | None = None
+) -> dict[str, Any]:
     """Decide an escalation; the first decision wins, and later ones hear which it was."""
     name = app.pick_team(team)
     app.check("decide")
-    with app.turn(name) as (tx, found, policy):
+    with app.turn(name) as (_, found, policy):
         refused = why_not_decide(found, escalation_id, decision, policy)
         if refused:
             kind = UsageError if refused[0].startswith("unknown") else Declined
@@ -118,7 +127,7 @@ def _escalation(team: Team, escalation_id: str) -> dict[str, Any]:
 
 
 def report(tx: Tx, team: Team, request_id: str | None) -> dict[str, Any]:
-    """What `down --json`, `team_shutdown` and `shutdown_status` answer. The journal says when; the state, what."""
+    """The answer of `down --json` and of the tools. The journal says when, the state says what."""
     told = tx.journal(team.id, kinds=_TOLD)
     asked = _find_request(told, request_id or _current_request(team))
     targets = _targets(team, asked)
@@ -143,7 +152,9 @@ def _more(
     if status == "pending_shutdown":
         return {"pendingApprovals": [m.name for m in targets if _is_pending(m)]}
     if status == "rejected" and asked is not None:
-        rejected = next(e for e in told if e.kind == "rejected" and e.data["request"] == asked.data["request"])
+        rejected = next(
+            e for e in told if e.kind == "rejected" and e.data["request"] == asked.data["request"]
+        )
         return {"rejectedBy": [{"name": name, "reason": why} for name, why in rejected.data["rejected_by"]]}
     if status == "escalated":
         found = [_escalation(team, m.escalation) for m in targets if m.escalation]
@@ -188,7 +199,9 @@ def _targets(team: Team, asked: Entry | None) -> list[Member]:
         return []
     keys = set(asked.data["targets"])
     # Who was dead before anyone asked is part of a team's answer, so that nobody is silently missing (A5).
-    return [m for m in team.members.values() if m.key in keys or (m.already_gone and asked.data.get("whole_team"))]
+    return [
+        m for m in team.members.values() if m.key in keys or (m.already_gone and asked.data.get("whole_team"))
+    ]
 
 
 def _status(team: Team, told: list[Entry], asked: Entry | None) -> str:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 CHANNEL = "engine"
 _THREADS = 16
 _RING_CHECK_S = 10.0  # a wake-up is a hint; this is the most that a lost one can cost
+_IDLE_CHECK_S = 1.0
 # Acts that make sense however far the member has moved on since.
 _TIMELESS = frozenset((ActKind.NOTIFY, ActKind.CLOSE_STEP))
 _FACTS_FOR_CLOSING = ("start", "workspace", "proof", "finalized", "removed")
@@ -91,7 +92,7 @@ class Engine:
         try:
             self._recover()
             while not self._stopping.is_set() and not until():
-                self._turn(self._take_all(self._clock.seconds_to_next()))
+                self._turn(self._take_all(self._seconds_to_wait()))
         finally:
             self._stopping.set()
             self._lanes.close()
@@ -107,6 +108,11 @@ class Engine:
     def idle(self) -> bool:
         """No team is open: nothing is left to drive."""
         return not self._teams
+
+    def _seconds_to_wait(self) -> float | None:
+        """Without a team nothing is due, but `until` wants to be asked now and then."""
+        due = self._clock.seconds_to_next()
+        return _IDLE_CHECK_S if self.idle and due is None else due
 
     def _listen(self) -> None:
         while not self._stopping.is_set():

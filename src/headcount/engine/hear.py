@@ -58,7 +58,7 @@ def write_effects(tx: Tx, team: Team, effects: Iterable[Effect]) -> None:
             case Act():
                 acts.append(effect)
             case Post():
-                tx.post(_mail(team, effect))
+                tx.post(new_mail(team, effect))
             case GiveBackTasks(key):
                 given_back = tx.give_back_tasks(team.id, key)
                 notes.extend(Note("task_released", key, {"task": task}) for task in given_back)
@@ -70,7 +70,7 @@ def write_effects(tx: Tx, team: Team, effects: Iterable[Effect]) -> None:
     tx.note(team.id, notes)
 
 
-def _mail(team: Team, post: Post) -> Mail:
+def new_mail(team: Team, post: Post) -> Mail:
     return Mail(
         id=uuid.uuid4().hex,
         team=team.id,

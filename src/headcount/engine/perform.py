@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headcount.domain.findings import GoneProof, Workspace
 from headcount.engine import closing
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headcount.ports import Proof
+    from headcount.protocol.member import Member
 
 
 _KEEPER_FOLLOWS_S = 0.02
@@ -57,7 +58,7 @@ def _make_workspace(job: Job) -> Workspace:
 
 def _spec(job: Job, workspace: Workspace) -> SpawnSpec:
     start, member = job.start, _member(job)
-    prompt_file = f"{job.world.home}/teams/{job.team.name}/prompts/{member.name}-{member.generation}.md"
+    prompt_file = str(start["prompt_file"])
     os.makedirs(os.path.dirname(prompt_file), mode=0o700, exist_ok=True)
     with open(prompt_file, "w", encoding="utf-8", errors="surrogateescape") as file:
         file.write(str(start.get("prompt", "")))
@@ -70,8 +71,7 @@ def _spec(job: Job, workspace: Workspace) -> SpawnSpec:
         "HEADCOUNT_TOKEN": job.token,
         "HEADCOUNT_PROMPT_FILE": prompt_file,
     }
-    argv = tuple(word.replace("{prompt_file}", prompt_file) for word in start["argv"])
-    return SpawnSpec(start["mark"], argv, workspace.path, env, stdin=bool(start.get("stdin")))
+    return SpawnSpec(start["mark"], tuple(start["argv"]), workspace.path, env, stdin=bool(start.get("stdin")))
 
 
 def _undo_start(job: Job, workspace: Workspace | None, error: Exception) -> str:
@@ -98,8 +98,7 @@ def _inspect(job: Job) -> Outcome:
     try:
         workspace = Workspace.from_dict(job.workspace)
         findings = job.world.workspaces.read(workspace, job.policy, job.start)
-        # A lead or a witness is judged by the rules: nobody judges itself.
-        verdict = job.world.judge(_member(job).name, findings, job.policy)
+        verdict = job.world.judge(job.team, _member(job), findings, job.policy)
     except (HeadcountError, OSError) as error:
         issue = f"the workspace could not be read: {getattr(error, 'why', '') or error}"
         return Outcome((ev.Inspected(key, epoch, False, False, (issue,)),))
@@ -245,7 +244,7 @@ def _notify(job: Job) -> Outcome:
     return Outcome(notes=(Note("notified", job.act.about, {"result": result}),))
 
 
-def _member(job: Job) -> Any:
+def _member(job: Job) -> Member:
     assert job.member is not None
     return job.member
 

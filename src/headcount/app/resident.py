@@ -1,0 +1,117 @@
+"""The engine as a process: one for a state directory, started on demand, gone by itself.
+
+A lock file says who drives: the kernel frees it the moment its holder dies, so the next engine takes over at
+once. The lease in the store is what makes that safe: it gets a new fencing token, and whatever the old holder
+still tries to write is refused.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from headcount.app.app import policy_of
+from headcount.app.world import make_world
+from headcount.engine.engine import Engine
+from headcount.errors import ProcessError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from headcount.app.app import App
+
+LEASE = "engine"
+_LEASE_TTL_S = 3600.0
+_STAY_S = 10.0  # after the last team
+_READY_S = 20.0
+
+
+@contextmanager
+def drive_lock(home: str) -> Iterator[bool]:
+    """True while this process is the one that drives; False at once when another is."""
+    fd = os.open(f"{home}/engine.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        os.ftruncate(fd, 0)
+        os.write(fd, f"{os.getpid()}\n".encode())
+        yield True
+    finally:
+        os.close(fd)
+
+
+def is_driven(home: str) -> bool:
+    with drive_lock(home) as mine:
+        return not mine
+
+
+def drive(app: App, until: Callable[[], bool] | None = None) -> bool:
+    """Drive every open team of this state directory; False when another process does.
+
+    Without `until`, it ends by itself some seconds after the last team has closed.
+    """
+    with drive_lock(app.home) as mine:
+        if not mine:
+            return False
+        fence = app.store.take_lease(LEASE, f"{os.getpid()}", _LEASE_TTL_S, steal=True)
+        world = make_world(app)
+        engine = Engine(app.store, world, policy_of, fence)
+        try:
+            engine.run(until or _idle_for(engine, _STAY_S))
+        finally:
+            for runtime in world.runtimes.values():
+                runtime.close()
+            if fence is not None:
+                app.store.release_lease(fence)
+        return True
+
+
+def ensure_driven(app: App) -> None:
+    """Start an engine in the background unless one drives already."""
+    deadline = time.monotonic() + _READY_S
+    while not is_driven(app.home):
+        process = _start_resident(app.home)
+        while not is_driven(app.home) and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        if process.poll() not in (None, 0) or time.monotonic() > deadline:
+            raise ProcessError(
+                "Did not start the engine",
+                f"it ended with code {process.poll()}" if process.poll() else "it did not answer in time",
+                (f"See {app.home}/engine.log", "Check the set-up with `headcount doctor`"),
+                code="engine-failed",
+            )
+
+
+def _start_resident(home: str) -> subprocess.Popen[bytes]:
+    """In its own session, with no descriptor of the caller's, and nothing of a member in its environment."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith("HEADCOUNT_")}
+    env["HEADCOUNT_HOME"] = home
+    log = os.open(f"{home}/engine.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-m", "headcount", "engine"],
+            cwd="/", env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+        )  # fmt: skip
+    finally:
+        os.close(log)
+
+
+def _idle_for(engine: Engine, seconds: float) -> Callable[[], bool]:
+    since: list[float] = []
+
+    def over() -> bool:
+        if not engine.idle:
+            since.clear()
+            return False
+        since.append(time.monotonic())
+        return since[-1] - since[0] >= seconds
+
+    return over

@@ -1,0 +1,168 @@
+"""Teams and members: creating, starting, and how everything stands."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from headcount.agents.launch import Order, plan_launch
+from headcount.domain.names import check_member_name, check_size, check_team_name, show
+from headcount.engine.hear import hear, new_mail
+from headcount.errors import Declined
+from headcount.protocol import events as ev
+from headcount.protocol.effects import Post
+from headcount.protocol.team import why_not_start
+from headcount.runtime.mark import new_mark, state_id
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from headcount.app.app import App
+    from headcount.ports import Tx
+    from headcount.protocol.member import Member
+    from headcount.protocol.team import Team
+
+
+class Plan(NamedTuple):
+    """How one member is to be started, as a definition or a caller says it."""
+
+    name: str
+    agent: str | None = None
+    command: tuple[str, ...] | None = None
+    model: str | None = None
+    prompt: str = ""
+    role: str = "worker"
+    task: str | None = None
+    awaits_review: bool = False
+    base: str | None = None  # the commit that its workspace begins at
+    detached: bool = False
+    workspace: str | None = None  # a name that several members share
+    finalizers: tuple[tuple[str, ...], ...] = ()
+    directory: str = ""  # what relative paths in its command are relative to
+    runtime: str | None = None
+
+
+def create_team(
+    app: App, name: str, description: str = "", *, mode: str = "up", environ: Mapping[str, str] | None = None
+) -> Team:
+    """Exclusive: two at once make one team and one refusal (B8). It keeps the numbers of this moment."""
+    app.check("team_create")
+    check_team_name(name)
+    check_size("description", description, app.limits.description_bytes)
+    settings = {"policy": asdict(app.settings.policy), "mode": mode, **app.team_settings()}
+    with app.store.write() as tx:
+        team = tx.create_team(name, description, settings)
+        environment = {k: v for k, v in (environ or {}).items() if not k.startswith("HEADCOUNT_")}
+        tx.put_fact(team.id, "", "environment", environment)
+    app.store.ring(["engine"])
+    return team
+
+
+def spawn(app: App, team_name: str, plan: Plan) -> Member:
+    """Write the intent: from here on the engine starts it, or undoes what it could not finish."""
+    app.check("spawn")
+    check_member_name(plan.name)
+    with app.turn(team_name) as (tx, team, policy):
+        heard = hear(tx, team, (), policy)
+        refused = why_not_start(heard.team, plan.name, policy)
+        if refused is None and len(heard.team.members) >= app.limits.members:
+            refused = "too-many-members", f"a team has at most {app.limits.members:,} members"
+        if refused is not None:
+            raise Declined(
+                f"Did not start {show(plan.name)}",
+                refused[1],
+                (f"See who is there with `headcount status {team_name}`",),
+                code=refused[0],
+            )
+        spawned = ev.Spawn(plan.name, plan.role, plan.task, plan.awaits_review, app.caller.who)
+        heard = hear(tx, heard.team, [spawned], policy)
+        member = heard.team.latest(plan.name)
+        assert member is not None
+        tx.put_fact(team.id, member.key, "start", _start_fact(app, heard.team, member, plan))
+        if plan.prompt:
+            # Durable before the process is: an agent that has no other way to its prompt reads its mail.
+            tx.post(new_mail(heard.team, Post(member.key, "Your task", plan.prompt, sender="lead")))
+    app.ring(heard)
+    return member
+
+
+def _start_fact(app: App, team: Team, member: Member, plan: Plan) -> dict[str, Any]:
+    """All that a start needs, so that any engine can do it, or do it again."""
+    agent, command = _who_is_it(app, plan)
+    prompt_file = f"{app.home}/teams/{team.name}/prompts/{member.name}-{member.generation}.md"
+    order = Order(
+        app.home, team.name, member.name, plan.prompt, prompt_file, plan.model or "", command,
+        plan.directory or app.root,
+    )  # fmt: skip
+    launch = plan_launch(agent, order)
+    return {
+        "mark": str(new_mark(state_id(app.home), team.name, member.name, member.generation)),
+        "agent": agent,
+        "prompt_file": prompt_file,
+        "argv": list(launch.argv),
+        "env": dict(launch.env),
+        "stdin": launch.stdin,
+        "exit_text": launch.exit_text,
+        "runtime": plan.runtime or launch.runtime,
+        "prompt": plan.prompt,
+        "model": plan.model,
+        "base": plan.base,
+        "detached": plan.detached,
+        "workspace": plan.workspace,
+        "finalizers": [list(argv) for argv in plan.finalizers],
+    }
+
+
+def _who_is_it(app: App, plan: Plan) -> tuple[str, tuple[str, ...]]:
+    """The definition says; else `[agents.NAME]`, else `[agents] default`."""
+    if plan.command:
+        return plan.agent or "command", plan.command
+    if plan.agent:
+        return plan.agent, ()
+    return app.settings.agent_of(plan.name)
+
+
+# --- how everything stands ------------------------------------------------------------------------------
+
+
+def roster(team: Team) -> list[dict[str, Any]]:
+    """Keyed by incarnation: a name that was used before hides nobody (E1)."""
+    return [
+        {
+            "name": m.name,
+            "generation": m.generation,
+            "role": m.role,
+            "state": "stuck" if m.stuck else str(m.state),
+            "activity": m.activity if m.live else None,
+            "task": m.task,
+            "answer": m.answer,
+            "attempts": m.attempts,
+            "issues": list(m.issues),
+            "outcome": m.outcome,
+            "salvage": list(m.refs),
+            "failure": m.failure or None,
+            "alive": list(m.alive),
+        }
+        for m in team.members.values()
+    ]
+
+
+def status(app: App, team_name: str | None = None) -> list[dict[str, Any]]:
+    """Every open team, or the named one even when it is closed."""
+    app.check("status")
+    with app.store.read() as tx:
+        names = [app.pick_team(team_name)] if team_name or app.caller.is_member else tx.team_names()
+        return [_team_status(tx, app.load(tx, name)) for name in names]
+
+
+def _team_status(tx: Tx, team: Team) -> dict[str, Any]:
+    return {
+        "team": team.name,
+        "teamId": team.id,
+        "status": str(team.status),
+        "members": roster(team),
+        "tasks": [asdict(task) for task in tx.tasks(team.id)],
+        "unread": tx.count_unread(team.id),
+        "escalations": [e.id for e in team.escalations.values() if e.state in ("open", "parked")],
+        "warnings": list(team.warnings),
+    }

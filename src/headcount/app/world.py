@@ -1,0 +1,27 @@
+"""The adapters that an engine works with."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from headcount.app.judge import judge
+from headcount.engine.job import World
+from headcount.runtime.plain import PlainRuntime
+from headcount.runtime.tmux import TmuxRuntime
+from headcount.workspace.port import EngineWorkspaces
+from headcount.workspace.repository import Repository
+
+if TYPE_CHECKING:
+    from headcount.app.app import App
+
+
+def make_world(app: App) -> World:
+    workspaces = EngineWorkspaces(find_repository(app), f"{app.home}/worktrees", f"{app.home}/archive")
+    runtimes = {"plain": PlainRuntime(app.home), "tmux": TmuxRuntime(app.home)}
+    return World(app.home, runtimes, workspaces, judge)
+
+
+def find_repository(app: App) -> Repository | None:
+    """None where there is no git: then workspaces are plain directories."""
+    return Repository.find(app.root) if os.path.isdir(app.root) else None
