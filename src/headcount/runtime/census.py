@@ -16,6 +16,8 @@ from headcount.runtime.spawn import Identity
 
 _NEEDLE = b"\0" + VARIABLE.encode() + b"="
 _STOPPED = "Tt"
+_PAGE = 65536
+_KERNEL = 2  # parent of the kernel's own threads
 # The last two: the number belongs to a thread now.
 _NO_SUCH_PROCESS = (errno.ESRCH, errno.EINVAL, errno.ENOENT)
 
@@ -50,16 +52,17 @@ def read_process(pid: int, with_mark: bool = True) -> Process | None:
     if not stat:
         return None
     close = stat.rindex(b")")
-    fields = stat[close + 2 :].split()
+    fields = stat[close + 2 :].split(maxsplit=20)
+    ppid = int(fields[1])
     return Process(
         pid=pid,
-        ppid=int(fields[1]),
+        ppid=ppid,
         session=int(fields[3]),
         start=int(fields[19]),
         state=fields[0].decode(),
         threads=int(fields[17]),
         name=stat[stat.index(b"(") + 1 : close].decode(errors="replace"),
-        mark=_read_mark(pid) if with_mark else "",
+        mark=_read_mark(pid) if with_mark and ppid != _KERNEL else "",
     )
 
 
@@ -81,9 +84,9 @@ def _read(path: str) -> bytes:
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         return b""
     try:
-        data = chunk = os.read(fd, 65536)
-        while chunk:
-            chunk = os.read(fd, 65536)
+        data = chunk = os.read(fd, _PAGE)
+        while len(chunk) == _PAGE:  # in these files a short read is the last
+            chunk = os.read(fd, _PAGE)
             data += chunk
         return data
     except ProcessLookupError:

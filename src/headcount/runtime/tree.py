@@ -144,16 +144,17 @@ class Tree:
     # --- ending
 
     def kill(self, limit_s: float) -> Proof:
-        """SIGKILL until nothing is left, or the limit is over. Frozen first, so that none forks away."""
+        """SIGKILL until nothing is left, or the limit is over. What forks away from the first round is
+        frozen before the next: it cannot fork while it stands still."""
         deadline = time.monotonic() + limit_s
         while True:
-            self.freeze(min(_FREEZE_LIMIT_S, limit_s / 4))
             targets = self.find()
             self._send(targets, SIGKILL)
-            wait_until_gone(targets, _ROUND_S)
+            wait_until_gone([self.record.keeper] if self.keeper_alive() else targets, _ROUND_S)
             proof = self.prove_gone()
             if proof.empty or time.monotonic() > deadline:
                 return proof
+            self.freeze(min(_FREEZE_LIMIT_S, limit_s / 4))
 
     def end(self, grace_s: float, limit_s: float) -> Proof:
         """SIGTERM, grace, SIGKILL, proof: the whole ladder, for whoever has no timers of its own."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -162,13 +163,21 @@ def test_it_gives_up_when_it_cannot_read_its_mail(office: Office) -> None:
     assert office.run(steps=[{"do": "wait_mail", "kind": "message", "seconds": 0.2}]).returncode == 4
 
 
+def wait_until_ignored(pid: int, number: signal.Signals) -> None:
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        ignored = int(Path(f"/proc/{pid}/status").read_text().split("SigIgn:")[1].split()[0], 16)
+        if ignored & 1 << (number - 1):
+            return
+        time.sleep(0.005)
+    raise AssertionError(f"{number.name} is not ignored")
+
+
 def test_a_stray_child_outlives_it_and_ignores_sigterm(office: Office) -> None:
     done = office.run(steps=[{"do": "stray"}])
     pid = int(done.stdout.rsplit("pid ", 1)[1])
     try:
-        os.kill(pid, 15)
-        time.sleep(0.05)
-        os.kill(pid, 0)
+        wait_until_ignored(pid, signal.SIGTERM)
         assert os.getsid(pid) == pid
     finally:
         os.kill(pid, 9)
