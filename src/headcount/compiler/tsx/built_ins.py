@@ -19,6 +19,8 @@ from headcount.compiler.tsx.values import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from headcount.compiler.tsx.functions import Call
     from headcount.compiler.tsx.values import Evaluated
 
@@ -45,6 +47,8 @@ ENUMS = {
 # Who a worker is when the definition is run; none of this reaches the Markdown.
 WORKER_OPTIONS = ("agent", "command", "role", "workspace", "finalizers", "model", "type")
 
+NO_OPTIONS: dict[str, Evaluated] = {}
+
 
 def derive_name(subject: str) -> str:
     """A task's short name, when it is given none: the start of the subject, white space as hyphens."""
@@ -55,7 +59,11 @@ def derive_name(subject: str) -> str:
 
 def define_task(call: Call) -> Evaluated:
     _no_more_than(call, 2, "defineTask")
-    subject = _string(call, 0, "defineTask needs a subject", required=True)
+    return _task(call, "defineTask")
+
+
+def _task(call: Call, factory: str) -> Evaluated:
+    subject = _string(call, 0, f"{factory} needs a subject", required=True)
     name = _string(call, 1, "A task's name must be a string")
     if subject is UNKNOWN or name is UNKNOWN:
         return UNKNOWN
@@ -65,7 +73,7 @@ def define_task(call: Call) -> Evaluated:
 def define_team(call: Call) -> Evaluated:
     _no_more_than(call, 2, "defineTeam")
     name = _string(call, 0, "defineTeam needs a name", required=True)
-    members = call.arguments[1] if len(call.arguments) > 1 else UNDEFINED
+    members: Evaluated = call.arguments[1] if len(call.arguments) > 1 else UNDEFINED
     if is_nullish(members):
         members = ()
     if members is not UNKNOWN and type(members) not in (tuple, Children):
@@ -84,11 +92,11 @@ def define_team(call: Call) -> Evaluated:
 
 def define_worker(call: Call) -> Evaluated:
     _no_more_than(call, 4, "defineWorker")
-    options = JsObject()
-    positional = list(call.arguments)
+    options: Mapping[str, Evaluated] = NO_OPTIONS
+    positional = call.arguments
     if len(positional) > 1 and type(positional[-1]) is JsObject:
-        options = positional.pop()
-    _check_options(call, options)
+        *positional, options = positional
+        _check_options(call, options)
     name = _string(call, 0, "defineWorker needs a name", required=True)
     kind = _worker_type(call, positional[1] if len(positional) > 1 else options.get("type", UNDEFINED))
     model = positional[2] if len(positional) > 2 else options.get("model", UNDEFINED)
@@ -98,10 +106,14 @@ def define_worker(call: Call) -> Evaluated:
         )
     if name is UNKNOWN or kind is UNKNOWN or model is UNKNOWN:
         return UNKNOWN
+    if not options:
+        return WorkerRef(name, kind, None if is_nullish(model) else str(model), call.reader.next_uid())
     return _worker(call, name, kind, None if is_nullish(model) else str(model), options)
 
 
-def _worker(call: Call, name: str, kind: str, model: str | None, options: JsObject) -> Evaluated:
+def _worker(
+    call: Call, name: str, kind: str, model: str | None, options: Mapping[str, Evaluated]
+) -> Evaluated:
     texts = {key: _option_text(call, options, key) for key in ("agent", "role", "workspace")}
     command = _command(call, options.get("command"), "command")
     finalizers = options.get("finalizers")
@@ -142,7 +154,7 @@ def _worker_type(call: Call, value: Evaluated) -> Evaluated:
     return call.refuse(1, f"A worker's type is a string or an <Agent>, not {describe(value)}", hint)
 
 
-def _check_options(call: Call, options: JsObject) -> None:
+def _check_options(call: Call, options: Mapping[str, Evaluated]) -> None:
     from headcount.compiler.tsx.report import did_you_mean
 
     for key in options:
@@ -151,7 +163,7 @@ def _check_options(call: Call, options: JsObject) -> None:
             call.refuse(len(call.nodes) - 1, f"defineWorker has no option {key}", hint)
 
 
-def _option_text(call: Call, options: JsObject, key: str) -> str | None:
+def _option_text(call: Call, options: Mapping[str, Evaluated], key: str) -> str | None:
     value = options.get(key)
     if value is None or value is UNDEFINED or value is UNKNOWN or type(value) is str:
         return value if isinstance(value, str) else None
@@ -224,14 +236,10 @@ class PipelineBuilder:
 
     def _task(self, call: Call) -> Evaluated:
         _no_more_than(call, 3, ".task")
-        subject = _string(call, 0, ".task needs a subject", required=True)
-        name = _string(call, 1, "A task's name must be a string")
+        task = _task(call, ".task")
         prompt = call.arguments[2] if len(call.arguments) > 2 else UNDEFINED
         if not (is_nullish(prompt) or isinstance(prompt, str) or prompt is UNKNOWN):
             prompt = call.refuse(2, f"A task's prompt is a string, not {describe(prompt)}", "Write a string.")
-        task: Evaluated = UNKNOWN
-        if subject is not UNKNOWN and name is not UNKNOWN:
-            task = TaskRef(subject, derive_name(subject) if name is None else name, call.reader.next_uid())
         blocked_by = (self.stage["task"],) if self.stage else ()
         stage = {"task": task, "prompt": prompt, "description": prompt, "blockedBy": blocked_by}
         return PipelineBuilder(self.title, self, JsObject(stage))
@@ -266,7 +274,11 @@ VALUE_NAMES = frozenset(_values)
 
 def built_in(name: str) -> Evaluated:
     value = _values.get(name)
-    return BuiltIn(name) if value is None else value
+    if value is None:
+        value = BuiltIn(name)
+        if len(_values) < 100:  # components are a few dozen; a long-lived process meets any name
+            _values[name] = value
+    return value
 
 
 def is_built_in_value(name: str) -> bool:

@@ -19,6 +19,7 @@ from headcount.compiler.tsx.grammar import (
     FIELD_OPERATOR,
     FIELD_RIGHT,
     FIELD_VALUE,
+    IDENTIFIER,
     NUMBER,
     PAIR,
     SHORTHAND,
@@ -258,12 +259,17 @@ def _wrong_operand(reader: Reader, operator: str, value: Evaluated, node: Node, 
 @handles("array")
 def array(reader: Reader, node: Node, scope: Scope) -> Evaluated:
     items: list[Evaluated] = []
-    for child in node.named_children:
-        if child.kind_id == SPREAD:
+    children = node.named_children
+    for child in children:
+        kind_id = child.kind_id
+        if kind_id == IDENTIFIER:
+            items.append(identifier(reader, child, scope))
+        elif kind_id == SPREAD:
             items.extend(_spread_items(reader, child, scope))
-        elif child.kind_id != COMMENT:
+        elif kind_id != COMMENT:
             items.append(evaluate(reader, child, scope))
-    _report_holes(reader, node, scope)
+    if node.child_count > 2 * len(children) + 1:
+        _report_holes(reader, node, scope)
     if len(items) > MAX_ITEMS:
         raise too_many(reader, node, scope, "items", MAX_ITEMS)
     _share_shape(items)

@@ -12,19 +12,20 @@ from headcount.compiler.tsx.expressions import foreign, parts
 from headcount.compiler.tsx.functions import call_function
 from headcount.compiler.tsx.grammar import (
     COMMENT,
+    ELEMENTS,
+    FIELD_NAME,
     JSX_ATTRIBUTE,
     JSX_ELEMENT,
-    JSX_ENTITY,
     JSX_EXPRESSION,
-    JSX_SELF_CLOSING,
-    JSX_TEXT,
     SPREAD,
     STRING,
+    TEXTS,
     TYPE_ARGUMENTS,
 )
-from headcount.compiler.tsx.props import PLAIN, to_value
+from headcount.compiler.tsx.props import to_value
 from headcount.compiler.tsx.render import MAX_ELEMENTS, render
 from headcount.compiler.tsx.scope import MISSING
+from headcount.compiler.tsx.shortcuts import quick_tag
 from headcount.compiler.tsx.syntax import check_closing
 from headcount.compiler.tsx.values import (
     UNDEFINED,
@@ -38,6 +39,8 @@ from headcount.compiler.tsx.values import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tree_sitter import Node
 
     from headcount.compiler.tsx.reader import Reader
@@ -56,40 +59,53 @@ def element(reader: Reader, node: Node, scope: Scope) -> Evaluated:
     reader.made += 1
     if reader.made > MAX_ELEMENTS:
         raise too_many(reader, node, scope, "elements", MAX_ELEMENTS)
-    opening, kids = node, ()
-    if node.kind_id == JSX_ELEMENT:
-        kids = node.named_children
-        opening = kids[0]
-        _check_tags(reader, opening, kids[-1], scope)
-    inside = opening.named_children
-    target = _target(reader, inside[0], scope) if inside else ""
-    if type(target) is str:
-        value = _built_in(reader, target, node, opening, inside, kids, scope)
+    kids: list[Node] = node.named_children if node.kind_id == JSX_ELEMENT else []
+    opening = kids[0] if kids else node
+    source = scope.module.source
+    row, column = node.start_point
+    span = _new(Span, (source.path, row + 1, column + 1)) if source.is_ascii else source.span(node)
+    text = scope.data[opening.start_byte : opening.end_byte].decode()
+    quick = quick_tag(reader, text, span, scope)
+    tag = quick[0] if quick else _tag(opening, scope)
+    if kids:
+        _check_tags(reader, tag, opening, kids[-1], scope)
+    target = _target(reader, tag, opening, scope)
+    value: Evaluated
+    if type(target) is not str:
+        value = _other(reader, target, node, opening, kids, scope)
+    elif quick:
+        props = quick[1]
+        children = _children(reader, opening, kids, scope, props) if kids else ()
+        value = _new(Element, (target, props, tuple(children), span))
     else:
-        value = _other(reader, target, node, opening, inside, kids, scope)
+        value = _built_in(reader, target, node, opening, kids, scope, span)
     reader.depth = depth - 1
     return value
 
 
-def _check_tags(reader: Reader, opening: Node, closing: Node, scope: Scope) -> None:
+def _tag(opening: Node, scope: Scope) -> str:
+    name = opening.child_by_field_id(FIELD_NAME)
+    return "" if name is None else scope.module.source.text(name)
+
+
+def _check_tags(reader: Reader, tag: str, opening: Node, closing: Node, scope: Scope) -> None:
     module = scope.module
     start = closing.start_byte
-    if start not in module.tags:
-        module.tags.add(start)
+    module.tags.add(start)
+    if module.source.data[start : closing.end_byte].decode() != f"</{tag}>":
         check_closing(module.source, opening, closing, reader.report)
 
 
-def _target(reader: Reader, name_node: Node, scope: Scope) -> Evaluated:
+def _target(reader: Reader, tag: str, opening: Node, scope: Scope) -> Evaluated:
     """What a tag names: a built-in's or HTML element's name, or a component's function."""
-    name = scope.data[name_node.start_byte : name_node.end_byte].decode()
-    if name[0].islower() and "." not in name:
-        return name
-    if "." in name:
-        value = evaluate(reader, name_node, scope)
+    if "." in tag:
+        value = evaluate(reader, opening.named_children[0], scope)
+    elif not tag or "a" <= tag[0] <= "z":
+        return tag
     else:
-        value = scope.find(reader, name)
+        value = scope.find(reader, tag)
         if value is MISSING:
-            return name
+            return tag
     return value.name if type(value) is BuiltIn else value
 
 
@@ -98,10 +114,10 @@ def _other(
     target: Evaluated,
     node: Node,
     opening: Node,
-    inside: list[Node],
     kids: list[Node],
     scope: Scope,
 ) -> Evaluated:
+    inside = opening.named_children
     if isinstance(target, Function):
         given = _attributes(reader, inside, scope, False)
         props = Props({name: prop.value for name, prop in given.items()})
@@ -118,25 +134,14 @@ def _other(
 
 
 def _built_in(
-    reader: Reader,
-    name: str,
-    node: Node,
-    opening: Node,
-    inside: list[Node],
-    kids: list[Node],
-    scope: Scope,
+    reader: Reader, name: str, node: Node, opening: Node, kids: list[Node], scope: Scope, span: Span
 ) -> Element:
-    props = _attributes(reader, inside, scope, True)
-    children: list[Evaluated] = []
-    if kids:
-        children = _children(reader, opening, kids, scope, props)
+    props = _attributes(reader, opening.named_children, scope, True)
     given = props.pop("children", None)
+    children = _children(reader, opening, kids, scope, props.values()) if kids else []
     if given is not None and not children:
         render(reader, children, given.value, node, scope)
-    source = scope.module.source
-    row, column = node.start_point
-    span = _new(Span, (source.path, row + 1, column + 1)) if source.is_ascii else source.span(node)
-    return _new(Element, (name, tuple(props.values()), tuple(children), span))
+    return Element(name, tuple(props.values()), tuple(children), span)
 
 
 def _attributes(reader: Reader, inside: list[Node], scope: Scope, plain: bool) -> dict[str, Prop]:
@@ -144,16 +149,14 @@ def _attributes(reader: Reader, inside: list[Node], scope: Scope, plain: bool) -
     props: dict[str, Prop] = {}
     spread: set[str] = set()
     source = scope.module.source
-    data = source.data
     for node in inside[1:]:
         if node.kind_id != JSX_ATTRIBUTE:
             _spread_attributes(reader, node, scope, props, spread, plain)
             continue
-        pair = node.named_children
-        name_node = pair[0]
-        name = data[name_node.start_byte : name_node.end_byte].decode()
+        pair = parts(node)
+        name = source.text(pair[0])
         value = _attribute_value(reader, pair[-1], scope) if len(pair) > 1 else True
-        if plain and type(value) not in PLAIN:
+        if plain and name != "children":
             if value is UNDEFINED:
                 continue
             value = to_value(reader, value, pair[-1], scope)
@@ -162,20 +165,19 @@ def _attributes(reader: Reader, inside: list[Node], scope: Scope, plain: bool) -
         if name in props and name not in spread:
             hint = "Remove one of them."
             reader.report.add(source, node, "duplicate-prop", f"{name} is given twice", hint)
-        row, column = node.start_point
-        span = _new(Span, (source.path, row + 1, column + 1)) if source.is_ascii else source.span(node)
-        props[name] = _new(Prop, (name, value, span))
+        props[name] = Prop(name, value, source.span(node))
     return props
+
+
+def _attribute_text(text: str) -> str:
+    """Entities mean something in these strings, backslashes do not."""
+    return decode_entities(text.replace("\r\n", "\n"))
 
 
 def _attribute_value(reader: Reader, node: Node, scope: Scope) -> Evaluated:
     kind_id = node.kind_id
     if kind_id == STRING:
-        # Entities mean something in these strings, backslashes do not.
-        text = scope.data[node.start_byte + 1 : node.end_byte - 1].decode()
-        if "\r" in text:
-            text = text.replace("\r\n", "\n")
-        return decode_entities(text) if "&" in text else text
+        return _attribute_text(scope.data[node.start_byte + 1 : node.end_byte - 1].decode())
     if kind_id != JSX_EXPRESSION:
         return evaluate(reader, node, scope)
     inner = node.named_children
@@ -215,23 +217,27 @@ def _spread_attributes(
 
 
 def _children(
-    reader: Reader, opening: Node, kids: list[Node], scope: Scope, context: dict[str, Prop] | None
+    reader: Reader, opening: Node, kids: list[Node], scope: Scope, context: Iterable[Prop] | None
 ) -> list[Evaluated]:
     """The children between the tags. With `context` (a built-in's props) they are rendered, and a function
     among them is called with it; without, they are what a component receives."""
     out: list[Evaluated] = []
+    data = scope.data
     end = opening.end_byte
     for kid in kids[1:]:
         kind_id = kid.kind_id
-        if kind_id == JSX_TEXT or kind_id == JSX_ENTITY:
+        if kind_id in TEXTS:
             continue
         # Text is what lies between two children that are not text: entities cut it into several nodes, and
         # the grammar has none for the white space between two entities.
         start = kid.start_byte
         if start > end:
-            _add_text(out, end, start, scope)
+            raw = data[end:start]
+            # White space with a line break in it is layout, which JSX drops.
+            if b"\n" not in raw or not raw.isspace():
+                _add_text(out, raw, end, scope)
         end = kid.end_byte
-        if kind_id == JSX_SELF_CLOSING or kind_id == JSX_ELEMENT:
+        if kind_id in ELEMENTS:
             value = element(reader, kid, scope)
             if type(value) is Element and value.name:
                 out.append(value)
@@ -251,26 +257,23 @@ def _add_value(
     value: Evaluated,
     node: Node,
     scope: Scope,
-    context: dict[str, Prop] | None,
+    context: Iterable[Prop] | None,
 ) -> None:
     if context is None:
         out.append(value)
         return
     if isinstance(value, Function):
-        about = JsObject({name: prop.value for name, prop in context.items()})
+        about = JsObject({prop.name: prop.value for prop in context})
         value = call_function(reader, value, [about], node, scope)
     render(reader, out, value, node, scope)
 
 
-def _add_text(out: list[Evaluated], start: int, end: int, scope: Scope) -> None:
-    raw = scope.data[start:end]
-    if raw.isspace() and b"\n" in raw:
-        return  # layout: JSX drops white space that has a line break in it
+def _add_text(out: list[Evaluated], raw: bytes, start: int, scope: Scope) -> None:
     span = scope.module.source.span_at(start + len(raw) - len(raw.lstrip()))
     text = raw.decode()
     if "\r" in text:
         text = text.replace("\r\n", "\n")
     if "&" not in text:
-        out.append(Text(text, span))
+        out.append(_new(Text, (text, span, False)))
         return
     out.extend(Text(piece, span, spelled) for piece, spelled in split_entities(text))

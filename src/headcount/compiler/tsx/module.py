@@ -20,7 +20,6 @@ from headcount.compiler.tsx.grammar import (
     IDENTIFIER,
     LEXICAL,
     STRING,
-    TYPE_ANNOTATION,
     TYPES_ONLY,
     UPDATE,
     VARIABLE,
@@ -28,6 +27,7 @@ from headcount.compiler.tsx.grammar import (
 )
 from headcount.compiler.tsx.patterns import bind, names_in
 from headcount.compiler.tsx.scope import MISSING, Lazy, Scope
+from headcount.compiler.tsx.shortcuts import quick_call, quick_declaration
 from headcount.compiler.tsx.values import UNDEFINED, EnumObject, Function
 
 if TYPE_CHECKING:
@@ -81,32 +81,35 @@ class Module:
 
 
 class Const(Lazy):
-    """A declaration with a plain name."""
+    """A declaration with a plain name. `value_start` is where its value begins, when the text told."""
 
-    __slots__ = ("busy", "declarator", "name", "scope")
+    __slots__ = ("busy", "name", "node", "scope", "value_start")
 
-    def __init__(self, name: str, declarator: Node, scope: Scope) -> None:
+    def __init__(self, name: str, node: Node, scope: Scope, value_start: int = 0) -> None:
         self.name = name
-        self.declarator = declarator
+        self.node = node
         self.scope = scope
+        self.value_start = value_start
         self.busy = False
 
     def force(self, reader: Reader) -> Evaluated:
         if self.busy:
-            return report_cycle(reader, self.name, self.declarator, self.scope)
+            return report_cycle(reader, self.name, self.node, self.scope)
         self.busy = True
-        value = self._value(reader)
+        value: Evaluated = MISSING
+        if self.value_start:
+            text = self.scope.data[self.value_start : self.node.end_byte].decode()
+            value = quick_call(reader, text, self.scope)
+        if value is MISSING:
+            node = self.value_node()
+            value = UNDEFINED if node is None else evaluate(reader, node, self.scope)
         if type(value) is Function and not value.name:
             value.name = self.name
         return value
 
-    def _value(self, reader: Reader) -> Evaluated:
-        children = self.declarator.named_children
-        last = children[-1]
-        if last.kind_id in (COMMENT, TYPE_ANNOTATION) or len(children) == 1:
-            node = self.declarator.child_by_field_id(FIELD_VALUE)
-            return UNDEFINED if node is None else evaluate(reader, node, self.scope)
-        return evaluate(reader, last, self.scope)
+    def value_node(self) -> Node | None:
+        declarator = parts(self.node)[0] if self.value_start else self.node
+        return declarator.child_by_field_id(FIELD_VALUE)
 
 
 class Unpacked(Lazy):
@@ -193,10 +196,15 @@ def declare(reader: Reader, name: str, value: Evaluated, node: Node, scope: Scop
 
 
 def _bind_variables(reader: Reader, node: Node, scope: Scope) -> None:
+    quick = quick_declaration(scope.data, node.start_byte) if node.named_child_count == 1 else None
+    if quick is not None:
+        name, value_start = quick
+        declare(reader, name, Const(name, node, scope, value_start), node, scope)
+        return
     for declarator in node.named_children:
         if declarator.kind_id == COMMENT:
             continue
-        target = declarator.named_children[0]
+        target = field(declarator, FIELD_NAME)
         if target.kind_id == IDENTIFIER:
             name = scope.data[target.start_byte : target.end_byte].decode()
             declare(reader, name, Const(name, declarator, scope), target, scope)

@@ -126,13 +126,10 @@ class Reader:
 
     def _is_root(self, module: Module, local: object) -> bool:
         binding = module.names.names.get(local) if isinstance(local, str) else None
-        if isinstance(binding, Const):
-            node = binding.declarator.named_children[-1]
-        elif isinstance(binding, (Function, Expression)):
+        node = binding.value_node() if isinstance(binding, Const) else None
+        if isinstance(binding, (Function, Expression)):
             node = binding.node
-        else:
-            return False
-        tag = returned_tag(node)
+        tag = None if node is None else returned_tag(node)
         if tag is None:
             return False
         name = module.source.text(tag)
@@ -156,7 +153,7 @@ class Reader:
 
 
 def returned_tag(node: Node) -> Node | None:
-    """The tag's name of the element that an expression is, or that a function returns; nothing is evaluated."""
+    """The name in the tag of the element that a node is or returns; nothing is evaluated for it."""
     while True:
         if node.kind_id in WRAPPERS:
             node = node.named_children[0]

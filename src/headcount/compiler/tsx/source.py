@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from headcount.compiler.element import Span
@@ -53,10 +54,10 @@ class SourceFile:
         starts = self._line_starts
         if starts is None:
             starts = self._line_starts = _line_starts(self.data)
-        from bisect import bisect_right
-
         line = bisect_right(starts, offset)
-        return Span(self.path, line, len(self.data[starts[line - 1] : offset].decode()) + 1)
+        start = starts[line - 1]
+        before = offset - start if self.is_ascii else len(self.data[start:offset].decode())
+        return Span(self.path, line, before + 1)
 
     def excerpt(self, node: Node) -> str:
         """The first line of a node's text, short enough for a message."""
