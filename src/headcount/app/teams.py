@@ -40,6 +40,8 @@ class Plan(NamedTuple):
     finalizers: tuple[tuple[str, ...], ...] = ()
     directory: str = ""  # what relative paths in its command are relative to
     runtime: str | None = None
+    integration: str | None = None  # the branch that its commits are compared with
+    require_merged: bool = False
 
 
 def create_team(
@@ -49,7 +51,7 @@ def create_team(
     app.check("team_create")
     check_team_name(name)
     check_size("description", description, app.limits.description_bytes)
-    settings = {"policy": asdict(app.settings.policy), "mode": mode, **app.team_settings()}
+    settings = {"policy": asdict(app.settings.policy), "mode": mode}
     with app.store.write() as tx:
         team = tx.create_team(name, description, settings)
         environment = {k: v for k, v in (environ or {}).items() if not k.startswith("HEADCOUNT_")}
@@ -110,6 +112,9 @@ def _start_fact(app: App, team: Team, member: Member, plan: Plan) -> dict[str, A
         "detached": plan.detached,
         "workspace": plan.workspace,
         "finalizers": [list(argv) for argv in plan.finalizers],
+        "integration": plan.integration,
+        "require_merged": plan.require_merged,
+        "sync": app.settings.integration.sync,
     }
 
 

@@ -10,6 +10,13 @@ import sys
 
 # command -> (module below headcount.cli, one line for --help), in the order of --help
 COMMANDS: dict[str, tuple[str, str]] = {
+    "up": ("up", "start a team"),
+    "status": ("status", "who is there, what they do, what waits for somebody"),
+    "down": ("down", "stand a team or some of its members down"),
+    "escalations": ("escalations", "what waits for a decision"),
+    "salvage": ("salvage", "what was saved, and getting it back"),
+    "decide": ("decide", "decide an escalation"),
+    "engine": ("engine", "drive the teams of this state directory"),
     "build": ("build", "compile team definitions to Markdown"),
     "graph": ("graph", "draw a workflow as Mermaid or SVG"),
 }

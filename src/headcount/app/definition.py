@@ -1,0 +1,78 @@
+"""A definition as something to carry out: its team, how each member is started, its tasks."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from headcount.app.teams import Plan
+from headcount.compiler.compile import compile_file
+from headcount.domain.names import check_member_name, check_team_name
+from headcount.errors import DefinitionError, HeadcountError
+
+if TYPE_CHECKING:
+    from headcount.compiler import ir
+
+
+class Definition(NamedTuple):
+    """What `up` and `run` carry out: one team. `workflow` is the one around it, if there is one."""
+
+    path: str
+    team: str
+    description: str
+    members: tuple[Plan, ...]
+    tasks: tuple[ir.Task, ...]
+    workflow: ir.Workflow | None
+
+
+def read_definition(path: str) -> Definition:
+    """Compile it; what does not compile, has no team, or has names that no client accepts is refused."""
+    compiled = compile_file(path)
+    errors = [d for d in compiled.diagnostics if d.severity == "error"]
+    if errors or compiled.document is None:
+        raise DefinitionError(
+            f"{path} does not compile",
+            "\n  ".join(d.render() for d in errors) or "there is no Command, Agent or Skill in it",
+            (f"See everything with `headcount build --check {path}`",),
+            code="definition",
+        )
+    document = compiled.document
+    if len(document.teams) != 1:
+        raise DefinitionError(
+            f"{path} has {len(document.teams)} teams",
+            "up and run carry out exactly one",
+            ("Put each team in a file of its own",),
+            code="one-team",
+        )
+    return _definition(path, document)
+
+
+def _definition(path: str, document: ir.Document) -> Definition:
+    team = document.teams[0]
+    workflow = next((w for w in document.workflows if w.team.uid == team.team.uid), None)
+    try:
+        check_team_name(team.team.name)
+        for mate in team.members:
+            check_member_name(mate.worker.name)
+    except HeadcountError as error:
+        raise DefinitionError(
+            f"{path} cannot be run", f"{error.what}: {error.why}", error.hints, error.code
+        ) from error
+    directory = os.path.dirname(os.path.abspath(path))
+    members = tuple(_plan(mate, directory) for mate in team.members)
+    return Definition(path, team.team.name, team.description, members, document.tasks, workflow)
+
+
+def _plan(mate: ir.Teammate, directory: str) -> Plan:
+    worker = mate.worker
+    return Plan(
+        worker.name,
+        agent=worker.agent,
+        command=worker.command,
+        model=mate.model or worker.model,
+        prompt=mate.prompt,
+        role=worker.role,
+        workspace=worker.workspace,
+        finalizers=worker.finalizers,
+        directory=directory,
+    )

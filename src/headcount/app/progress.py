@@ -1,0 +1,66 @@
+"""A stand-down as it goes: one line a member, with what it waits for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from headcount.app.app import policy_of
+from headcount.app.standing_down import is_over, status_of
+from headcount.protocol.member import State, limit_s
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from headcount.app.app import App
+    from headcount.protocol.member import Member
+
+_WAITS_FOR = {
+    State.STARTING: "is starting",
+    State.RUNNING: "waits for its turn",
+    State.ASKED: "asked, waiting for its answer",
+    State.INSPECTING: "its workspace is being read",
+    State.VERIFIED: "clean, waiting for its reviews",
+    State.NUDGED: "sent back",
+    State.ESCALATED: "escalated, somebody must decide",
+    State.SALVAGING: "its work is being saved",
+    State.STOPPING: "is asked to exit",
+    State.KILLING: "is being killed",
+    State.GONE: "gone",
+}
+
+
+def follow(app: App, team: str, answer: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The answer, again whenever something changed, until nothing more happens by itself."""
+    while True:
+        yield answer
+        if is_over(answer):
+            return
+        app.store.wait(f"team/{team}", 1.0)
+        answer = status_of(app, team, answer["requestId"])
+
+
+def progress(app: App, team_name: str, answer: dict[str, Any]) -> list[str]:
+    """What each member of this stand-down waits for, and for how long at most."""
+    with app.store.read() as tx:
+        team = app.load(tx, team_name)
+        policy = policy_of(tx.team_settings(team.id))
+    keys = [f"{m['name']}#{m['generation']}" for m in answer["members"]]
+    width = max((len(m["name"]) for m in answer["members"]), default=0)
+    lines = [_line(team.members[key], width, limit_s(team.members[key], policy)) for key in keys]
+    return [f"{team_name}: {answer['status'].replace('_', ' ')}", *lines]
+
+
+def _line(member: Member, width: int, limit: float | None) -> str:
+    what = _WAITS_FOR[member.state]
+    if member.stuck:
+        what = f"stuck: {', '.join(member.alive) or 'not proved gone'}"
+    elif member.settled:
+        what = f"gone, {member.outcome or 'never started'}"
+    elif member.state is State.ASKED and member.answer:
+        what = f"{member.answer}, waiting for the others"
+    elif member.state is State.NUDGED:
+        what = f"sent back: {'; '.join(member.issues)}"
+    elif member.state is State.STOPPING and member.terminated:
+        what = "was sent SIGTERM"
+    within = f" (at most {limit:g} s)" if limit is not None and not member.settled else ""
+    return f"  {member.name.ljust(width)}  {what}{within}"

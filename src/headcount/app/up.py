@@ -1,0 +1,47 @@
+"""Starting a whole team, and waiting until everyone has started or failed to."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from headcount.app.resident import ensure_driven
+from headcount.app.teams import create_team, spawn
+from headcount.protocol.member import State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headcount.app.app import App
+    from headcount.app.definition import Definition
+    from headcount.protocol.team import Team
+
+
+def start_team(app: App, definition: Definition) -> Team:
+    """Create it and write down who is to be started; the engine does the rest."""
+    create_team(app, definition.team, definition.description, environ=os.environ)
+    ensure_driven(app)
+    for plan in definition.members:
+        spawn(app, definition.team, plan)
+    return wait_for(app, definition.team, lambda team: not _starting(team), start_limit(app))
+
+
+def _starting(team: Team) -> bool:
+    return any(m.state is State.STARTING for m in team.members.values())
+
+
+def start_limit(app: App) -> float:
+    return app.settings.policy.start_timeout_s + 5
+
+
+def wait_for(app: App, name: str, condition: Callable[[Team], bool], limit_s: float) -> Team:
+    """The team as soon as `condition` holds, or as it is when the time is over. Sleeps in between."""
+    deadline = time.monotonic() + limit_s
+    while True:
+        with app.store.read() as tx:
+            team = app.load(tx, name)
+        left = deadline - time.monotonic()
+        if condition(team) or left <= 0:
+            return team
+        app.store.wait(f"team/{name}", min(left, 1.0))

@@ -1,0 +1,39 @@
+"""`headcount decide`: decide an escalation."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from headcount.app.app import open_app
+from headcount.app.resident import ensure_driven
+from headcount.app.standing_down import decide
+
+if TYPE_CHECKING:
+    import argparse
+
+_THEN = {
+    "force-kill": "Its work is saved first, then it is stopped",
+    "reassign": "Its work is saved, it is stopped, and its task goes to another member",
+    "human": "It is parked: nothing is stopped until somebody decides again",
+    "wait": "It is sent back once more, with the full time",
+}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", help="as in `headcount escalations`")
+    parser.add_argument("decision", choices=tuple(_THEN))
+    parser.add_argument("--reason", default="", metavar="R")
+    parser.add_argument("--team", metavar="T")
+
+
+def run(args: argparse.Namespace) -> int:
+    app = open_app()
+    decided = decide(app, args.id, args.decision, args.reason, args.team)
+    if not app.caller.is_member:
+        ensure_driven(app)
+    if args.json:
+        print(json.dumps(decided, ensure_ascii=False))
+    else:
+        print(f"Decided {args.id}: {args.decision} for {decided['member']}. {_THEN[args.decision]}.")
+    return 0

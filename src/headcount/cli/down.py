@@ -1,0 +1,84 @@
+"""`headcount down`: stand down a team or some of its members, and stay until there is proof."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from headcount.app.app import open_app
+from headcount.app.progress import follow, progress
+from headcount.app.resident import ensure_driven
+from headcount.app.standing_down import hint_for, stand_down
+from headcount.cli.terminal import Live, paint, plain
+
+if TYPE_CHECKING:
+    import argparse
+
+_COLOUR = {"shutdown": "green", "rejected": "yellow", "escalated": "yellow", "stuck": "red"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("team", nargs="?", metavar="TEAM", help="not needed while there is only one")
+    add("--member", action="append", metavar="M", help="only this one, the team stays; may be repeated")
+    add("--reason", default="", metavar="R", help="what the members are told")
+    add("--force", action="store_true", help="override refusals, send the dirty straight to salvage")
+    add("--keep-team", action="store_true", help="all members, but no cleanup")
+    add("--no-wait", action="store_true", help="ask, and exit 0 while the answers come in")
+
+
+def run(args: argparse.Namespace) -> int:
+    app = open_app()
+    team = app.pick_team(args.team)
+    answer = stand_down(app, team, args.member, args.reason, force=args.force, keep_team=args.keep_team)
+    if answer["status"] != "shutdown":
+        ensure_driven(app)
+    if not args.no_wait:
+        try:
+            answer = _wait(app, team, answer, quiet=args.json)
+        except KeyboardInterrupt:
+            print(
+                f"\nStopped watching. The stand-down goes on: follow it with `headcount down {team}`.",
+                file=sys.stderr,
+            )
+            return 130
+    if args.json:
+        print(json.dumps(answer, ensure_ascii=False))
+    else:
+        _summary(team, answer)
+    waiting = args.no_wait and answer["status"] in ("pending_shutdown", "stopping", "closing")
+    return 0 if waiting or answer["status"] == "shutdown" else 1
+
+
+def _wait(app: Any, team: str, answer: dict[str, Any], quiet: bool) -> dict[str, Any]:
+    live = Live(sys.stderr)
+    for answer in follow(app, team, answer):  # noqa: B020 - the last one is the answer
+        if not quiet:
+            live.show(progress(app, team, answer))
+    return answer
+
+
+def _summary(team: str, answer: dict[str, Any]) -> None:
+    members = answer["members"]
+    gone = sum(1 for m in members if m["outcome"] not in (None, "stuck"))
+    status = paint(answer["status"], _COLOUR.get(answer["status"], "bold"), sys.stdout)
+    took = f" in {answer['seconds']:.1f} s" if answer["seconds"] is not None else ""
+    print(f"{team}: {status}. Stopped {gone} of {len(members)} members{took}.")
+    for member in members:
+        if member["salvage"]:
+            print(f"  {member['name']}: saved to {member['salvage']}")
+            print(f"    get it back with `headcount salvage restore {member['salvage']} DIR`")
+    for rejection in answer.get("rejectedBy", ()):
+        print(f"  {rejection['name']} refused: {plain(rejection['reason'])}")
+    for name, alive in answer.get("alive", {}).items():
+        print(f"  {name} is stuck: {', '.join(alive) or 'could not be proved gone'} alive")
+    for escalation in answer.get("escalations", ()):
+        print(f"  {escalation['member']} ({escalation['id']}): {plain('; '.join(escalation['issues']))}")
+    for warning in answer["warnings"]:
+        print(f"  Warning: {plain(warning)}")
+    if answer["archive"]:
+        print(f"  Receipt, mail and journal: {answer['archive']}")
+    hint = hint_for(answer, team)
+    if hint:
+        print(f"Hint: {hint}")

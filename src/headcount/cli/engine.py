@@ -1,0 +1,32 @@
+"""`headcount engine`: drive the teams of this state directory until none is left. Started on demand."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+from headcount.app.app import open_app
+from headcount.app.resident import drive
+
+if TYPE_CHECKING:
+    import argparse
+    from types import FrameType
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "Other commands start it in the background when it is needed; it ends by itself."
+
+
+def run(args: argparse.Namespace) -> int:
+    ended: list[int] = []
+
+    def on_signal(number: int, _: FrameType | None) -> None:
+        ended.append(number)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, on_signal)
+    if drive(open_app()):
+        return 0
+    print("Another engine drives this state directory.", file=sys.stderr)
+    return 0

@@ -1,0 +1,37 @@
+"""`headcount escalations`: what waits for a decision."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from headcount.app.app import open_app
+from headcount.app.standing_down import escalations
+from headcount.cli.terminal import plain
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--team", metavar="T")
+    parser.add_argument("--all", action="store_true", help="also those that were decided")
+
+
+def run(args: argparse.Namespace) -> int:
+    found = escalations(open_app(), args.team, every=args.all)
+    if args.json:
+        print(json.dumps(found, ensure_ascii=False))
+        return 0
+    if not found:
+        print("Nothing waits for a decision.")
+    for one in found:
+        decided = f", {one['decision']} by {one['by']}" if one["decision"] else ""
+        print(
+            f"{one['id']}  {one['team']}/{one['member']}  {one['state']}{decided}, after {one['attempts']} attempts"
+        )
+        for issue in one["issues"]:
+            print(f"    {plain(issue)}")
+    if any(one["state"] in ("open", "parked") for one in found):
+        print("Decide with `headcount decide ID force-kill|reassign|human|wait`.")
+    return 0

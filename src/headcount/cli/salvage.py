@@ -1,0 +1,77 @@
+"""`headcount salvage`: what was saved, whether it is whole, and how to get it back."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from headcount.app.app import open_app
+from headcount.app.salvages import list_saved, restore_saved, show_saved, verify_saved
+from headcount.cli.terminal import plain, table
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    listing = verbs.add_parser("list", help="everything that was saved")
+    listing.add_argument("--team", metavar="T")
+    showing = verbs.add_parser("show", help="what is in one")
+    showing.add_argument("ref", metavar="REF")
+    checking = verbs.add_parser("verify", help="check again that everything is there")
+    checking.add_argument("ref", nargs="?", metavar="REF", help="default: all")
+    checking.add_argument("--team", metavar="T")
+    restoring = verbs.add_parser("restore", help="make the workspace again as it was")
+    restoring.add_argument("ref", metavar="REF", help="a ref, or a member's name if it has only one")
+    restoring.add_argument("dir", metavar="DIR", help="a directory that is new or empty")
+    for verb in (listing, showing, checking, restoring):
+        verb.add_argument("--json", action="store_true", help="answer as JSON on standard output")
+
+
+def run(args: argparse.Namespace) -> int:
+    return {"list": _list, "show": _show, "verify": _verify, "restore": _restore}[args.verb](args)
+
+
+def _list(args: argparse.Namespace) -> int:
+    found = list_saved(open_app(), args.team)
+    if args.json:
+        print(json.dumps(found))
+    elif not found:
+        print("Nothing was salvaged here.")
+    else:
+        rows = [(s["team"], f"{s['member']}#{s['generation']}", s["ref"], s["commit"][:12]) for s in found]
+        print("\n".join(table(rows, ("TEAM", "MEMBER", "REF", "COMMIT"))))
+    return 0
+
+
+def _show(args: argparse.Namespace) -> int:
+    shown = show_saved(open_app(), args.ref)
+    if args.json:
+        print(json.dumps(shown))
+        return 0
+    print(f"{shown['ref']} of {shown['team']}/{shown['member']}")
+    print(json.dumps(shown["manifest"], indent=1))
+    return 0
+
+
+def _verify(args: argparse.Namespace) -> int:
+    checked = verify_saved(open_app(), args.ref, args.team)
+    broken = [one for one in checked if not one["ok"]]
+    if args.json:
+        print(json.dumps(checked))
+        return 1 if broken else 0
+    for one in broken:
+        print(f"{one['ref']}: {plain('; '.join(one['problems']))}")
+    print(f"Verified {len(checked) - len(broken)} of {len(checked)} salvages.")
+    return 1 if broken else 0
+
+
+def _restore(args: argparse.Namespace) -> int:
+    restored = restore_saved(open_app(), args.ref, args.dir)
+    if args.json:
+        print(json.dumps(restored))
+    else:
+        on = f" on branch {restored['branch']}" if restored["branch"] else ""
+        print(f"Restored {restored['ref']} to {restored['path']}{on}.")
+    return 0

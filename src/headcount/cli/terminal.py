@@ -1,0 +1,67 @@
+"""What a terminal needs: colour where it is wanted, lines drawn over, strangers' text made harmless."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_COLOURS = {"green": "32", "red": "31", "yellow": "33", "dim": "2", "bold": "1"}
+
+
+def is_live(stream: TextIO) -> bool:
+    return stream.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
+
+
+def paint(text: str, colour: str, stream: TextIO) -> str:
+    if not is_live(stream) or os.environ.get("NO_COLOR"):
+        return text
+    return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m"
+
+
+def plain(text: str) -> str:
+    """One line without control characters: whatever an agent wrote, it moves no cursor here."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def table(rows: Sequence[Sequence[str]], header: Sequence[str]) -> list[str]:
+    """Columns as wide as they need to be, two spaces apart."""
+    cells = [[plain(cell) for cell in row] for row in (header, *rows)]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in cells
+    ]
+
+
+class Live:
+    """Some lines that are drawn again in place; off a terminal, only lines that changed, one after the other."""
+
+    def __init__(self, stream: TextIO = sys.stderr) -> None:
+        self._stream = stream
+        self._live = is_live(stream)
+        self._drawn = 0
+        self._said: set[str] = set()
+
+    def show(self, lines: Sequence[str]) -> None:
+        if not self._live:
+            for line in lines:
+                if line not in self._said:
+                    self._said.add(line)
+                    print(line, file=self._stream, flush=True)
+            return
+        width = max(20, _width() - 1)
+        out = "\x1b[A\x1b[2K" * self._drawn + "".join(f"{line[:width]}\n" for line in lines)
+        self._stream.write("\r" + out)
+        self._stream.flush()
+        self._drawn = len(lines)
+
+
+def _width() -> int:
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns
+    except OSError:
+        return 80
