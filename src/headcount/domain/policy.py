@@ -53,8 +53,8 @@ class Policy:
 class Limits:
     """Sizes that are refused above, with a clear error."""
 
-    message_bytes: int = 100_000
-    description_bytes: int = 10_000
-    subject_characters: int = 200
-    tasks: int = 1_000
-    members: int = 1_000
+    message_bytes: int = field(default=100_000, metadata=_doc("the body of one message"))
+    description_bytes: int = field(default=10_000, metadata=_doc("the description of a team or a task"))
+    subject_characters: int = field(default=200, metadata=_doc("the subject of a message or a task"))
+    tasks: int = field(default=1_000, metadata=_doc("tasks of one team"))
+    members: int = field(default=1_000, metadata=_doc("members of one team"))

@@ -1,0 +1,360 @@
+"""`headcount.toml` and the environment, as one value.
+
+Every key is one row of `_KEYS`: where it stands, what it may be, its default and what it means. Reading,
+checking, the environment variables and the reference page all come from there. A key that is not there, a
+value of the wrong kind or an impossible one is an error that names the place and what is allowed; nothing is
+guessed and nothing is dropped.
+
+The environment wins over the file: `HEADCOUNT_POLICY_ANSWER_TIMEOUT_S=5` is `answer_timeout_s = 5` under
+`[policy]`. Lists are written there as JSON (`["./judge.py", "-v"]`).
+"""
+
+from __future__ import annotations
+
+import math
+import os.path
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from typing import Any, Final, NamedTuple, NoReturn
+
+from headcount.domain.names import check_member_name
+from headcount.domain.policy import Limits, Policy
+from headcount.errors import UsageError
+
+FILE_NAME: Final = "headcount.toml"
+
+
+def _doc(text: str) -> dict[str, str]:
+    return {"doc": text}
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """How one worker is started: by a client that headcount knows, or by a command."""
+
+    agent: str = field(default="", metadata=_doc("the client to start it with"))
+    command: tuple[str, ...] = field(default=(), metadata=_doc("or the command to start it with"))
+    model: str = field(default="", metadata=_doc("the model to ask the client for"))
+
+
+@dataclass(frozen=True, slots=True)
+class Agents:
+    default: str = field(default="claude", metadata=_doc("the client for workers that name none"))
+    workers: Mapping[str, Agent] = field(default_factory=dict)  # by name: [agents.NAME]
+
+
+@dataclass(frozen=True, slots=True)
+class Integration:
+    branch: str = field(default="", metadata=_doc('"": `headcount/<team>/integration`'))
+    sync: str = field(default="", metadata=_doc("a command whose success means in sync"))
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """What a phase must pass. 0 is no limit, "" is no gate."""
+
+    verify: str = field(default="", metadata=_doc("the command of the verification gate"))
+    max_file_lines: int = field(default=400, metadata=_doc("lines of a file; 0: no limit"))
+    max_function_lines: int = field(default=50, metadata=_doc("lines of a function; 0: no limit"))
+    max_total_lines: int = field(default=0, metadata=_doc("lines that a phase adds; 0: no limit"))
+
+    @property
+    def measures(self) -> bool:
+        return bool(self.max_file_lines or self.max_function_lines or self.max_total_lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    policy: Policy = field(default_factory=Policy)
+    agents: Agents = field(default_factory=Agents)
+    integration: Integration = field(default_factory=Integration)
+    gates: Gates = field(default_factory=Gates)
+    limits: Limits = field(default_factory=Limits)
+
+
+SECTIONS: Final[dict[str, type[Any]]] = {
+    "policy": Policy,
+    "agents": Agents,
+    "integration": Integration,
+    "gates": Gates,
+    "limits": Limits,
+}
+
+
+# --- what a value may be -----------------------------------------------------------------------------------
+
+
+class Kind(NamedTuple):
+    """`read` gives the value as it is kept, or raises ValueError; `allowed` says what it takes."""
+
+    allowed: str
+    read: Callable[[Any], Any]
+
+
+def _seconds(least: float = 0) -> Kind:
+    """Zero is refused where it would end a wait before it began."""
+
+    def read(value: Any) -> float:
+        if type(value) not in (int, float) or not math.isfinite(value):
+            raise ValueError
+        if value < 0 or (value == 0 and least > 0):
+            raise ValueError
+        return value  # type: ignore[no-any-return]
+
+    return Kind("a number of seconds above 0" if least else "a number of seconds, 0 or more", read)
+
+
+def _count(least: int) -> Kind:
+    def read(value: Any) -> int:
+        if type(value) is not int or value < least:
+            raise ValueError
+        return value
+
+    return Kind(f"a whole number, {least} or more", read)
+
+
+def _choice(*words: str) -> Kind:
+    def read(value: Any) -> str:
+        if value not in words or type(value) is not str:
+            raise ValueError
+        return value
+
+    return Kind("one of " + ", ".join(f'"{word}"' for word in words), read)
+
+
+def _read_text(value: Any) -> str:
+    if type(value) is not str or "\0" in value:
+        raise ValueError
+    return value
+
+
+def _read_word(value: Any) -> str:
+    if not _read_text(value).strip():
+        raise ValueError
+    return str(value)
+
+
+def _read_flag(value: Any) -> bool:
+    if type(value) is not bool:
+        raise ValueError
+    return value
+
+
+def _read_command(value: Any) -> tuple[str, ...]:
+    if type(value) is not list or (value and not value[0]):
+        raise ValueError
+    return tuple(_read_text(part) for part in value)
+
+
+def _read_judge(value: Any) -> str | tuple[str, ...]:
+    if value in ("rules", "witness"):
+        return str(value)
+    if not value:
+        raise ValueError
+    return _read_command(value)
+
+
+_SECONDS: Final = _seconds(least=1)
+_FLAG: Final = Kind("true or false", _read_flag)
+_TEXT: Final = Kind("a text", _read_text)
+_WORD: Final = Kind("a text that is not empty", _read_word)
+_COMMAND: Final = Kind('a command as a list of texts, such as ["./notify.sh", "-v"]', _read_command)
+_JUDGE: Final = Kind('"rules", "witness", or a command as a list of texts', _read_judge)
+
+# Where the type alone does not say what makes sense.
+_KINDS: Final = {
+    "policy.exit_grace_s": _seconds(),
+    "policy.max_waits": _count(0),
+    "policy.on_escalation": _choice("ask", "force-kill"),
+    "policy.notify": _COMMAND,
+    "policy.review_rounds": _count(0),
+    "policy.task_restarts": _count(0),
+    "policy.cleanup_retries": _count(0),
+    "policy.judge": _JUDGE,
+    "policy.require_merged": _choice("run", "always", "never"),
+    "policy.salvage_ignored_max_mb": _count(0),
+    "agents.default": _WORD,
+    "agents.NAME.agent": _WORD,
+    "agents.NAME.command": Kind(_COMMAND.allowed, lambda value: _read_command(value or None)),
+    "agents.NAME.model": _WORD,
+    "gates.max_file_lines": _count(0),
+    "gates.max_function_lines": _count(0),
+    "gates.max_total_lines": _count(0),
+}
+_BY_TYPE: Final = {"float": _SECONDS, "int": _count(1), "bool": _FLAG, "str": _TEXT}
+
+
+class Key(NamedTuple):
+    """One setting. `variable` is empty where the environment has none."""
+
+    name: str
+    default: Any
+    doc: str
+    kind: Kind
+    variable: str
+
+    @property
+    def allowed(self) -> str:
+        return self.kind.allowed
+
+
+def _key(section: str, item: Field[Any], variable: str) -> Key:
+    name = f"{section}.{item.name}"
+    kind = _KINDS.get(name) or _BY_TYPE[str(item.type)]
+    return Key(name, item.default, item.metadata["doc"], kind, variable)
+
+
+def _make_keys() -> Iterator[Key]:
+    for section, cls in SECTIONS.items():
+        for item in fields(cls):
+            if item.default is not MISSING:
+                yield _key(section, item, f"HEADCOUNT_{section}_{item.name}".upper())
+    for item in fields(Agent):
+        yield _key("agents.NAME", item, "")
+
+
+_KEYS: Final = {key.name: key for key in _make_keys()}
+
+
+def describe() -> tuple[Key, ...]:
+    """Every setting there is, in the order of the reference page. `NAME` stands for a worker's name."""
+    return tuple(_KEYS.values())
+
+
+# --- reading -----------------------------------------------------------------------------------------------
+
+
+def find_settings(start: str) -> str | None:
+    """`headcount.toml` beside the repository's `.git`, looked for upwards from `start` as git does."""
+    folder = os.path.abspath(start)
+    while not os.path.exists(os.path.join(folder, ".git")):
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return None
+        folder = parent
+    path = os.path.join(folder, FILE_NAME)
+    return path if os.path.exists(path) else None
+
+
+def read_settings(path: str | None, environ: Mapping[str, str]) -> Settings:
+    """The settings in this file, or the defaults, with the environment's on top."""
+    text = ""
+    if path is not None:
+        try:
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"Cannot read {path}", str(error), code="unreadable-settings") from error
+    return parse_settings(text, path or FILE_NAME, environ)
+
+
+def parse_settings(text: str, source: str, environ: Mapping[str, str]) -> Settings:
+    values = _from_file(_parse_toml(text, source), source)
+    values.update(_from_environment(environ))
+    workers: dict[str, dict[str, Any]] = {}
+    sections: dict[str, dict[str, Any]] = {name: {} for name in SECTIONS}
+    for name, value in values.items():
+        section, *middle, last = name.split(".")
+        (workers.setdefault(middle[0], {}) if middle else sections[section])[last] = value
+    sections["agents"]["workers"] = {name: Agent(**found) for name, found in workers.items()}
+    return Settings(**{name: cls(**sections[name]) for name, cls in SECTIONS.items()})
+
+
+def _parse_toml(text: str, source: str) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{source} is not TOML", str(error), code="unreadable-settings") from error
+
+
+def _from_file(raw: dict[str, Any], source: str) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for section, table in raw.items():
+        if section not in SECTIONS:
+            _unknown(section, SECTIONS, source, "section")
+        if not isinstance(table, dict):
+            _wrong(section, table, "a section, such as [policy]", source)
+        for name, value in table.items():
+            if section == "agents" and name != "default":
+                values.update(_worker(name, value, source))
+            else:
+                place = f"{section}.{name}"
+                values[place] = _checked(place, place, value, source)
+    return values
+
+
+def _worker(name: str, table: Any, source: str) -> dict[str, Any]:
+    place = f"agents.{name}"
+    if not isinstance(table, dict):
+        # Not a worker's table, so most likely a key of [agents] itself, misspelt.
+        _unknown(place, ("agents.default",), source, "setting", f"a worker is a table, [{place}]")
+    check_member_name(name)
+    if "agent" in table and "command" in table:
+        both = f"{place} in {source} has both agent and command"
+        _fail("wrong-setting", both, "a worker is started by one of them")
+    return {
+        f"{place}.{key}": _checked(f"{place}.{key}", f"agents.NAME.{key}", value, source)
+        for key, value in table.items()
+    }
+
+
+def _checked(place: str, name: str, value: Any, source: str) -> Any:
+    key = _KEYS.get(name)
+    if key is None:
+        here, section = place.rpartition(".")[0], name.rpartition(".")[0]
+        names = (other.rpartition(".") for other in _KEYS)
+        _unknown(place, [f"{here}.{last}" for other, _, last in names if other == section], source)
+    try:
+        return key.kind.read(value)
+    except ValueError:
+        _wrong(place, value, key.allowed, source)
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    known = {key.variable: key for key in _KEYS.values() if key.variable}
+    prefixes = tuple(f"HEADCOUNT_{section}_".upper() for section in SECTIONS)
+    values: dict[str, Any] = {}
+    for variable in sorted(name for name in environ if name.startswith(prefixes)):
+        key = known.get(variable)
+        if key is None:
+            _unknown(variable, known, "the environment")
+        try:
+            values[key.name] = key.kind.read(_from_text(environ[variable], key))
+        except ValueError:
+            _wrong(variable, environ[variable], key.allowed, "the environment")
+    return values
+
+
+def _from_text(text: str, key: Key) -> Any:
+    """What the text would be in TOML: a list is JSON, a number a number, and texts need no quotes."""
+    if key.kind in (_COMMAND, _JUDGE) and text.lstrip().startswith("["):
+        import json
+
+        return json.loads(text)
+    if type(key.default) is bool:
+        return {"true": True, "1": True, "false": False, "0": False}.get(text.lower(), text)
+    if type(key.default) in (int, float):
+        return int(text) if text.strip().lstrip("+-").isdigit() else float(text)
+    return text
+
+
+# --- errors ------------------------------------------------------------------------------------------------
+
+
+def _unknown(name: str, known: Any, source: str, what: str = "setting", why: str = "") -> NoReturn:
+    import difflib
+
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    hints = (f"Did you mean {close[0]}?",) if close else ()
+    choices = f"there are {', '.join(sorted(known))}"
+    _fail("unknown-setting", f"{name} in {source} is not a {what}", why or choices, hints)
+
+
+def _wrong(name: str, value: Any, allowed: str, source: str) -> NoReturn:
+    _fail("wrong-setting", f"{name} in {source} cannot be {value!r}", f"it must be {allowed}")
+
+
+def _fail(code: str, what: str, why: str, hints: tuple[str, ...] = ()) -> NoReturn:
+    raise UsageError(what, why, (*hints, "Every setting is in docs/reference/settings.md"), code=code)

@@ -1,0 +1,378 @@
+"""A phase: its tasks, two gates, the cleanup, and an end that can be shown.
+
+    tasks ──→ verifying ──→ measuring ──→ cleaning_up ──→ complete
+      ↑           │             │              │
+      └─ retry ─ blocked ←──────┴──────────────┘
+
+**A gate passes by an exit status that we saw.** A gate that could not run has not passed (E3). A gate that
+nobody defined is not run, and the checklist says that in so many words.
+
+**Cleanup that fails is tried again, then noted.** It is not fatal, as long as nobody is left: a phase is
+never complete while one of its workers or reviewers is alive.
+
+**Blocked is a state.** A phase that is blocked says why, stays so when it is resumed (D7), and a retry is a
+new attempt: results of an earlier one are late (D5, D6).
+
+As in `member.py` the table has no conditions; `step_phase` picks the cue. Time comes with each event.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from headcount.domain.checklist import COMPLEXITY, VERIFICATION
+from headcount.domain.settings import Gates
+from headcount.protocol import phase_events as ev
+from headcount.protocol import task_events
+from headcount.protocol.dependencies import check_dependencies, held_by
+from headcount.protocol.effects import Note
+from headcount.protocol.task import ENDS, Task
+from headcount.protocol.task import State as TaskState
+from headcount.protocol.task_step import step_task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from headcount.domain.policy import Policy
+    from headcount.protocol.task_events import TaskEffect, TaskEvent
+
+
+class State(StrEnum):
+    TASKS = "tasks"
+    VERIFYING = "verifying"
+    MEASURING = "measuring"
+    CLEANING_UP = "cleaning_up"
+    COMPLETE = "complete"
+    BLOCKED = "blocked"
+
+
+class Cue(StrEnum):
+    ALL_COMPLETE = "all_complete"
+    TASKS_BLOCKED = "tasks_blocked"
+    NOTHING_MOVES = "nothing_moves"
+    GATE_PASSED = "gate_passed"
+    GATE_UNDEFINED = "gate_undefined"
+    GATE_FAILED = "gate_failed"
+    CLEANED_UP = "cleaned_up"
+    CLEANUP_FAILED = "cleanup_failed"
+    CLEANUP_FAILED_AGAIN = "cleanup_failed_again"
+    MEMBERS_LEFT = "members_left"
+    ABORT = "abort"
+    RETRY = "retry"
+
+
+class Do(StrEnum):
+    RUN_VERIFICATION = "run_verification"
+    RUN_COMPLEXITY = "run_complexity"
+    CLEAN_UP = "clean_up"
+    COUNT_CLEANUP = "count_cleanup"
+    NOTE_CLEANUP = "note_cleanup"
+    MARK_CLEAN = "mark_clean"
+    ABORT_TASKS = "abort_tasks"
+    SAY_WHY = "say_why"
+    NEXT_ATTEMPT = "next_attempt"
+
+
+class Rule(NamedTuple):
+    to: State
+    do: tuple[Do, ...] = ()
+
+
+def _rules() -> dict[tuple[State, Cue], Rule]:
+    s, c, d, r = State, Cue, Do, Rule
+    return {
+        # tasks: some may start, some are under way
+        (s.TASKS, c.ALL_COMPLETE): r(s.VERIFYING, (d.RUN_VERIFICATION,)),
+        (s.TASKS, c.TASKS_BLOCKED): r(s.BLOCKED, (d.SAY_WHY,)),
+        (s.TASKS, c.NOTHING_MOVES): r(s.BLOCKED, (d.SAY_WHY,)),
+        (s.TASKS, c.ABORT): r(s.TASKS, (d.ABORT_TASKS,)),
+        # verifying: the command of the definition or the settings
+        (s.VERIFYING, c.GATE_PASSED): r(s.MEASURING, (d.RUN_COMPLEXITY,)),
+        (s.VERIFYING, c.GATE_UNDEFINED): r(s.MEASURING, (d.RUN_COMPLEXITY,)),
+        (s.VERIFYING, c.GATE_FAILED): r(s.BLOCKED, (d.SAY_WHY,)),
+        (s.VERIFYING, c.ABORT): r(s.BLOCKED, (d.SAY_WHY,)),
+        # measuring: how long the files and functions are that the phase added
+        (s.MEASURING, c.GATE_PASSED): r(s.CLEANING_UP, (d.CLEAN_UP,)),
+        (s.MEASURING, c.GATE_UNDEFINED): r(s.CLEANING_UP, (d.CLEAN_UP,)),
+        (s.MEASURING, c.GATE_FAILED): r(s.BLOCKED, (d.SAY_WHY,)),
+        (s.MEASURING, c.ABORT): r(s.BLOCKED, (d.SAY_WHY,)),
+        # cleaning_up: the team is stood down; an abort has nothing to add to that
+        (s.CLEANING_UP, c.CLEANED_UP): r(s.COMPLETE, (d.MARK_CLEAN,)),
+        (s.CLEANING_UP, c.CLEANUP_FAILED): r(s.CLEANING_UP, (d.COUNT_CLEANUP, d.CLEAN_UP)),
+        (s.CLEANING_UP, c.CLEANUP_FAILED_AGAIN): r(s.COMPLETE, (d.COUNT_CLEANUP, d.NOTE_CLEANUP)),
+        (s.CLEANING_UP, c.MEMBERS_LEFT): r(s.BLOCKED, (d.COUNT_CLEANUP, d.NOTE_CLEANUP, d.SAY_WHY)),
+        # blocked: until somebody asks for it again
+        (s.BLOCKED, c.RETRY): r(s.TASKS, (d.NEXT_ATTEMPT,)),
+    }
+
+
+TABLE: Final = _rules()
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    verdict: str  # passed, failed, not_run, undefined
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A run of a team's tasks, as the rules see it."""
+
+    team: str
+    started_at: str
+    tasks: Mapping[str, Task] = field(default_factory=dict)  # in the order of the definition
+    gates: Gates = field(default_factory=Gates)
+    state: State = State.TASKS
+    attempt: int = 1
+    ended_at: str = ""
+    results: Mapping[str, GateResult] = field(default_factory=dict)
+    cleanups: tuple[str, ...] = ()  # what each failed cleanup said
+    clean: bool = False  # the last cleanup left nothing behind
+    aborted: str = ""
+    reason: str = ""
+    gate: str | None = None  # the one that it is blocked at
+    notes: tuple[str, ...] = ()
+
+
+def open_phase(
+    team: str, tasks: Iterable[Task], gates: Gates, at: str, policy: Policy
+) -> tuple[Phase, tuple[ev.PhaseEffect | TaskEffect, ...]]:
+    """A new phase; refuses tasks that depend on nobody knows what, or on each other (E6)."""
+    by_id = {task.id: task for task in tasks}
+    check_dependencies(by_id)
+    turn = _Turn(Phase(team, at, by_id, gates), at, policy)
+    turn.effects.append(ev.Publish())
+    turn.go_on()
+    return turn.phase, tuple(turn.effects)
+
+
+def step_phase(
+    phase: Phase, event: ev.PhaseEvent, policy: Policy
+) -> tuple[Phase, tuple[ev.PhaseEffect | TaskEffect, ...]]:
+    turn = _Turn(phase, event.at, policy)
+    _HEAR[type(event)](turn, event)
+    turn.go_on()
+    return turn.phase, tuple(turn.effects)
+
+
+class _Turn:
+    def __init__(self, phase: Phase, at: str, policy: Policy) -> None:
+        self.phase = phase
+        self.at = at
+        self.policy = policy
+        self.effects: list[ev.PhaseEffect | TaskEffect] = []
+
+    def put(self, **changes: Any) -> None:
+        self.phase = replace(self.phase, **changes)
+
+    def note(self, kind: str, **data: object) -> None:
+        self.effects.append(Note(kind, "", {"attempt": self.phase.attempt, **data}))
+
+    def late(self, event: ev.PhaseEvent) -> None:
+        self.note("phase_late", event=type(event).__name__, state=str(self.phase.state))
+
+    def cue(self, cue: Cue, **facts: Any) -> None:
+        before = self.phase.state
+        rule = TABLE.get((before, cue))
+        if rule is None:
+            self.note("phase_late", cue=str(cue), state=str(before))
+            return
+        ended = rule.to in (State.COMPLETE, State.BLOCKED)
+        self.put(state=rule.to, ended_at=self.at if ended else "")
+        self.note("phase_moved", **{"from": str(before), "to": str(rule.to), "cue": str(cue)})
+        for deed in rule.do:
+            _DEEDS[deed](self, facts)
+        self.effects.append(ev.Publish())
+
+    def step_task(self, name: str, event: TaskEvent) -> None:
+        before = self.phase.tasks[name]
+        after, effects = step_task(before, event, self.policy)
+        after = _with_own_slot(self.phase, before, after)
+        self.put(tasks={**self.phase.tasks, name: after})
+        self.effects.extend(effects)
+
+    def go_on(self) -> None:
+        """Whatever follows from the tasks and the gates alone."""
+        while (found := _next(self.phase)) is not None:
+            cue, facts = found
+            self.cue(cue, **facts)
+
+
+def _with_own_slot(phase: Phase, before: Task, after: Task) -> Task:
+    """Whoever comes back from an escalation is alive already: where its slot was given on, it takes another."""
+    if after.holds_slot and not before.holds_slot and after.state is TaskState.WORKING:
+        others = {t.slot for t in phase.tasks.values() if t.holds_slot and t.id != after.id}
+        if after.slot in others:
+            return replace(after, slot=free_slot(others))
+    return after
+
+
+def free_slot(used: Iterable[int]) -> int:
+    taken = set(used)
+    return next(n for n in range(1, len(taken) + 2) if n not in taken)
+
+
+def _next(phase: Phase) -> tuple[Cue, dict[str, Any]] | None:
+    if phase.state is State.TASKS:
+        if phase.aborted and all(task.state in ENDS for task in phase.tasks.values()):
+            return Cue.TASKS_BLOCKED, {"reason": phase.aborted}
+        if all(task.state is TaskState.COMPLETE for task in phase.tasks.values()):
+            return Cue.ALL_COMPLETE, {}
+        if not any(_may_move(phase, task) for task in phase.tasks.values()):
+            return Cue.TASKS_BLOCKED, {"reason": _blocked_text(phase)}
+    result = phase.results.get(_GATE_OF.get(phase.state, ""))
+    if result is not None and result.verdict == "undefined":
+        return Cue.GATE_UNDEFINED, {}
+    return None
+
+
+_GATE_OF: Final = {State.VERIFYING: VERIFICATION, State.MEASURING: COMPLEXITY}
+
+
+def _may_move(phase: Phase, task: Task) -> bool:
+    """A waiting task moves unless something that it depends on is blocked; an escalated one may yet."""
+    if task.state is not TaskState.WAITING:
+        return task.state not in ENDS
+    return not held_by(phase.tasks, task.id)
+
+
+def _blocked_text(phase: Phase) -> str:
+    blocked = [task for task in phase.tasks.values() if task.state is TaskState.BLOCKED]
+    held = [task.id for task in phase.tasks.values() if task.state is TaskState.WAITING]
+    text = "; ".join(f"task {task.id} is blocked: {task.reason}" for task in blocked)
+    return f"{text}; held by that: {', '.join(held)}" if held else text
+
+
+# --- hearing an event --------------------------------------------------------------------------------------
+
+
+def _task_happened(turn: _Turn, event: ev.TaskHappened) -> None:
+    """In any state: what happens to a task is recorded, even after the phase was blocked."""
+    if event.task not in turn.phase.tasks:
+        return turn.late(event)
+    return turn.step_task(event.task, event.event)
+
+
+def _gate_ended(turn: _Turn, event: ev.GateEnded) -> None:
+    phase = turn.phase
+    if event.attempt != phase.attempt or _GATE_OF.get(phase.state) != event.gate:
+        return turn.late(event)
+    turn.put(results={**phase.results, event.gate: GateResult(event.verdict, event.evidence)})
+    if event.verdict == "passed":
+        return turn.cue(Cue.GATE_PASSED)
+    what = "did not pass" if event.verdict == "failed" else "could not run, so it has not passed"
+    return turn.cue(
+        Cue.GATE_FAILED, reason=f"the {event.gate} gate {what}: {event.evidence}", gate=event.gate
+    )
+
+
+def _cleanup_ended(turn: _Turn, event: ev.CleanupEnded) -> None:
+    phase, tries = turn.phase, len(turn.phase.cleanups) + 1
+    if event.attempt != phase.attempt or event.tries != tries or phase.state is not State.CLEANING_UP:
+        return turn.late(event)
+    if event.ok and not event.alive:
+        return turn.cue(Cue.CLEANED_UP)
+    left = f"still alive: {', '.join(event.alive)}" if event.alive else ""
+    detail = "; ".join(text for text in (event.detail, left) if text) or "it said no more"
+    if tries <= turn.policy.cleanup_retries:
+        return turn.cue(Cue.CLEANUP_FAILED, detail=detail)
+    cue = Cue.MEMBERS_LEFT if event.alive else Cue.CLEANUP_FAILED_AGAIN
+    return turn.cue(cue, detail=detail, reason=f"members are left after {tries} cleanups: {detail}")
+
+
+def _abort_run(turn: _Turn, event: ev.AbortRun) -> None:
+    turn.cue(Cue.ABORT, reason=f"aborted by {event.by}: {event.reason}", event=event)
+
+
+def _nothing_moves(turn: _Turn, event: ev.NothingMoves) -> None:
+    turn.cue(Cue.NOTHING_MOVES, reason=event.why)
+
+
+def _retry_run(turn: _Turn, event: ev.RetryRun) -> None:
+    if event.attempt != turn.phase.attempt:
+        return turn.late(event)
+    return turn.cue(Cue.RETRY)
+
+
+_HEAR: Final[dict[type[ev.PhaseEvent], Callable[[_Turn, Any], None]]] = {
+    ev.TaskHappened: _task_happened,
+    ev.GateEnded: _gate_ended,
+    ev.CleanupEnded: _cleanup_ended,
+    ev.AbortRun: _abort_run,
+    ev.NothingMoves: _nothing_moves,
+    ev.RetryRun: _retry_run,
+}
+
+
+# --- the deeds ---------------------------------------------------------------------------------------------
+
+
+def _run_gate(gate: str, defined: Callable[[Gates], bool], undefined: str) -> Callable[[_Turn, Any], None]:
+    def deed(turn: _Turn, _: Any) -> None:
+        if defined(turn.phase.gates):
+            turn.effects.append(ev.RunGate(gate, turn.phase.attempt, turn.phase.gates))
+        else:
+            turn.put(results={**turn.phase.results, gate: GateResult("undefined", undefined)})
+
+    return deed
+
+
+def _clean_up(turn: _Turn, _: Any) -> None:
+    turn.effects.append(ev.CleanUp(turn.phase.attempt, len(turn.phase.cleanups) + 1))
+
+
+def _count_cleanup(turn: _Turn, facts: dict[str, Any]) -> None:
+    turn.put(cleanups=(*turn.phase.cleanups, facts["detail"]))
+    turn.note("cleanup_failed", tries=len(turn.phase.cleanups), detail=facts["detail"])
+
+
+def _note_cleanup(turn: _Turn, facts: dict[str, Any]) -> None:
+    text = f"cleanup failed {len(turn.phase.cleanups)} times: {facts['detail']}"
+    turn.put(notes=(*turn.phase.notes, text))
+
+
+def _mark_clean(turn: _Turn, _: Any) -> None:
+    turn.put(clean=True)
+
+
+def _abort_tasks(turn: _Turn, facts: dict[str, Any]) -> None:
+    turn.put(aborted=facts["reason"])
+    event: ev.AbortRun = facts["event"]
+    for task in turn.phase.tasks.values():
+        if task.state not in ENDS:
+            turn.step_task(task.id, task_events.Abort(event.reason, event.by))
+
+
+def _say_why(turn: _Turn, facts: dict[str, Any]) -> None:
+    turn.put(reason=facts["reason"], gate=facts.get("gate"))
+    turn.note("phase_blocked", reason=facts["reason"], gate=facts.get("gate"))
+
+
+def _next_attempt(turn: _Turn, _: Any) -> None:
+    """What is complete stays complete; what is blocked gets a fresh attempt; the gates are run anew."""
+    turn.put(
+        attempt=turn.phase.attempt + 1, results={}, cleanups=(), aborted="", reason="", gate=None, notes=()
+    )  # fmt: skip
+    for task in turn.phase.tasks.values():
+        if task.state is TaskState.BLOCKED:
+            turn.step_task(task.id, task_events.Retry(task.attempt))
+
+
+_DEEDS: Final[dict[Do, Callable[[_Turn, dict[str, Any]], None]]] = {
+    Do.RUN_VERIFICATION: _run_gate(
+        VERIFICATION, lambda gates: bool(gates.verify), "no verification command is defined; nothing was run"
+    ),
+    Do.RUN_COMPLEXITY: _run_gate(
+        COMPLEXITY, lambda gates: gates.measures, "every complexity limit is off; nothing was measured"
+    ),
+    Do.CLEAN_UP: _clean_up,
+    Do.COUNT_CLEANUP: _count_cleanup,
+    Do.NOTE_CLEANUP: _note_cleanup,
+    Do.MARK_CLEAN: _mark_clean,
+    Do.ABORT_TASKS: _abort_tasks,
+    Do.SAY_WHY: _say_why,
+    Do.NEXT_ATTEMPT: _next_attempt,
+}
