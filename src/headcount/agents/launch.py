@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -42,17 +41,8 @@ def _launch_command(order: Order) -> Launch:
     return Launch(agent.argv(order.prompt, order.prompt_file, order.model), exit_text=agent.exit_text)
 
 
-def _launch_scripted(order: Order) -> Launch:
-    """Its command is the file that says what to do. Nudges reach its standard input."""
-    interpreter = (sys.executable, "-m", "headcount.agents.scripted", *order.command)
-    agent = CommandAgent(interpreter, order.directory)
-    argv = agent.argv(order.prompt, order.prompt_file, order.model)
-    return Launch(argv, stdin=True)
-
-
 AGENTS: dict[str, Callable[[Order], Launch]] = {
     "command": _launch_command,
-    "scripted": _launch_scripted,
 }
 
 

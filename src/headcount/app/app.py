@@ -10,7 +10,7 @@ from headcount.app import caller as callers
 from headcount.app.home import find_home, make_home
 from headcount.domain.names import check_team_name, show
 from headcount.domain.policy import Limits, Policy
-from headcount.domain.settings import read_settings
+from headcount.domain.settings import find_settings, read_settings
 from headcount.engine.hear import Heard, hear
 from headcount.errors import UsageError
 from headcount.store import open_store
@@ -102,7 +102,7 @@ def open_app(start: str | None = None, environ: Mapping[str, str] | None = None)
     environ = os.environ if environ is None else environ
     home = make_home(find_home(start or os.getcwd(), environ))
     store = open_store(home)
-    settings = read_settings(os.path.dirname(home), environ)
+    settings = read_settings(find_settings(os.path.dirname(home)), environ)
     return App(home, store, settings, callers.identify(store, environ))
 
 

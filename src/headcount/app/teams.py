@@ -124,7 +124,11 @@ def _who_is_it(app: App, plan: Plan) -> tuple[str, tuple[str, ...]]:
         return plan.agent or "command", plan.command
     if plan.agent:
         return plan.agent, ()
-    return app.settings.agent_of(plan.name)
+    agents = app.settings.agents
+    mine = agents.workers.get(plan.name)
+    if mine is None:
+        return agents.default, ()
+    return mine.agent or ("command" if mine.command else agents.default), mine.command
 
 
 # --- how everything stands ------------------------------------------------------------------------------

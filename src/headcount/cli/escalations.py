@@ -27,9 +27,8 @@ def run(args: argparse.Namespace) -> int:
         print("Nothing waits for a decision.")
     for one in found:
         decided = f", {one['decision']} by {one['by']}" if one["decision"] else ""
-        print(
-            f"{one['id']}  {one['team']}/{one['member']}  {one['state']}{decided}, after {one['attempts']} attempts"
-        )
+        who = f"{one['team']}/{one['member']}"
+        print(f"{one['id']}  {who}  {one['state']}{decided}, after {one['attempts']} attempts")
         for issue in one["issues"]:
             print(f"    {plain(issue)}")
     if any(one["state"] in ("open", "parked") for one in found):

@@ -38,7 +38,7 @@ def table(rows: Sequence[Sequence[str]], header: Sequence[str]) -> list[str]:
 
 
 class Live:
-    """Some lines that are drawn again in place; off a terminal, only lines that changed, one after the other."""
+    """Lines that are drawn again in place; off a terminal, those that are new, one after the other."""
 
     def __init__(self, stream: TextIO = sys.stderr) -> None:
         self._stream = stream
