@@ -30,11 +30,10 @@ STUBBORN = (
 class FreshRuntime(ProcessRuntime):
     """The alternative: an interpreter of its own for each keeper."""
 
-    _CODE = "import sys; sys.path[:0] = [sys.argv[1]]; import keeper; keeper.keep(sys.argv[2], False)"
-
     def launch(self, spec: SpawnSpec, home: str) -> None:
         directory = os.path.dirname(os.path.abspath(keeper_module.__file__))
-        self.child = subprocess.Popen([sys.executable, "-I", "-S", "-c", self._CODE, directory, home], env={})
+        code = "import sys; sys.path[:0] = [sys.argv[1]]; import keeper; keeper.keep(sys.argv[2], False)"
+        self.child = subprocess.Popen([sys.executable, "-I", "-S", "-c", code, directory, home], env={})
 
 
 def memory_kb(pid: int, what: str) -> int:

@@ -13,7 +13,11 @@ import threading
 
 from headcount.runtime import keeper
 
-KEEPER = [sys.executable, "-I", "-S", os.path.abspath(keeper.__file__)]
+# Imported, not run as a file: a file would be compiled anew at every start, and keep 1 MB of that.
+_IMPORT = (
+    "import sys; sys.path[:0] = [sys.argv[1]]; import keeper; del sys.path[0]; keeper.main(sys.argv[2:])"
+)
+KEEPER = [sys.executable, "-I", "-S", "-c", _IMPORT, os.path.dirname(os.path.abspath(keeper.__file__))]
 
 
 class ForkServer:

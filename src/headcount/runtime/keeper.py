@@ -14,9 +14,9 @@ itself, finds the keeper by its record, and sees it end.
 Files are created once, whole or not at all (`write_once`). So two starts of one incarnation cannot
 both happen, and a start can be called off for good by writing process.json first.
 
-Run as `python -I -S keeper.py serve` it forks a keeper for each directory named on standard input;
-forked ones share the interpreter's pages (docs/decisions/0040). Run as `keeper.py terminal DIR` it
-is the keeper itself, in a terminal that it hands to the member.
+`main(["serve"])` forks a keeper for each directory named on standard input; forked ones share the
+interpreter's pages (docs/decisions/0040). `main(["terminal", DIR])` is the keeper itself, in a terminal
+that it hands to the member.
 
 There are a thousand of these at once: it imports what the interpreter has loaded anyway, and ctypes.
 """
@@ -36,6 +36,7 @@ PROCESS, EXIT, EMPTY, FAULT = "process.json", "exit.json", "empty.json", "keeper
 SPEC, REPLY, OUTPUT, STDIN = "spec", "reply", "output", "stdin"
 LOG_PREFIX = "log."
 
+_PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
 _SIGHUP, _SIGINT, _SIGQUIT, _SIGTERM, _SIGCHLD, _SIGTTOU = 1, 2, 3, 15, 17, 22
 _DEFAULT, _IGNORE = 0, 1
@@ -195,6 +196,7 @@ def _stand_apart(terminal: bool) -> None:
     for signal in (_SIGHUP, _SIGINT, _SIGQUIT, _SIGTERM, _SIGTTOU):
         _libc.signal(signal, _IGNORE)
     _libc.signal(_SIGCHLD, _DEFAULT)
+    _libc.prctl(_PR_SET_NAME, b"hc-keeper", 0, 0, 0)  # for people who look at `ps`
     os.chdir("/")
     if terminal:
         _give_up_terminal()
@@ -390,7 +392,3 @@ def main(arguments: list[str]) -> None:
         keep(arguments[1], terminal=True)
     else:
         serve()
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
