@@ -1,0 +1,131 @@
+"""Who calls: a member by its token, the operator by owning the state directory, or nobody.
+
+Only a digest of each token is kept. The token has all the entropy (it is made by `secrets`), so a fast hash
+is the right one; it is compared in constant time all the same.
+"""
+
+from __future__ import annotations
+
+import os
+
+from headcount.domain.names import show
+from headcount.errors import NotAllowed
+from headcount.protocol import authority
+from headcount.store.database import statements
+from headcount.store.teams import is_sealed
+
+try:
+    from _blake2 import blake2b  # what `hashlib` gives out, without its import of OpenSSL
+    from _operator import _compare_digest
+except ImportError:  # another Python than CPython
+    from hashlib import blake2b
+    from hmac import compare_digest as _compare_digest  # type: ignore[no-redef]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import apsw
+
+SQL = statements("identity")
+MARK = "HEADCOUNT_MARK"
+_SELECTOR_BYTES = 8
+_MEMBER_VARIABLES = (MARK, "HEADCOUNT_MEMBER", "HEADCOUNT_TOKEN")
+
+
+class Caller:
+    """Who it is, and as what it acts: `kind` is authority's word, `sender` is what its mail says."""
+
+    __slots__ = ("boxes", "key", "kind", "sender", "team")
+
+    def __init__(self, team: str, key: str, kind: str) -> None:
+        self.team = team  # "" for the operator, who says which one
+        self.key = key
+        self.kind = kind
+        office = kind in (authority.LEAD, authority.WITNESS, authority.OPERATOR)
+        self.sender = kind if office else key
+        self.boxes = (key, kind) if office and key != kind else (key,)
+
+
+def add_token(db: apsw.Connection, token: str, team_id: str, key: str, role: str) -> None:
+    digest = hash_token(token)
+    db.execute(SQL["add_token"], (digest[:_SELECTOR_BYTES], digest, team_id, key, role))
+
+
+def identify(db: apsw.Connection, token: str) -> tuple[str, str, str] | None:
+    """Team, key and role that a token stands for; None once that incarnation is gone."""
+    digest = hash_token(token)
+    for stored, team_id, key, role in db.execute(SQL["candidates"], (digest[:_SELECTOR_BYTES],)):
+        if _compare_digest(stored, digest) and not is_sealed(db, team_id, key):
+            return team_id, key, role
+    return None
+
+
+def hash_token(token: str) -> bytes:
+    return blake2b(token.encode("utf-8", "surrogatepass"), digest_size=32).digest()
+
+
+def who_calls(db: apsw.Connection, environ: Mapping[str, str], home: str) -> Caller:
+    """Whoever carries our mark, or descends from a member's process, is that member or nobody."""
+    if any(name in environ for name in _MEMBER_VARIABLES):
+        return _member(db, environ)
+    if descends_from_member():
+        raise NotAllowed(
+            "This process belongs to a member, but does not say which",
+            "a parent process carries a member's mark, and HEADCOUNT_TOKEN is not set",
+            ("Keep the HEADCOUNT_ variables in the environment of what the member starts",),
+            code="no-identity",
+        )
+    if os.stat(home).st_uid != os.getuid():
+        raise NotAllowed(
+            "Only the owner of the state directory is the operator", f"{home} belongs to another user",
+            code="not-operator",
+        )  # fmt: skip
+    return Caller("", authority.OPERATOR, authority.OPERATOR)
+
+
+def _member(db: apsw.Connection, environ: Mapping[str, str]) -> Caller:
+    claimed = f"{environ.get('HEADCOUNT_MEMBER', '?')}#{environ.get('HEADCOUNT_GENERATION', '?')}"
+    found = identify(db, environ.get("HEADCOUNT_TOKEN", ""))
+    if found is None:
+        raise NotAllowed(
+            f"{show(claimed)} is not known here",
+            "HEADCOUNT_TOKEN is missing, wrong, or of an incarnation that is gone",
+            ("A member keeps the environment that it was started with",),
+            code="bad-token",
+        )
+    team_id, key, role = found
+    said = {"HEADCOUNT_TEAM": team_id.partition("#")[0], "HEADCOUNT_MEMBER": key.partition("#")[0],
+            "HEADCOUNT_GENERATION": key.partition("#")[2]}  # fmt: skip
+    for name, value in said.items():
+        if environ.get(name, value) != value:
+            raise NotAllowed(
+                f"{show(claimed)} is not who its token says",
+                f"{name} is {show(environ[name])}, the token is for {key} of {team_id}",
+                code="bad-token",
+            )
+    return Caller(team_id, key, authority.CALLER_OF_ROLE.get(role, authority.WORKER))
+
+
+def descends_from_member(pid: int | None = None, proc: str = "/proc") -> bool:
+    """Whether a process above this one carries a mark, even though our own environment was cleaned of it."""
+    needle = b"\0" + MARK.encode() + b"="
+    parent = os.getppid() if pid is None else pid
+    while parent > 1:
+        try:
+            with open(f"{proc}/{parent}/environ", "rb") as file:
+                if needle in b"\0" + file.read():
+                    return True
+        except OSError:
+            pass  # another user's, or gone: its own parent may still tell
+        parent = _parent_of(parent, proc)
+    return False
+
+
+def _parent_of(pid: int, proc: str) -> int:
+    try:
+        with open(f"{proc}/{pid}/stat", "rb") as file:
+            # The command's name may hold spaces and brackets: the fields are counted from its last bracket.
+            return int(file.read().rpartition(b")")[2].split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0

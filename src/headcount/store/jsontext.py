@@ -1,0 +1,30 @@
+"""Writing JSON without `json`, whose import costs a member's command a quarter of its time.
+
+The text is the same that `json.dumps(value, ensure_ascii=False, separators=(",", ":"))` makes; reading is
+left to SQLite or to `json` itself.
+"""
+
+from __future__ import annotations
+
+try:
+    from _json import encode_basestring as quote  # the C function that `json` itself uses
+except ImportError:  # another Python than CPython
+    from json.encoder import encode_basestring as quote
+
+__all__ = ["dumps", "quote"]
+
+
+def dumps(value: object) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, str):
+        return quote(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{quote(key)}:{dumps(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(dumps(item) for item in value) + "]"
+    raise TypeError(f"{type(value).__name__} has no JSON")

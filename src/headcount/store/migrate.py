@@ -1,0 +1,69 @@
+"""Making a database, and bringing an older one up to this version. Off the members' path unless needed."""
+
+from __future__ import annotations
+
+import os
+
+import apsw
+
+from headcount.errors import StoreError
+from headcount.store.database import APPLICATION_ID, BUSY_TIMEOUT_MS, VERSION, Transaction, explain, read_sql
+
+_MIGRATIONS = ("0001_first.sql",)
+
+
+def create(path: str) -> None:
+    """Make the database, readable by nobody else; whoever comes second finds it made."""
+    directory = os.path.dirname(path)
+    os.makedirs(directory, mode=0o700, exist_ok=True)
+    os.chmod(directory, 0o700)
+    # Made before SQLite opens it, because the log and the index beside it inherit its mode.
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+    try:
+        db = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+        try:
+            db.set_busy_timeout(BUSY_TIMEOUT_MS)
+            upgrade(db, path, db.pragma("user_version"))
+        finally:
+            db.close()
+    except apsw.Error as error:
+        raise explain(error, path) from error
+
+
+def upgrade(db: apsw.Connection, path: str, version: int) -> None:
+    if version > VERSION:
+        raise StoreError(
+            f"{path} was made by a newer headcount",
+            f"it has schema {version}, this headcount knows schemas up to {VERSION}",
+            ("Upgrade headcount, or use another state directory with HEADCOUNT_HOME",),
+            code="newer-state",
+        )
+    if version == 0:
+        _check_empty(db, path)
+        db.pragma("journal_mode", "wal")
+    with Transaction(db, write=True):
+        version = db.pragma("user_version")  # somebody else may have been faster
+        if version == VERSION:
+            return
+        for script in [read_sql("schema.sql")] if version == 0 else scripts_after(version):
+            for _ in db.execute(script):
+                pass
+        db.pragma("application_id", APPLICATION_ID)
+        db.pragma("user_version", VERSION)
+
+
+def scripts_after(version: int) -> list[str]:
+    return [read_sql(f"migrations/{name}") for name in _MIGRATIONS[version:]]
+
+
+def _check_empty(db: apsw.Connection, path: str) -> None:
+    """Never take over somebody else's database."""
+    if db.pragma("application_id") != APPLICATION_ID and next(
+        db.execute("select 1 from sqlite_schema"), None
+    ):
+        raise StoreError(
+            f"{path} is not headcount's state",
+            "it is a SQLite database of another program",
+            ("Use another state directory with HEADCOUNT_HOME",),
+            code="store-corrupt",
+        )

@@ -1,0 +1,80 @@
+-- name: last_generation
+select generation, status from teams where name = ? order by generation desc limit 1
+
+-- name: insert_team
+insert into teams (id, name, generation, status, description, settings, state, created_at, peer_mail,
+                   message_bytes, description_bytes, subject_characters, max_tasks)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: team_by_name
+select id, state from teams where name = ? order by generation desc limit 1
+
+-- name: team_by_id
+select id, state from teams where id = ?
+
+-- name: update_team
+update teams set status = ?, state = ? where id = ?
+
+-- name: open_names
+select name from teams where status <> 'shutdown' order by rowid
+
+-- name: all_names
+select name from teams group by name order by min(rowid)
+
+-- name: settings
+select settings from teams where id = ?
+
+-- name: members
+select body from members where team = ? order by seq
+
+-- name: card
+select id, name, status, peer_mail, message_bytes, description_bytes, subject_characters, max_tasks
+from teams where id = ?
+
+-- name: open_cards
+select id, name, status, peer_mail, message_bytes, description_bytes, subject_characters, max_tasks
+from teams where status <> 'shutdown' order by rowid
+
+-- name: card_by_name
+select id, name, status, peer_mail, message_bytes, description_bytes, subject_characters, max_tasks
+from teams where name = ? order by generation desc limit 1
+
+-- name: put_member
+insert into members (team, key, name, generation, role, state, ask, answer, body)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?)
+on conflict (team, key) do update
+set role = excluded.role, state = excluded.state, ask = excluded.ask, answer = excluded.answer,
+    body = excluded.body
+
+-- name: remove_member
+delete from members where team = ? and key = ?
+
+-- name: member_card
+select key, name, role, state, ask, answer from members where team = ? and key = ?
+
+-- name: latest_key
+select key from members where team = ? and name = ? order by generation desc limit 1
+
+-- name: latest_keys
+select name, key, role, state from members m
+where team = ? and generation = (select max(generation) from members where team = m.team and name = m.name)
+order by seq
+
+-- name: seal
+insert or ignore into seals (team, key, sealed_at) values (?, ?, ?)
+
+-- name: sealed
+select 1 from seals where team = ? and key = ?
+
+-- name: put_fact
+insert into facts (team, about, name, value) values (?, ?, ?, ?)
+on conflict (team, about, name) do update set value = excluded.value
+
+-- name: fact
+select value from facts where team = ? and about = ? and name = ?
+
+-- name: facts
+select about, value from facts where team = ? and name = ? order by about
+
+-- name: keys
+select key from members where team = ? order by seq

@@ -1,0 +1,351 @@
+"""The store on SQLite: values of the ports above, light functions over a connection below."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from headcount.domain.names import check_team_name
+from headcount.ports import Entry, Fence, Identity, Mail, Task
+from headcount.protocol import codec
+from headcount.protocol.effects import Note
+from headcount.store import doorbell, journal, mailbox, migrate, rules, taskboard, teams
+from headcount.store import identity as tokens
+from headcount.store.database import DATABASE, Transaction, connect, one
+from headcount.store.generations import fenced_out, next_generation
+from headcount.store.sending import Delivery, send
+from headcount.store.settings import read_limits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    import apsw
+
+    from headcount.protocol.effects import Act
+    from headcount.protocol.events import Event
+    from headcount.protocol.team import Team
+
+
+class SqliteTx:
+    """One transaction on one connection. A team's card is read once: nobody else can change it meanwhile."""
+
+    def __init__(self, db: apsw.Connection, now: float) -> None:
+        self._db = db
+        self._now = now
+        self._cards: dict[str, teams.Card] = {}
+
+    # --- teams
+
+    def create_team(self, name: str, description: str, settings: Mapping[str, Any]) -> Team:
+        check_team_name(name)
+        limits, peer_mail = read_limits(settings)
+        rules.check_text("description", description)
+        last = self.load_team(name)
+        if last is not None and last.status != "shutdown":
+            raise rules.team_exists(name)
+        team = next_generation(name, last)
+        self._db.execute(
+            teams.SQL["insert_team"],
+            (
+                team.id, name, team.generation, team.status, description, _dumps(settings),
+                codec.dump_team(team), self._now, peer_mail, limits.message_bytes, limits.description_bytes,
+                limits.subject_characters, limits.tasks,
+            ),
+        )  # fmt: skip
+        self.note(team.id, [Note("team_created", "", {"description": description})])
+        return team
+
+    def load_team(self, name: str) -> Team | None:
+        by = "team_by_id" if "#" in name else "team_by_name"
+        row = one(self._db, teams.SQL[by], name)
+        if row is None:
+            return None
+        team_id, state = row
+        members = [codec.load_member(body) for (body,) in self._db.execute(teams.SQL["members"], (team_id,))]
+        return codec.load_team(state, {member.key: member for member in members})
+
+    def save_team(self, before: Team, after: Team) -> None:
+        """Only the rows that changed: a step touches one member or a few, however large the team is."""
+        team_id = after.id
+        for key, member in after.members.items():
+            if before.members.get(key) != member:
+                self._db.execute(
+                    teams.SQL["put_member"],
+                    (
+                        team_id, key, member.name, member.generation, member.role, member.state, member.ask,
+                        member.answer, codec.dump_member(member),
+                    ),
+                )  # fmt: skip
+        for key in before.members.keys() - after.members.keys():
+            self._db.execute(teams.SQL["remove_member"], (team_id, key))
+        state = codec.dump_team(after)
+        if state != codec.dump_team(before):
+            self._db.execute(teams.SQL["update_team"], (after.status, state, team_id))
+            self._cards.pop(team_id, None)
+
+    def team_names(self, *, closed: bool = False) -> list[str]:
+        return [name for (name,) in self._db.execute(teams.SQL["all_names" if closed else "open_names"])]
+
+    def team_settings(self, team_id: str) -> Mapping[str, Any]:
+        row = one(self._db, teams.SQL["settings"], team_id)
+        if row is None:
+            raise rules.no_team(team_id)
+        settings: dict[str, Any] = json.loads(row[0])
+        return settings
+
+    def _card(self, team_id: str) -> teams.Card:
+        card = self._cards.get(team_id)
+        if card is None:
+            card = self._cards[team_id] = teams.card(self._db, team_id)
+        return card
+
+    # --- the journal
+
+    def note(self, team_id: str, notes: Iterable[Note]) -> int:
+        for note in notes:
+            self._db.execute(
+                journal.SQL["note"], (team_id, self._now, note.kind, note.about, _dumps(note.data))
+            )
+        return journal.last_seq(self._db, team_id)
+
+    def journal(
+        self, team_id: str, after: int = 0, limit: int = 0, kinds: Iterable[str] | None = None
+    ) -> list[Entry]:
+        wanted = None if kinds is None else _dumps(list(kinds))
+        rows = self._db.execute(journal.SQL["after"], (team_id, after, wanted, limit or -1))
+        return [_entry(row) for row in rows]
+
+    def recent(self, team_id: str, limit: int) -> list[Entry]:
+        rows = self._db.execute(journal.SQL["recent"], (team_id, limit))
+        return [_entry(row) for row in rows][::-1]
+
+    # --- what was said
+
+    def add_input(self, team_id: str, event: Event) -> None:
+        card = self._card(team_id)
+        if card.closed:
+            raise rules.team_closed(card.name)
+        journal.add_input(self._db, team_id, *codec.dump_event(event))
+
+    def take_inputs(self, team_id: str) -> list[Event]:
+        """One that cannot be read is put into the journal as it stands, and the others are heard (B7)."""
+        events = []
+        for kind, data in journal.take_inputs(self._db, team_id):
+            try:
+                events.append(codec.load_event(kind, data))
+            except (ValueError, KeyError, TypeError) as error:
+                why = f"{type(error).__name__}: {error}"
+                self.note(team_id, [Note("quarantined", "", {"kind": kind, "data": data, "why": why})])
+        return events
+
+    # --- acts still to do
+
+    def add_acts(self, team_id: str, acts: Iterable[Act]) -> None:
+        for act in acts:
+            self._db.execute(journal.SQL["add_act"], (team_id, act.id, codec.dump_act(act)))
+
+    def pending_acts(self, team_id: str) -> list[Act]:
+        return [codec.load_act(data) for (data,) in self._db.execute(journal.SQL["pending_acts"], (team_id,))]
+
+    def end_act(self, team_id: str, act_id: str) -> None:
+        self._db.execute(journal.SQL["end_act"], (self._now, team_id, act_id))
+
+    # --- mail
+
+    def _office(self, team_id: str) -> mailbox.Office:
+        return mailbox.Office(self._db, self._card(team_id), self._now)
+
+    def find_box(self, team_id: str, to: str) -> str:
+        return self._office(team_id).find_box(to)
+
+    def post(self, mail: Mail) -> str:
+        mail_id, _ = self._office(mail.team).post(
+            mail.sender, mail.to, mail.subject, mail.body, id=mail.id, type=mail.type, template=mail.template,
+            request_id=mail.request_id, priority=mail.priority, sent_at=mail.sent_at, group=mail.group,
+        )  # fmt: skip
+        return mail_id
+
+    def send(
+        self, team_id: str, caller: str, sender: str, to: str, subject: str, body: str, **more: Any
+    ) -> Delivery:
+        return send(self._office(team_id), caller, sender, to, subject, body, **more)
+
+    def inbox(self, team_id: str, boxes: Iterable[str] | None, *, unread: bool = False) -> list[Mail]:
+        return [Mail(*row) for row in mailbox.inbox(self._db, team_id, boxes, unread)]
+
+    def count_unread(self, team_id: str) -> dict[str, int]:
+        return dict(self._db.execute(mailbox.SQL["count_unread"], (team_id,)))
+
+    def find_mail(self, team_id: str, mail_id: str) -> Mail | None:
+        row = mailbox.find(self._db, team_id, mail_id)
+        return None if row is None else Mail(*row)
+
+    def mark_read(self, team_id: str, ids: Iterable[str]) -> None:
+        mailbox.mark_read(self._db, team_id, ids, self._now)
+
+    def seal(self, team_id: str, key: str) -> int:
+        return mailbox.seal(self._db, team_id, key, self._now)
+
+    def forget_mail(self, read_before: float) -> int:
+        before = self._db.total_changes()
+        self._db.execute(mailbox.SQL["forget"], (read_before,))
+        return self._db.total_changes() - before
+
+    # --- tasks
+
+    def add_task(self, task: Task) -> Task:
+        task_id = taskboard.add(self._db, self._card(task.team), self._now, task.id, *_columns(task))
+        return _task(taskboard.get(self._db, task.team, task_id))
+
+    def save_task(self, task: Task) -> None:
+        taskboard.save(self._db, self._card(task.team), task.id, *_columns(task))
+
+    def tasks(self, team_id: str, *, status: str | None = None, owner: str | None = None) -> list[Task]:
+        return [_task(row) for row in taskboard.list_(self._db, team_id, status, owner)]
+
+    def claim_task(self, team_id: str, key: str, task_id: str | None = None) -> Task | None:
+        row = taskboard.claim(self._db, self._card(team_id), self._now, key, task_id)
+        return None if row is None else _task(row)
+
+    def hand_in_task(self, team_id: str, key: str, task_id: str | None = None) -> str | None:
+        return taskboard.hand_in(self._db, self._card(team_id), self._now, key, task_id)
+
+    def complete_task(self, team_id: str, task_id: str, by: str) -> Task:
+        return _task(taskboard.complete(self._db, self._card(team_id), self._now, task_id, by))
+
+    def give_back_tasks(self, team_id: str, key: str) -> list[str]:
+        return taskboard.give_back(self._db, team_id, key)
+
+    # --- identity
+
+    def add_token(self, identity: Identity, token: str) -> None:
+        tokens.add_token(self._db, token, identity.team, identity.key, identity.role)
+
+    def identify(self, token: str) -> Identity | None:
+        found = tokens.identify(self._db, token)
+        return None if found is None else Identity(*found)
+
+    # --- facts
+
+    def put_fact(self, team_id: str, about: str, name: str, value: Mapping[str, Any]) -> None:
+        self._db.execute(teams.SQL["put_fact"], (team_id, about, name, _dumps(value)))
+
+    def fact(self, team_id: str, about: str, name: str) -> Mapping[str, Any] | None:
+        row = one(self._db, teams.SQL["fact"], team_id, about, name)
+        return None if row is None else json.loads(row[0])
+
+    def facts(self, team_id: str, name: str) -> dict[str, Mapping[str, Any]]:
+        rows = self._db.execute(teams.SQL["facts"], (team_id, name))
+        return {about: json.loads(value) for about, value in rows}
+
+
+class SqliteStore:
+    """The state directory's database. Each thread has a connection of its own, and so a transaction."""
+
+    def __init__(self, path: str, clock: Callable[[], float] = time.time) -> None:
+        """`path` is the state directory, made when it is not there, or the database in it."""
+        self.path = os.path.abspath(path if path.endswith(".db") else os.path.join(path, DATABASE))
+        self._clock = clock
+        self._local = threading.local()
+        self._connections: list[apsw.Connection] = []
+        self._bells: dict[str, doorbell.Bell] = {}
+        self._lock = threading.Lock()
+        migrate.create(self.path)
+        self._connection()
+
+    @contextmanager
+    def write(self, fence: Fence | None = None) -> Iterator[SqliteTx]:
+        with Transaction(self._connection(), write=True) as db:
+            if fence is not None and one(db, tokens.SQL["holds"], fence.name, fence.token) is None:
+                raise fenced_out(fence)
+            yield SqliteTx(db, self._clock())
+
+    @contextmanager
+    def read(self) -> Iterator[SqliteTx]:
+        db = self._connection()
+        db.pragma("query_only", True)
+        try:
+            with Transaction(db, write=False):
+                yield SqliteTx(db, self._clock())
+        finally:
+            db.pragma("query_only", False)
+
+    # --- leases
+
+    def take_lease(self, name: str, holder: str, ttl_s: float, *, steal: bool = False) -> Fence | None:
+        now = self._clock()
+        with Transaction(self._connection(), write=True) as db:
+            row = one(db, tokens.SQL["lease"], name)
+            if row is not None and row[0] not in (None, holder) and row[2] > now and not steal:
+                return None
+            token = 1 if row is None else row[1] + 1
+            db.execute(tokens.SQL["put_lease"], (name, holder, token, now + ttl_s))
+            return Fence(name, token)
+
+    def renew_lease(self, fence: Fence, ttl_s: float) -> bool:
+        """Also after its time, if nobody has taken it meanwhile: the token is still the highest."""
+        with Transaction(self._connection(), write=True) as db:
+            db.execute(tokens.SQL["renew_lease"], (self._clock() + ttl_s, fence.name, fence.token))
+            return db.changes() == 1
+
+    def release_lease(self, fence: Fence) -> None:
+        with Transaction(self._connection(), write=True) as db:
+            db.execute(tokens.SQL["release_lease"], (fence.name, fence.token))
+
+    # --- waking
+
+    @property
+    def bells(self) -> str:
+        return os.path.join(os.path.dirname(self.path), "run")
+
+    def listen(self, channel: str) -> None:
+        with self._lock:
+            if channel not in self._bells:
+                self._bells[channel] = doorbell.Bell(self.bells, channel)
+
+    def wait(self, channel: str, timeout_s: float) -> bool:
+        self.listen(channel)
+        return self._bells[channel].wait(timeout_s)
+
+    def ring(self, channels: Iterable[str]) -> None:
+        doorbell.ring(self.bells, channels)
+
+    def close(self) -> None:
+        with self._lock:
+            for bell in self._bells.values():
+                bell.close()
+            for db in self._connections:
+                db.close()
+            self._bells.clear()
+            self._connections.clear()
+
+    def _connection(self) -> apsw.Connection:
+        db: apsw.Connection | None = getattr(self._local, "db", None)
+        if db is None:
+            db = self._local.db = connect(self.path)
+            with self._lock:
+                self._connections.append(db)
+        return db
+
+
+def _columns(task: Task) -> tuple[Any, ...]:
+    return (
+        task.subject, task.description, task.active_form, task.status, task.owner, task.depends_on,
+        _dumps(task.metadata), task.reason,
+    )  # fmt: skip
+
+
+def _task(row: taskboard.Row) -> Task:
+    return Task(*row[:7], tuple(json.loads(row[7])), json.loads(row[8]), row[9])
+
+
+def _entry(row: tuple[int, str, float, str, str, str]) -> Entry:
+    return Entry(*row[:5], json.loads(row[5]))
+
+
+def _dumps(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
