@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headcount.compiler.report import did_you_mean
 from headcount.compiler.tsx.expressions import field, parts
 from headcount.compiler.tsx.functions import call_function, parameters, pattern_of
 from headcount.compiler.tsx.grammar import (
@@ -14,7 +15,6 @@ from headcount.compiler.tsx.grammar import (
     PAIR_PATTERN,
     REST_PATTERN,
 )
-from headcount.compiler.tsx.report import did_you_mean
 from headcount.compiler.tsx.values import UNDEFINED, Children
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def _report_lost(reader: Reader, component: Function, props: Props, node: Node, 
             continue
         what = "children" if name == "children" else f"prop {name}"
         message = f"{component.name or 'This component'} does not use its {what}"
-        hint = did_you_mean(name, accepted) or "Add it to the component's parameters, or leave it out."
+        hint = did_you_mean(name, accepted) if accepted else "Add it to its parameters, or leave it out."
         reader.report.add(scope.module.source, node, "unknown-prop", message, hint)
 
 

@@ -164,10 +164,10 @@ def identifier(reader: Reader, node: Node, scope: Scope) -> Evaluated:
 
 
 def _unbound(reader: Reader, name: str, node: Node, scope: Scope) -> Evaluated:
-    from headcount.compiler.tsx.built_ins import is_built_in_value
+    from headcount.compiler.tsx.built_ins import VALUE_NAMES
 
     hint = f"Declare it with `const {name} = …`, or import it."
-    if is_built_in_value(name):
+    if name in VALUE_NAMES:
         hint = f"Add {name} to the import from 'react-agentic'."
     return reader.report.add(scope.module.source, node, "unbound-name", f"{name} is not defined", hint)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headcount.compiler.element import UNKNOWN
+from headcount.compiler.tsx.calls import Call
 from headcount.compiler.tsx.evaluate import evaluate, handles, not_understood, too_many
 from headcount.compiler.tsx.expressions import MAX_ITEMS, field, parts
 from headcount.compiler.tsx.grammar import (
@@ -24,6 +25,7 @@ from headcount.compiler.tsx.grammar import (
     RETURN,
     SPREAD,
     STATEMENT_BLOCK,
+    TEMPLATE_STRING,
     TOKEN_ASYNC,
 )
 from headcount.compiler.tsx.members import member
@@ -39,26 +41,6 @@ if TYPE_CHECKING:
     from headcount.compiler.tsx.values import Evaluated
 
 MAX_CALLS = 20_000
-
-
-class Call:
-    """A call of a factory or of a pipeline's method: arguments with their nodes, and where it stands."""
-
-    __slots__ = ("arguments", "node", "nodes", "reader", "scope")
-
-    def __init__(
-        self, reader: Reader, node: Node, scope: Scope, arguments: list[Evaluated], nodes: list[Node]
-    ) -> None:
-        self.reader = reader
-        self.node = node
-        self.scope = scope
-        self.arguments = arguments
-        self.nodes = nodes
-
-    def refuse(self, index: int, message: str, hint: str) -> Evaluated:
-        """Reports what is wrong with the argument at `index`, or with the call when it is not there."""
-        node = self.nodes[index] if index < len(self.nodes) else self.node
-        return self.reader.report.add(self.scope.module.source, node, "wrong-argument", message, hint)
 
 
 @handles("arrow_function", "function_expression", "function_declaration")
@@ -120,7 +102,11 @@ def _arguments(reader: Reader, node: Node, scope: Scope) -> Call:
     _count_call(reader, node, scope)
     arguments: list[Evaluated] = []
     nodes: list[Node] = []
-    for child in field(node, FIELD_ARGUMENTS).named_children:
+    given = field(node, FIELD_ARGUMENTS)
+    if given.kind_id == TEMPLATE_STRING:
+        not_understood(reader, node, scope)
+        return Call(reader, scope, [UNKNOWN], node, [given])
+    for child in given.named_children:
         if child.kind_id == SPREAD:
             value = evaluate(reader, parts(child)[0], scope)
             items = value if type(value) in (tuple, Children) else [not_understood(reader, child, scope)]
@@ -129,7 +115,7 @@ def _arguments(reader: Reader, node: Node, scope: Scope) -> Call:
         elif child.kind_id != COMMENT:
             arguments.append(evaluate(reader, child, scope))
             nodes.append(child)
-    return Call(reader, node, scope, arguments, nodes)
+    return Call(reader, scope, arguments, node, nodes)
 
 
 def _array_method(

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Protocol
 
 from headcount.compiler.element import UNKNOWN
+from headcount.compiler.report import did_you_mean
 from headcount.compiler.tsx.built_ins import PACKAGES, built_in
 from headcount.compiler.tsx.evaluate import not_understood
 from headcount.compiler.tsx.expressions import parts
@@ -28,7 +29,6 @@ from headcount.compiler.tsx.grammar import (
     kind,
 )
 from headcount.compiler.tsx.module import Expression, bind_statement, declare
-from headcount.compiler.tsx.report import did_you_mean
 from headcount.compiler.tsx.scope import MISSING, Lazy
 from headcount.compiler.tsx.values import BuiltIn, EnumObject, Foreign, Function
 
@@ -135,7 +135,7 @@ class Imported(Lazy):
             return value
         what = "a default export" if self.name == "default" else f"an export {self.name}"
         known = self.origin.known_names() if isinstance(self.origin, LocalFile) else []
-        hint = did_you_mean(self.name, known) or "Check the name."
+        hint = did_you_mean(self.name, known) if known else "Check the name."
         return reader.report.add(
             self.importer.source, self.node, "no-such-export", f"The imported file has not {what}", hint
         )

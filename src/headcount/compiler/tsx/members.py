@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headcount.compiler.element import UNKNOWN, TaskRef, TeamRef, WorkerRef
+from headcount.compiler.report import did_you_mean
 from headcount.compiler.tsx.evaluate import evaluate, handles
 from headcount.compiler.tsx.expressions import field, foreign
 from headcount.compiler.tsx.grammar import FIELD_INDEX, FIELD_OBJECT, FIELD_OPTIONAL_CHAIN, FIELD_PROPERTY
-from headcount.compiler.tsx.report import did_you_mean
 from headcount.compiler.tsx.scope import MISSING
 from headcount.compiler.tsx.text import to_text
 from headcount.compiler.tsx.values import (
@@ -100,8 +100,9 @@ def _ref_member(ref: Evaluated, name: str, names: tuple[str, ...]) -> Evaluated:
 def _no_member(reader: Reader, value: Evaluated, name: str, node: Node, scope: Scope) -> Evaluated:
     known = list(value) if isinstance(value, JsObject) else list(REF_MEMBERS.get(type(value), ()))
     who = value.name if isinstance(value, EnumObject) else describe(value).capitalize()
-    hint = did_you_mean(name, known) or "Write the value here."
-    return reader.report.add(scope.module.source, node, "unknown-member", f"{who} has no member {name}", hint)
+    hint = did_you_mean(name, known) if known else "Write the value here."
+    code = "unknown-enum-member" if isinstance(value, EnumObject) else "unknown-member"
+    return reader.report.add(scope.module.source, node, code, f"{who} has no member {name}", hint)
 
 
 def _no_item(reader: Reader, index: int, value: Evaluated, node: Node, scope: Scope) -> Evaluated:

@@ -38,13 +38,3 @@ class Report:
     def sorted(self, root: str) -> tuple[Diagnostic, ...]:
         """In reading order, the root's file first."""
         return tuple(sorted(self.items, key=lambda d: (d.span.file != root, d.span)))
-
-
-def did_you_mean(name: str, known: list[str]) -> str:
-    """A hint such as "Did you mean Opus?", else what there is."""
-    from difflib import get_close_matches
-
-    close = get_close_matches(name, known, 1, 0.6)
-    if close:
-        return f"Did you mean {close[0]}?"
-    return f"There is: {', '.join(sorted(known)[:12])}." if known else ""

@@ -16,6 +16,7 @@ import re
 from typing import TYPE_CHECKING
 
 from headcount.compiler.element import Prop, Span
+from headcount.compiler.tsx.calls import Call, TakeLongWay
 from headcount.compiler.tsx.props import PLAIN
 from headcount.compiler.tsx.scope import MISSING
 from headcount.compiler.tsx.values import JsObject, Native
@@ -41,24 +42,6 @@ _DECLARATION = re.compile(rf"(?:const|let|var)\s+({_NAME})\s*=(?=[^=>])".encode(
 _CALL = re.compile(rf"\s*({_NAME})\((.*)\)\s*;?\s*$", re.ASCII | re.DOTALL)
 _LITERALS = {"true": True, "false": False, "null": None}
 _new = tuple.__new__
-
-
-class TakeLongWay(Exception):
-    """A factory refused an argument: evaluate the nodes, which have places to report."""
-
-
-class QuickCall:
-    """A call whose arguments came from text."""
-
-    __slots__ = ("arguments", "node", "nodes", "reader", "scope")
-
-    def __init__(self, reader: Reader, scope: Scope, arguments: list[Evaluated]) -> None:
-        self.reader = reader
-        self.scope = scope
-        self.arguments = arguments
-
-    def refuse(self, index: int, message: str, hint: str) -> Evaluated:
-        raise TakeLongWay
 
 
 def quick_tag(
@@ -165,6 +148,6 @@ def quick_call(reader: Reader, text: str, scope: Scope) -> Evaluated:
     if arguments is None:
         return MISSING
     try:
-        return target.call(QuickCall(reader, scope, arguments))
+        return target.call(Call(reader, scope, arguments))
     except TakeLongWay:
         return MISSING
