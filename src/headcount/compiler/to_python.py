@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from headcount.compiler.element import Element, TaskRef, TeamRef, Text, WorkerRef
 from headcount.compiler.language import LANGUAGE
 from headcount.compiler.lower.body import code_block, runs
-from headcount.compiler.lower.inline import INLINE
+from headcount.compiler.lower.inline import INLINE, with_gaps
 from headcount.compiler.names import AGENT_TYPES, MODELS, PLUGIN_AGENT_TYPES, TASK_MODES, task_name
 from headcount.compiler.pretty import Call, Items, literal, named, render, string
 from headcount.compiler.report import Report, snake_case
@@ -45,6 +45,7 @@ _TYPES: Final = {
 }
 _MODELS: Final = {value: f"Model.{name}" for name, value in MODELS.items()}
 _MODES: Final = {value: f"TaskMode.{name}" for name, value in TASK_MODES.items()}
+_TSX: Final = Report()
 _SUFFIXES: Final = {TaskRef: "task", WorkerRef: "worker", TeamRef: "team"}
 
 
@@ -140,7 +141,7 @@ class _Translation:
     def _element(self, element: Element) -> Expression:
         name = self._use(element.name)
         if element.name == "pre" or (element.name == "code" and element.props):
-            language, content = code_block(element, Report())
+            language, content = code_block(element, _TSX)
             return Call(name, [f"lang={literal(language)}"] if language else [], [literal(content)])
         props = {
             prop.name: prop.value for prop in element.props if prop.name != "key" and prop.value is not None
@@ -191,6 +192,7 @@ class _Translation:
         if isinstance(run, Element):
             yield self._element(run)
             return
+        run = list(with_gaps(run, "\n", _TSX))
         pieces = [(c.value, not c.verbatim) if isinstance(c, Text) else ("", False) for c in run]
         texts = cut_layout(pieces)
         for n, (child, text) in enumerate(zip(run, texts, strict=True)):
@@ -205,6 +207,7 @@ class _Translation:
                 yield string(text)
 
     def _inline(self, children: Sequence[Element | Text]) -> Iterator[Expression]:
+        children = with_gaps(children, " ", _TSX)
         for n, child in enumerate(children):
             if isinstance(child, Element):
                 yield self._element(child)

@@ -63,6 +63,8 @@ class _Sketch:
         return [*found, Group(title, tuple(sections))] if sections else found
 
     def _section(self, block: ir.Block) -> Section | None:
+        if isinstance(block, ir.Prose):
+            return None
         self.count += 1
         name = f"s{self.count}"
         if isinstance(block, ir.Team):

@@ -119,6 +119,7 @@ def _section(section: Section) -> _Placed:
     tall = max(map(len, grid.rows), default=0)
     inner_height = tall * _BOX_HEIGHT + (tall - 1) * _GAP_Y
     spots: dict[str, tuple[float, float, float]] = {}
+    gap = _GAP_X if grid.routes else _GAP_Y
     x = float(_PAD)
     for row, width in zip(grid.rows, widths, strict=True):
         top = _TITLE + 8 + (inner_height - len(row) * _BOX_HEIGHT - (len(row) - 1) * _GAP_Y) / 2
@@ -126,11 +127,11 @@ def _section(section: Section) -> _Placed:
             top = _TITLE + 8
         for n, name in enumerate(row):
             spots[name] = (x, top + n * (_BOX_HEIGHT + _GAP_Y), width)
-        x += width + _GAP_X
+        x += width + gap
     parts = [_edge([spots[name] for name in route]) for route in grid.routes]
     parts += [part for name, node in boxes.items() for part in _box(node, section.kind, *spots[name])]
     title_width = _text_width(section.title) * 1.1 + 2 * _PAD
-    return _Placed(parts, max(x - _GAP_X + _PAD, title_width), _TITLE + 8 + inner_height + _PAD)
+    return _Placed(parts, max(x - gap + _PAD, title_width), _TITLE + 8 + inner_height + _PAD)
 
 
 def _box(node: Node, kind: str, x: float, y: float, width: float) -> Iterator[str]:

@@ -9,7 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from headcount.compiler.element import UNKNOWN, Element, Text
-from headcount.compiler.lower.inline import INLINE, inline, inline_element, no_children, not_inside, paragraph
+from headcount.compiler.lower.inline import (
+    INLINE,
+    inline,
+    inline_element,
+    no_children,
+    not_inside,
+    paragraph,
+    with_gaps,
+)
 from headcount.compiler.lower.props import number_text, read_props
 from headcount.compiler.markdown.fence import fence, quote, table_cell, table_row, xml_block
 from headcount.compiler.report import did_you_mean
@@ -63,7 +71,7 @@ def loose(run: list[Element | Text], report: Report) -> str:
     if len(run) == 1 and isinstance(run[0], Text) and run[0].verbatim:
         return dedent_string(run[0].value)
     pieces: list[tuple[str, bool]] = []
-    for child in run:
+    for child in with_gaps(run, "\n", report):
         if isinstance(child, Text):
             pieces.append((child.value, not child.verbatim))
         else:

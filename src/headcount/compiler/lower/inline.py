@@ -11,7 +11,7 @@ from headcount.compiler.report import did_you_mean
 from headcount.compiler.text import SPACES, one_line, squeeze
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from headcount.compiler.report import Report
 
@@ -19,10 +19,34 @@ INLINE: Final = frozenset(("b", "strong", "i", "em", "code", "a", "br"))
 _MARKERS: Final = {"b": "**", "strong": "**", "i": "*", "em": "*"}
 
 
-def inline(children: Iterable[Element | Text], owner: str, report: Report) -> str:
+def with_gaps(children: Sequence[Element | Text], gap: str, report: Report) -> Sequence[Element | Text]:
+    """TSX drops white space with a line break in it, as JSX does; between two inline elements it parted
+    words, so it is put back where they stand on different lines."""
+    if report.python or len(children) < 2 or not any(map(_parted, children, children[1:])):
+        return children
+    found: list[Element | Text] = []
+    for child, following in zip(children, [*children[1:], None], strict=True):
+        found.append(child)
+        if following is not None and _parted(child, following):
+            found.append(Text(gap, child.span, True))
+    return found
+
+
+def _parted(before: Element | Text, after: Element | Text) -> bool:
+    return (
+        isinstance(before, Element)
+        and isinstance(after, Element)
+        and before.span.line < after.span.line
+        and before.name in INLINE
+        and after.name in INLINE
+        and "br" not in (before.name, after.name)
+    )
+
+
+def inline(children: Sequence[Element | Text], owner: str, report: Report) -> str:
     """The children of `owner` as one run; blocks do not belong there, and are an error, not dropped."""
     pieces: list[str] = []
-    for child in children:
+    for child in with_gaps(children, " ", report):
         if isinstance(child, Text):
             pieces.append(child.value if child.verbatim else squeeze(child.value))
         elif child.name in INLINE:
@@ -32,7 +56,7 @@ def inline(children: Iterable[Element | Text], owner: str, report: Report) -> st
     return "".join(pieces)
 
 
-def paragraph(children: Iterable[Element | Text], owner: str, report: Report) -> str:
+def paragraph(children: Sequence[Element | Text], owner: str, report: Report) -> str:
     return inline(children, owner, report).strip(SPACES)
 
 
