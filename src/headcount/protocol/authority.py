@@ -41,7 +41,7 @@ MAY = {
     "abort": _LEADS,
     "decide": _LEADS,
     "answer": _MEMBERS,
-    "done": _MEMBERS,
+    "done": frozenset((WORKER, REVIEWER, LEAD, WITNESS)),  # the last two only to say that they cleaned up
     "idle": _MEMBERS,
     "findings": frozenset((OPERATOR, LEAD, WITNESS)),
     "verdict": _WATCHERS,

@@ -50,6 +50,7 @@ class Cue(StrEnum):
     REJECTED = "rejected"
     UNANSWERED = "unanswered"
     WITHDRAWN = "withdrawn"
+    WITHDRAWN_DONE = "withdrawn_done"
     PROCEED = "proceed"
     FORCED = "forced"
     AGAIN = "again"
@@ -75,6 +76,7 @@ class Cue(StrEnum):
     FORCE_KILL = "force_kill"
     REASSIGN = "reassign"
     HUMAN = "human"
+    HUMAN_HOLDS = "human_holds"
     WAIT = "wait"
     WAIT_SALVAGE = "wait_salvage"
     # salvage and the end
@@ -94,6 +96,8 @@ class Do(StrEnum):
     DELIVER_REQUEST = "deliver_request"
     TELL_WITHDRAWN = "tell_withdrawn"
     FORGET_ANSWER = "forget_answer"
+    HOLD_DONE = "hold_done"
+    EXCUSE_REVIEW = "excuse_review"
     MARK_IDLE = "mark_idle"
     MARK_WORKING = "mark_working"
     MARK_STALLED = "mark_stalled"
@@ -103,6 +107,7 @@ class Do(StrEnum):
     MARK_FORCED = "mark_forced"
     MARK_STUCK = "mark_stuck"
     UNSTICK = "unstick"
+    COUNT_DIRTY = "count_dirty"
     COUNT_WAIT = "count_wait"
     INSPECT = "inspect"
     NUDGE = "nudge"
@@ -111,8 +116,10 @@ class Do(StrEnum):
     ESCALATE = "escalate"
     DECIDE = "decide"
     PARK = "park"
+    HOLD = "hold"
     MOOT = "moot"
-    TELL_CHANGES = "tell_changes"
+    MAIL_CHANGES = "mail_changes"
+    NUDGE_CHANGES = "nudge_changes"
     SALVAGE = "salvage"
     KEEP_REF = "keep_ref"
     ASK_EXIT = "ask_exit"
@@ -142,42 +149,51 @@ def _rules() -> dict[tuple[State, Cue], Rule]:
         (s.RUNNING, c.IDLE): r(s.RUNNING, (d.MARK_IDLE,)),
         (s.RUNNING, c.CLAIMED): r(s.RUNNING, (d.MARK_WORKING,)),
         (s.RUNNING, c.STALLED): r(s.RUNNING, (d.MARK_STALLED,)),
+        (s.RUNNING, c.CHANGES): r(s.RUNNING, (d.MARK_WORKING, d.MAIL_CHANGES, d.NUDGE_CHANGES)),
         (s.RUNNING, c.EXITED): r(s.SALVAGING, (d.MARK_EXITED, d.SALVAGE)),
         # asked: the request is in its mailbox; it waits here, answered, until everyone has answered
         (s.ASKED, c.APPROVED): r(s.ASKED, (d.RECORD_ANSWER,)),
         (s.ASKED, c.REJECTED): r(s.ASKED, (d.RECORD_ANSWER,)),
         (s.ASKED, c.UNANSWERED): r(s.ASKED, (d.RECORD_ANSWER,)),
         (s.ASKED, c.WITHDRAWN): r(s.RUNNING, (d.TELL_WITHDRAWN, d.FORGET_ANSWER)),
+        (s.ASKED, c.WITHDRAWN_DONE): r(s.INSPECTING, (d.TELL_WITHDRAWN, d.FORGET_ANSWER, d.INSPECT)),
+        (s.ASKED, c.RELEASED): r(s.ASKED, (d.EXCUSE_REVIEW,)),
+        (s.ASKED, c.CHANGES): r(s.ASKED, (d.MAIL_CHANGES,)),
         (s.ASKED, c.PROCEED): r(s.INSPECTING, (d.INSPECT,)),
         (s.ASKED, c.EXITED): r(s.SALVAGING, (d.RECORD_ANSWER, d.MARK_EXITED, d.SALVAGE)),
         # inspecting: findings are read, then judged
         (s.INSPECTING, c.SPOTLESS): r(s.STOPPING, (d.MARK_VERIFIED, d.ASK_EXIT)),
         (s.INSPECTING, c.CLEAN): r(s.SALVAGING, (d.MARK_VERIFIED, d.SALVAGE)),
         (s.INSPECTING, c.CLEAN_FOR_REVIEW): r(s.VERIFIED, (d.MARK_VERIFIED,)),
-        (s.INSPECTING, c.DIRTY): r(s.NUDGED, (d.NUDGE,)),
-        (s.INSPECTING, c.DIRTY_AGAIN): r(s.ESCALATED, (d.ESCALATE,)),
-        (s.INSPECTING, c.DIRTY_FORCED): r(s.SALVAGING, (d.MARK_FORCED, d.SALVAGE)),
-        (s.INSPECTING, c.REQUEST): r(s.ASKED, (d.DELIVER_REQUEST,)),
+        (s.INSPECTING, c.DIRTY): r(s.NUDGED, (d.COUNT_DIRTY, d.NUDGE)),
+        (s.INSPECTING, c.DIRTY_AGAIN): r(s.ESCALATED, (d.COUNT_DIRTY, d.ESCALATE)),
+        (s.INSPECTING, c.DIRTY_FORCED): r(s.SALVAGING, (d.COUNT_DIRTY, d.MARK_FORCED, d.SALVAGE)),
+        (s.INSPECTING, c.RELEASED): r(s.INSPECTING, (d.EXCUSE_REVIEW,)),
+        (s.INSPECTING, c.CHANGES): r(s.RUNNING, (d.MARK_WORKING, d.MAIL_CHANGES, d.NUDGE_CHANGES)),
+        (s.INSPECTING, c.REQUEST): r(s.ASKED, (d.HOLD_DONE, d.DELIVER_REQUEST)),
         (s.INSPECTING, c.EXITED): r(s.SALVAGING, (d.MARK_EXITED, d.SALVAGE)),
         # verified: clean after a done signal, alive, waiting for its reviews
-        (s.VERIFIED, c.RELEASED): r(s.INSPECTING, (d.INSPECT,)),
-        (s.VERIFIED, c.CHANGES): r(s.RUNNING, (d.TELL_CHANGES, d.MARK_WORKING)),
-        (s.VERIFIED, c.REQUEST): r(s.ASKED, (d.DELIVER_REQUEST,)),
+        (s.VERIFIED, c.RELEASED): r(s.INSPECTING, (d.EXCUSE_REVIEW, d.INSPECT)),
+        (s.VERIFIED, c.CHANGES): r(s.RUNNING, (d.MARK_WORKING, d.MAIL_CHANGES, d.NUDGE_CHANGES)),
+        (s.VERIFIED, c.REQUEST): r(s.ASKED, (d.HOLD_DONE, d.DELIVER_REQUEST)),
         (s.VERIFIED, c.EXITED): r(s.SALVAGING, (d.MARK_EXITED, d.SALVAGE)),
         # nudged: told what is dirty; waits for a new done signal
         (s.NUDGED, c.DONE): r(s.INSPECTING, (d.INSPECT,)),
         (s.NUDGED, c.SILENT_ONCE): r(s.NUDGED, (d.RENUDGE,)),
         (s.NUDGED, c.SILENT_TWICE): r(s.NUDGED, (d.CAPTURE,)),
         (s.NUDGED, c.SILENT_THRICE): r(s.ESCALATED, (d.ESCALATE,)),
+        (s.NUDGED, c.RELEASED): r(s.NUDGED, (d.EXCUSE_REVIEW,)),
+        (s.NUDGED, c.CHANGES): r(s.RUNNING, (d.MARK_WORKING, d.MAIL_CHANGES, d.NUDGE_CHANGES)),
         (s.NUDGED, c.REQUEST): r(s.ASKED, (d.DELIVER_REQUEST,)),
         (s.NUDGED, c.FORCED): r(s.SALVAGING, (d.MARK_FORCED, d.SALVAGE)),
         (s.NUDGED, c.EXITED): r(s.SALVAGING, (d.MARK_EXITED, d.SALVAGE)),
         # escalated: the lead has the mail; nothing is stopped before somebody decides
         (s.ESCALATED, c.FORCE_KILL): r(s.SALVAGING, (d.DECIDE, d.MARK_FORCED, d.SALVAGE)),
         (s.ESCALATED, c.REASSIGN): r(s.SALVAGING, (d.DECIDE, d.MARK_FORCED, d.SALVAGE)),
-        (s.ESCALATED, c.HUMAN): r(s.ESCALATED, (d.PARK,)),
+        (s.ESCALATED, c.HUMAN): r(s.RUNNING, (d.PARK,)),
+        (s.ESCALATED, c.HUMAN_HOLDS): r(s.ESCALATED, (d.HOLD,)),
         (s.ESCALATED, c.WAIT): r(s.NUDGED, (d.DECIDE, d.COUNT_WAIT, d.NUDGE)),
-        (s.ESCALATED, c.WAIT_SALVAGE): r(s.SALVAGING, (d.COUNT_WAIT, d.SALVAGE)),
+        (s.ESCALATED, c.WAIT_SALVAGE): r(s.SALVAGING, (d.DECIDE, d.COUNT_WAIT, d.SALVAGE)),
         (s.ESCALATED, c.FORCED): r(s.SALVAGING, (d.DECIDE, d.MARK_FORCED, d.SALVAGE)),
         (s.ESCALATED, c.EXITED): r(s.SALVAGING, (d.MOOT, d.MARK_EXITED, d.SALVAGE)),
         # salvaging: frozen, snapshot to refs, read back; if that fails nothing is killed
@@ -214,13 +230,15 @@ class Member:
     state: State = State.STARTING
     # Counts entries into states and re-armed limits: results and timeouts of an older epoch are late.
     epoch: int = 0
-    activity: str = "working"  # working, idle, stalled, paused: what `running` is shown as
+    activity: str = "working"  # working, idle, stalled, paused, parked: what `running` is shown as
     task: str | None = None
     awaits_review: bool = False
     request: str | None = None  # the open request that it is part of
     ask: str | None = None  # the request id that its mailbox holds, and answers must name
     answer: str | None = None  # approved, rejected, unanswered, exited
     answer_reason: str = ""
+    held_done: bool = False  # had signalled done when it was asked: inspected again if that is withdrawn
+    judging: bool = False  # the witness has its findings, and a verdict is wanted
     attempts: int = 0  # inspections
     failures: int = 0  # inspections that found it dirty, since it was last let off
     silences: int = 0  # limits that passed since it was last nudged afresh

@@ -70,6 +70,10 @@ class Request:
     result: str | None = None  # shutdown, rejected: how it ended
     rejected_by: tuple[tuple[str, str], ...] = ()
 
+    def forces(self, key: str) -> bool:
+        """Force holds for whom it was given, and goes on when a wider request takes over."""
+        return self.force or any(key in r.targets and r.forces(key) for r in self.taken_over)
+
 
 @dataclass(frozen=True, slots=True)
 class Escalation:
@@ -131,6 +135,17 @@ def why_not_start(team: Team, name: str, policy: Policy) -> tuple[str, str] | No
         return "still-there", f"{last.key} is {last.state}; a new generation starts when the last one is gone"
     if len(team.live()) >= policy.max_members:
         return "too-many-members", f"{policy.max_members} members are alive, the most that the policy allows"
+    return None
+
+
+def why_not_stand_down(team: Team, names: tuple[str, ...] | None) -> tuple[str, str] | None:
+    """Code and reason why these may not be stood down, or None. A lead goes with its team only (A13)."""
+    for name in names or ():
+        member = team.latest(name)
+        if member is None:
+            return "unknown-member", f"{team.name} has no member {name}"
+        if member.role == "lead":
+            return "lead-goes-last", f"{name} leads {team.name}, and is stood down only with it"
     return None
 
 

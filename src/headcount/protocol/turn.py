@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from headcount.domain import templates
 from headcount.protocol.effects import Act, ActKind, GiveBackTasks, Note, Post, Seal
-from headcount.protocol.member import TABLE, Cue, Do, Member, State, final_outcome
+from headcount.protocol.member import TABLE, Cue, Do, Member, final_outcome
 from headcount.protocol.team import Escalation
 
 if TYPE_CHECKING:
@@ -94,13 +94,10 @@ class Turn:
         for deed in rule.do:
             _DEEDS[deed](self, self.members[key], facts)
 
-    def cue_if(self, key: str, state: State, cue: Cue, **facts: Any) -> None:
-        if self.members[key].state is state:
-            self.cue(key, cue, **facts)
-
     def findings_to_witness(self, event: Inspected) -> None:
         """The witness judges: it gets the findings as mail, and its verdict must come within the limit."""
         body = templates.findings_for_witness(event.key, event.issues)
+        self.put(self.members[event.key], judging=True)
         self.effects.append(Post("witness", f"Verdict wanted: {event.key}", body, sender="operator"))
 
 
@@ -133,15 +130,16 @@ def _deliver_request(turn: Turn, member: Member, facts: Facts) -> None:
     turn.act(ActKind.NUDGE, turn.members[member.key], text=templates.shutdown_nudge(request.id, reason))
 
 
-def _tell_withdrawn(turn: Turn, member: Member, facts: Facts) -> None:
+def _tell_withdrawn(turn: Turn, member: Member, _: Facts) -> None:
+    """By the id that its mailbox holds, which is a narrower request's when that one was taken over."""
     turn.post(
-        member, "Shutdown withdrawn", f"The request {facts['request']} is withdrawn. Go on with your work.",
-        type="shutdown_withdrawn", request_id=facts["request"],
+        member, "Shutdown withdrawn", f"The request {member.ask} is withdrawn. Go on with your work.",
+        type="shutdown_withdrawn", request_id=member.ask,
     )  # fmt: skip
 
 
 def _forget_answer(turn: Turn, member: Member, _: Facts) -> None:
-    turn.put(member, ask=None, answer=None, answer_reason="")
+    turn.put(member, ask=None, answer=None, answer_reason="", held_done=False)
 
 
 def _mark(**changes: Any) -> Callable[[Turn, Member, Facts], None]:
@@ -149,6 +147,10 @@ def _mark(**changes: Any) -> Callable[[Turn, Member, Facts], None]:
         turn.put(member, **changes)
 
     return deed
+
+
+def _mark_working(turn: Turn, member: Member, facts: Facts) -> None:
+    turn.put(member, activity="working", task=facts.get("task") or member.task)
 
 
 def _mark_stalled(turn: Turn, member: Member, _: Facts) -> None:
@@ -179,25 +181,28 @@ def _mark_stuck(turn: Turn, member: Member, facts: Facts) -> None:
     turn.note("stuck", member.key, alive=list(facts.get("alive", ())))
 
 
+def _count_dirty(turn: Turn, member: Member, facts: Facts) -> None:
+    member = turn.put(member, issues=tuple(facts["issues"]), failures=member.failures + 1)
+    turn.note("found_dirty", member.key, issues=list(member.issues), attempt=member.attempts)
+
+
 def _count_wait(turn: Turn, member: Member, _: Facts) -> None:
     turn.put(member, waits=member.waits + 1, failures=0, silences=0)
 
 
 def _inspect(turn: Turn, member: Member, _: Facts) -> None:
-    overruled = member.answer == "rejected"
-    member = turn.put(member, attempts=member.attempts + 1, forced=member.forced or overruled)
+    forced = member.forced or member.answer == "rejected"
+    member = turn.put(member, attempts=member.attempts + 1, forced=forced, held_done=False, judging=False)
     turn.act(ActKind.INSPECT, member, attempt=member.attempts)
 
 
-def _nudge(turn: Turn, member: Member, facts: Facts) -> None:
-    issues = tuple(facts.get("issues") or member.issues)
-    member = turn.put(member, issues=issues, failures=member.failures + 1, silences=0)
-    turn.note("found_dirty", member.key, issues=list(issues), attempt=member.attempts)
+def _nudge(turn: Turn, member: Member, _: Facts) -> None:
+    member = turn.put(member, silences=0)
     turn.post(
-        member, "Verification failed", templates.verification_failed(issues),
+        member, "Verification failed", templates.verification_failed(member.issues),
         template=templates.VERIFICATION_FAILED, priority="high",
     )  # fmt: skip
-    turn.act(ActKind.NUDGE, member, text=templates.witness_check(issues))
+    turn.act(ActKind.NUDGE, member, text=templates.witness_check(member.issues))
 
 
 def _renudge(turn: Turn, member: Member, _: Facts) -> None:
@@ -216,9 +221,7 @@ _CAUSES: Final = {Cue.DIRTY_AGAIN: "dirty", Cue.SILENT_THRICE: "silence", Cue.SA
 def _escalate(turn: Turn, member: Member, facts: Facts) -> None:
     """Opened and mailed once; a salvage that fails again leaves the one that is open (I9)."""
     cause = _CAUSES[facts["cue"]]
-    issues = tuple(facts.get("issues") or member.issues)
-    if cause == "salvage":
-        issues = (f"salvage failed: {facts['reason']}",)
+    issues = (f"salvage failed: {facts['reason']}",) if cause == "salvage" else member.issues
     member = turn.put(member, issues=issues)
     open_one = turn.escalations.get(member.escalation or "")
     if open_one is not None:
@@ -244,7 +247,7 @@ def _escalate(turn: Turn, member: Member, facts: Facts) -> None:
 def _decide(turn: Turn, member: Member, facts: Facts) -> None:
     """Closes the escalation, unless it is about a salvage: that one closes when the salvage succeeds."""
     escalation = turn.escalations[str(member.escalation)]
-    decision, by = facts.get("decision", "force"), facts.get("by", "operator")
+    decision, by = facts.get("decision", "force"), facts["by"]
     keeps_open = escalation.cause == "salvage"
     turn.escalations[escalation.id] = replace(
         escalation, state="open" if keeps_open else "decided", decision=decision, by=by
@@ -255,11 +258,16 @@ def _decide(turn: Turn, member: Member, facts: Facts) -> None:
 
 
 def _park(turn: Turn, member: Member, facts: Facts) -> None:
+    """A person works on it now: it runs on, is not watched for stalls, and may signal done as ever."""
+    _decide(turn, member, facts)
+    turn.put(turn.members[member.key], activity="parked", failures=0, silences=0)
+
+
+def _hold(turn: Turn, member: Member, facts: Facts) -> None:
+    """Somebody looks at it; until they decide, it stands as it is and the stand-down has ended here."""
     escalation = turn.escalations[str(member.escalation)]
-    turn.escalations[escalation.id] = replace(
-        escalation, state="parked", decision="human", by=facts.get("by", "operator")
-    )
-    turn.note("parked", member.key, escalation=escalation.id, by=facts.get("by", "operator"))
+    turn.escalations[escalation.id] = replace(escalation, state="parked", decision="human", by=facts["by"])
+    turn.note("parked", member.key, escalation=escalation.id, by=facts["by"])
 
 
 def _moot(turn: Turn, member: Member, _: Facts) -> None:
@@ -272,9 +280,13 @@ def _moot(turn: Turn, member: Member, _: Facts) -> None:
     turn.note("escalation_closed", member.key, escalation=escalation.id)
 
 
-def _tell_changes(turn: Turn, member: Member, facts: Facts) -> None:
-    turn.post(member, "Changes requested", facts.get("text", ""), priority="high", sender="lead")
-    turn.act(ActKind.NUDGE, member, text=facts.get("text", ""))
+def _mail_changes(turn: Turn, member: Member, facts: Facts) -> None:
+    turn.put(member, held_done=False)
+    turn.post(member, "Changes requested", facts["text"], priority="high", sender="lead")
+
+
+def _nudge_changes(turn: Turn, member: Member, facts: Facts) -> None:
+    turn.act(ActKind.NUDGE, member, text=facts["text"])
 
 
 def _keep_ref(turn: Turn, member: Member, facts: Facts) -> None:
@@ -312,8 +324,10 @@ _DEEDS: Final[dict[Do, Callable[[Turn, Member, Facts], None]]] = {
     Do.DELIVER_REQUEST: _deliver_request,
     Do.TELL_WITHDRAWN: _tell_withdrawn,
     Do.FORGET_ANSWER: _forget_answer,
+    Do.HOLD_DONE: _mark(held_done=True),
+    Do.EXCUSE_REVIEW: _mark(awaits_review=False),
     Do.MARK_IDLE: _mark(activity="idle"),
-    Do.MARK_WORKING: _mark(activity="working"),
+    Do.MARK_WORKING: _mark_working,
     Do.MARK_STALLED: _mark_stalled,
     Do.MARK_EXITED: _mark_exited,
     Do.MARK_FAILED: _mark_failed,
@@ -321,6 +335,7 @@ _DEEDS: Final[dict[Do, Callable[[Turn, Member, Facts], None]]] = {
     Do.MARK_FORCED: _mark(forced=True),
     Do.MARK_STUCK: _mark_stuck,
     Do.UNSTICK: _mark(stuck=False, alive=()),
+    Do.COUNT_DIRTY: _count_dirty,
     Do.COUNT_WAIT: _count_wait,
     Do.INSPECT: _inspect,
     Do.NUDGE: _nudge,
@@ -329,8 +344,10 @@ _DEEDS: Final[dict[Do, Callable[[Turn, Member, Facts], None]]] = {
     Do.ESCALATE: _escalate,
     Do.DECIDE: _decide,
     Do.PARK: _park,
+    Do.HOLD: _hold,
     Do.MOOT: _moot,
-    Do.TELL_CHANGES: _tell_changes,
+    Do.MAIL_CHANGES: _mail_changes,
+    Do.NUDGE_CHANGES: _nudge_changes,
     Do.SALVAGE: _begin(ActKind.SALVAGE),
     Do.KEEP_REF: _keep_ref,
     Do.ASK_EXIT: _ask_exit,

@@ -1,0 +1,40 @@
+"""How long a stand-down can take at most, computed from the policy alone (I8).
+
+Counted from the last time that a person did something about it (asked, forced, decided): from then on every
+step has a limit, so the whole has one, whatever the agents do. Members are asked and stopped all at once,
+so their number counts in one place only: whoever stood idle may claim a task while others answer, one after
+the other, and must be asked then.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headcount.protocol.shutdown import LAST_ROLES
+from headcount.protocol.team import CLOSE_STEPS
+
+if TYPE_CHECKING:
+    from headcount.domain.policy import Policy
+
+_SILENCES = 3  # a nudge is left unanswered: told again, its screen captured, escalated
+
+
+def bound_s(policy: Policy, members: int | None = None) -> float:
+    """To shutdown, rejected, escalated or stuck; for a team of so many, else of as many as there may be."""
+    size = policy.max_members if members is None else members
+    asking = policy.start_timeout_s + size * policy.answer_timeout_s
+    stages = 1 + len(LAST_ROLES)
+    return asking + stages * one_member_s(policy) + _closing_s(policy)
+
+
+def one_member_s(policy: Policy) -> float:
+    """From its first inspection to the last look at its workspace."""
+    inspections = policy.max_attempts * policy.judging_timeout_s
+    nudges = policy.max_attempts * _SILENCES * policy.nudge_timeout_s
+    # SIGTERM is sent again when its own process ends first, so that grace may run twice; SIGKILL has one too.
+    stopping = policy.exit_grace_s + 3 * policy.stop_grace_s
+    return inspections + nudges + 2 * policy.salvage_timeout_s + stopping
+
+
+def _closing_s(policy: Policy) -> float:
+    return len(CLOSE_STEPS) * (1 + policy.cleanup_retries) * policy.finalizer_timeout_s

@@ -1,0 +1,146 @@
+"""What may happen next to a team: every event that the world, its members and people can bring about.
+
+`possible` lists those that make sense now; `strange` those that do not and must change nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headcount.protocol import events as ev
+from headcount.protocol.member import Member, State, limit_s
+from headcount.protocol.team import DECISIONS, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from headcount.domain.policy import Policy
+    from headcount.protocol.team import Team
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What people and members do in a variant; the world always does its worst."""
+
+    named: bool = True  # single members are stood down too
+    force: bool = True
+    size: int = 3  # members are started until there are so many
+    reviews: bool = False
+    pause: bool = False
+    idle: bool = True
+    witness_judges: bool = False
+
+
+def possible(team: Team, policy: Policy, choices: Choices) -> Iterator[ev.Event]:
+    if team.status is Status.SHUTDOWN:
+        return
+    yield from _people(team, choices)
+    for member in team.members.values():
+        yield from _member(member, choices)
+        if member.live and not member.exited:
+            yield ev.Exited(member.key)
+        if limit_s(member, policy) is not None:
+            yield ev.TimedOut(member.key, member.epoch)
+    if team.close_step is not None:
+        yield ev.StepEnded(team.close_step, team.close_epoch, True)
+        yield ev.StepEnded(team.close_step, team.close_epoch, False, "busy")
+
+
+def _people(team: Team, choices: Choices) -> Iterator[ev.Event]:
+    open_one = team.team_request()
+    if open_one is None or any(m.stuck for m in team.members.values()):
+        yield ev.StandDown("r-team")
+    if choices.force and (open_one is None or not open_one.force or team.status is Status.ESCALATED):
+        yield ev.StandDown("r-force", force=True)
+    if choices.named and open_one is None:
+        yield from (_named(m, force=False) for m in team.members.values() if not m.settled)
+        if choices.force:
+            yield from (_named(m, force=True) for m in team.members.values() if not m.settled)
+    if len(team.members) < choices.size:
+        yield ev.Spawn("abcdef"[len(team.members)], awaits_review=choices.reviews)
+    for escalation in team.escalations.values():
+        if escalation.state in ("open", "parked"):
+            yield from (ev.Decided(escalation.id, decision) for decision in DECISIONS)
+
+
+def _named(member: Member, force: bool) -> ev.Event:
+    return ev.StandDown("r-named", (member.name,), force=force)
+
+
+def _member(member: Member, choices: Choices) -> Iterator[ev.Event]:
+    key, epoch = member.key, member.epoch
+    match member.state:
+        case State.STARTING:
+            yield ev.Registered(key)
+            yield ev.StartFailed(key, "no such command")
+        case State.RUNNING:
+            yield ev.DoneSignalled(key)
+            yield from _at_work(member, choices)
+        case State.ASKED if member.answer is None:
+            yield ev.Answered(key, str(member.ask), True)
+            yield ev.Answered(key, str(member.ask), False, "busy")
+            yield ev.DoneSignalled(key)
+        case State.INSPECTING:
+            yield ev.Inspected(key, epoch, True, True)
+            yield ev.Inspected(key, epoch, False, True)
+            yield ev.Inspected(key, epoch, False, False, ("1 file is changed",))
+            yield from _judging(member, choices)
+        case State.NUDGED:
+            yield ev.DoneSignalled(key)
+        case State.SALVAGING:
+            yield ev.Saved(key, epoch, "ref")
+            yield ev.SalvageFailed(key, epoch, "disk full")
+        case State.STOPPING:
+            yield ev.TreeEmpty(key)
+        case State.KILLING:
+            yield ev.TreeEmpty(key)
+            yield ev.NotEmpty(key, epoch, ("pid 7",))
+        case State.GONE if not member.settled:
+            yield ev.LastRead(key, epoch, True)
+            yield ev.LastRead(key, epoch, False, reason="disk full")
+    if choices.reviews and (member.awaits_review or member.state is State.VERIFIED):
+        yield ev.Released(key)
+        yield ev.ChangesRequested(key, "name it well")
+
+
+def _at_work(member: Member, choices: Choices) -> Iterator[ev.Event]:
+    if choices.idle:
+        yield ev.IdleReported(member.key)
+        yield ev.TaskClaimed(member.key, "t1")
+    if choices.pause:
+        yield ev.Paused(member.key)
+        yield ev.Resumed(member.key)
+
+
+def _judging(member: Member, choices: Choices) -> Iterator[ev.Event]:
+    if choices.witness_judges:
+        yield ev.Inspected(member.key, member.epoch, False, None, ("a build directory",))
+        yield ev.Judged(member.key, True)
+        yield ev.Judged(member.key, False)
+
+
+def strange(team: Team) -> Iterator[ev.Event]:
+    """Late, doubled, about nobody, or in a state that knows nothing of it."""
+    for key, epoch in [("nobody#1", 1), *((m.key, m.epoch - 1) for m in team.members.values())]:
+        yield ev.TimedOut(key, epoch)
+        yield ev.Inspected(key, epoch, True, True)
+        yield ev.Saved(key, epoch, "ref")
+        yield ev.SalvageFailed(key, epoch, "disk full")
+        yield ev.NotEmpty(key, epoch)
+        yield ev.LastRead(key, epoch, True)
+    yield from (ev.Answered("nobody#1", r, True) for r in ("", *team.requests))
+    for member in team.members.values():
+        yield ev.Answered(member.key, "an old request", True)
+        yield ev.Answered(member.key, "an old request", False)
+        if member.exited:
+            yield ev.Exited(member.key)
+        if member.state is not State.STARTING:
+            yield ev.Registered(member.key)
+            yield ev.StartFailed(member.key, "late")
+        if not member.judging:
+            yield ev.Judged(member.key, True)
+    yield ev.Decided("e-unknown", "force-kill")
+    yield ev.StepEnded("no step", team.close_epoch, True)
+    yield ev.StepEnded(team.close_step or "tombstone", team.close_epoch - 1, True)
+    yield ev.TimedOut(None, team.close_epoch - 1)
