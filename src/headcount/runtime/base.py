@@ -19,10 +19,10 @@ from headcount.errors import ProcessError, UsageError
 from headcount.ports import SpawnSpec
 from headcount.runtime import log
 from headcount.runtime.census import Census, Process, is_alive, open_pidfd, send_signal
-from headcount.runtime.keeper import OUTPUT, REPLY, SPEC, STDIN
+from headcount.runtime.keeper import OUTPUT, REPLY, SPEC, STDIN, boot_id
 from headcount.runtime.mark import VARIABLE, Mark, parse_mark, state_id
 from headcount.runtime.proof import Held, Proof
-from headcount.runtime.spawn import ExitStatus, Record, SpawnDirectory
+from headcount.runtime.spawn import ExitStatus, Identity, Record, SpawnDirectory
 from headcount.runtime.tree import Tree
 
 _START_TIMEOUT_S = 20.0
@@ -86,14 +86,30 @@ class ProcessRuntime:
         record = directory.record()
         return Handle(record, directory, self.census) if record else None
 
+    def adopt_by_mark(self, mark: str) -> Handle:
+        """For processes whose records are lost: nothing but the mark is known of them."""
+        nobody = Identity(0, 0)
+        record = Record(mark, nobody, nobody, boot_id(), time.time())
+        return Handle(record, self._directory(mark), self.census)
+
+    def adopt_stray(self, mark: str) -> Handle:
+        """For processes that `list_marked` shows and of which no record is left: by mark only."""
+        nobody = Identity(0, 0)
+        record = Record(mark, nobody, nobody, boot_id(), time.time())
+        return Handle(record, self._directory(mark), self.census)
+
     def cancel(self, mark: str) -> Handle | None:
         """Settle a start of which nobody knows how far it came: it can no longer happen, or here it is."""
         self._directory(mark).cancel()
         return self.adopt(mark)
 
     def discard(self, mark: str) -> None:
-        """Remove the records and the log. Only after the proof: without a record, only the mark is left."""
-        shutil.rmtree(self._directory(mark).path, ignore_errors=True)
+        """Remove the records and the log. Refused while it lives: without a record, only the mark is left."""
+        directory = self._directory(mark)
+        record = directory.record()
+        if record and record.boot == boot_id() and (is_alive(record.agent) or is_alive(record.keeper)):
+            raise ProcessError(f"Did not remove the records of {mark}", "it is alive", code="still-alive")
+        shutil.rmtree(directory.path, ignore_errors=True)
 
     def _directory(self, mark: str) -> SpawnDirectory:
         if parse_mark(mark) is None or "/" in mark:
@@ -114,8 +130,8 @@ class ProcessRuntime:
         finally:
             os.close(spec_fd)
             os.close(reply_fd)
-            os.unlink(directory.file(SPEC))
-            os.unlink(directory.file(REPLY))
+            for name in (SPEC, REPLY):
+                os.unlink(directory.file(name))
 
     def _refuse(self, spec: SpawnSpec, directory: SpawnDirectory, reply: str) -> None:
         """No "started": whatever the keeper is still about to do, it must not succeed unnoticed."""
@@ -154,7 +170,7 @@ class ProcessRuntime:
     def wait_exit(self, handle: Handle, timeout_s: float) -> ExitStatus | None:
         """None when it still runs after `timeout_s`. Many at once: select on their `exit_fd`."""
         if handle.exit_fd is not None:
-            select.select([handle.exit_fd], [], [], timeout_s)
+            _wait_readable(handle.exit_fd, timeout_s)
         return self.exit_status(handle)
 
     def capture(self, handle: Handle) -> str:
@@ -247,11 +263,15 @@ def _write_spec(fd: int, spec: SpawnSpec) -> None:
 
 def _read_reply(fd: int, timeout_s: float) -> str:
     """What the keeper said; "" when it said nothing, or died."""
-    waiting = select.poll()
-    waiting.register(fd, select.POLLIN)
-    if not waiting.poll(timeout_s * 1000):
+    if not _wait_readable(fd, timeout_s):
         return ""
     return os.read(fd, 512).decode(errors="replace")
+
+
+def _wait_readable(fd: int, timeout_s: float) -> bool:
+    waiting = select.poll()
+    waiting.register(fd, select.POLLIN)
+    return bool(waiting.poll(timeout_s * 1000))
 
 
 def wait_for(condition: Callable[[], bool], timeout_s: float, step_s: float = 0.01) -> bool:

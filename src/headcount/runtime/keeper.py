@@ -86,6 +86,8 @@ def _write_patiently(path: str, text: str) -> None:
         try:
             write_once(path, text)
             return
+        except FileNotFoundError:
+            return  # the whole directory was taken away: nobody will ask
         except OSError:
             time.sleep(1)
 
@@ -361,18 +363,26 @@ def keep(home: str, terminal: bool) -> None:
     try:
         error = keeper.start()
     except (_NotStarted, OSError) as why:
-        os.write(reply, f"not started: {why}".encode()[:500])
+        _tell(reply, f"not started: {why}")
         return
     if not error:
-        os.write(reply, b"started")
-        os.close(reply)
+        _tell(reply, "started")
     try:
         keeper.wait_until_empty()
     except Exception as fault:
         write_once(f"{home}/{FAULT}", f"{fault!r}\n")
         raise
     if error:  # after the records, so that whoever hears it can read them
-        os.write(reply, f"not started: {error}".encode())
+        _tell(reply, f"not started: {error}")
+
+
+def _tell(reply: int, text: str) -> None:
+    """If the asker has died meanwhile, the record will tell the next one."""
+    try:
+        os.write(reply, text.encode()[:500])
+        os.close(reply)
+    except BrokenPipeError:
+        pass
 
 
 def serve() -> None:

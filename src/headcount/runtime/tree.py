@@ -212,7 +212,8 @@ class Tree:
         return BY_SUBREAPER if keeper_alive or self._directory.emptied() else BY_MARK_ONLY
 
     def _endings(self, found: dict[Identity, Process]) -> tuple[SeenProcess, ...]:
-        self._seen.setdefault(self.record.agent, SeenProcess(*self.record.agent, "agent", "record"))
+        if self.record.agent.pid:
+            self._seen.setdefault(self.record.agent, SeenProcess(*self.record.agent, "agent", "record"))
         emptied = self._directory.emptied()
         reaped = dict(emptied.reaped) if emptied else {}
         exit_status = self._directory.exit_status()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -180,6 +181,62 @@ os._exit(0)
         assert target == "/dev/null" or target.startswith(handle.directory.path), target
     assert Path(f"/proc/{keeper}/cwd").readlink() == Path("/")
     assert b"HEADCOUNT_MARK" not in Path(f"/proc/{keeper}/environ").read_bytes()
+
+
+def test_D11_a_keeper_whose_asker_died_before_the_answer_goes_on_keeping(plain: Place) -> None:
+    """Its answer breaks a pipe; that must not break the keeper."""
+    mark = plain.mark()
+    keeper = """
+import os, signal, sys
+from headcount.runtime import keeper
+record, asker = keeper.Keeper._record, os.getppid()
+def record_and_lose_the_asker(self, mark, place):
+    record(self, mark, place)
+    os.kill(asker, signal.SIGKILL)
+    while os.path.exists(f"/proc/{asker}"):
+        pass
+keeper.Keeper._record = record_and_lose_the_asker
+keeper.keep(sys.argv[1], False)
+"""
+    engine = f"""
+import os, subprocess, sys
+from headcount.runtime import ProcessRuntime, SpawnSpec
+class Runtime(ProcessRuntime):
+    def launch(self, spec, home):
+        subprocess.Popen([sys.executable, "-c", {keeper!r}, home])
+Runtime({str(plain.directory)!r}).start(SpawnSpec({mark!r}, ("sleep", "3141"), "/", dict(os.environ)))
+"""
+    assert subprocess.run([sys.executable, "-c", engine]).returncode == -signal.SIGKILL
+    handle = plain.runtime.adopt(mark)
+    assert handle is not None
+    plain.handles.append(handle)
+    wait_until(lambda: plain.runtime.list_marked().keys() == {mark})
+    assert handle.tree.keeper_alive()
+    assert plain.runtime.stop(handle, grace_s=5).method == BY_SUBREAPER
+
+
+def test_marked_processes_without_a_record_are_listed_and_ended_by_mark(place: Place) -> None:
+    handle = place.start_shape("daemon")
+    shutil.rmtree(handle.directory.path)
+    mark = handle.record.mark
+    assert place.runtime.adopt(mark) is None
+    assert len(place.runtime.list_marked()[mark]) == 2
+    stray = place.runtime.adopt_stray(mark)
+    proof = place.runtime.stop(stray, grace_s=0.2)
+    assert proof.empty
+    assert proof.method == BY_MARK_ONLY
+    assert len(proof.processes) == 2
+    assert not place.survivors()
+    wait_until(lambda: not handle.tree.keeper_alive())
+
+
+def test_records_of_what_is_alive_are_not_removed(place: Place) -> None:
+    handle = place.start_shape("leaver", ready=False)
+    place.runtime.wait_exit(handle, 10)
+    with pytest.raises(ProcessError) as error:
+        place.runtime.discard(handle.record.mark)
+    assert error.value.code == "still-alive"
+    assert place.runtime.adopt(handle.record.mark) is not None
 
 
 def test_a_killed_forkserver_is_replaced(plain: Place) -> None:
