@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, cast
 
 from headcount.app.judge import judge
 from headcount.engine.job import World
@@ -14,12 +14,22 @@ from headcount.workspace.repository import Repository
 
 if TYPE_CHECKING:
     from headcount.app.app import App
+    from headcount.ports import Runtime
 
 
 def make_world(app: App) -> World:
     workspaces = EngineWorkspaces(find_repository(app), f"{app.home}/worktrees", f"{app.home}/archive")
-    runtimes = {"plain": PlainRuntime(app.home), "tmux": TmuxRuntime(app.home)}
+    runtimes = cast("dict[str, Runtime]", make_runtimes(app))
     return World(app.home, runtimes, workspaces, judge)
+
+
+class Runtimes(TypedDict):
+    plain: PlainRuntime
+    tmux: TmuxRuntime
+
+
+def make_runtimes(app: App) -> Runtimes:
+    return {"plain": PlainRuntime(app.home), "tmux": TmuxRuntime(app.home)}
 
 
 def find_repository(app: App) -> Repository | None:

@@ -11,11 +11,18 @@ import sys
 # command -> (module below headcount.cli, one line for --help), in the order of --help
 COMMANDS: dict[str, tuple[str, str]] = {
     "up": ("up", "start a team"),
+    "spawn": ("spawn", "start one more member"),
+    "pause": ("pause", "hold a member's processes"),
+    "resume": ("pause", "let a paused member go on"),
     "status": ("status", "who is there, what they do, what waits for somebody"),
     "down": ("down", "stand a team or some of its members down"),
     "escalations": ("escalations", "what waits for a decision"),
     "salvage": ("salvage", "what was saved, and getting it back"),
     "decide": ("decide", "decide an escalation"),
+    "attach": ("attach", "a member's terminal"),
+    "logs": ("logs", "what a member printed"),
+    "sweep": ("sweep", "leftovers of crashed runs"),
+    "doctor": ("doctor", "what is missing, and how to get it"),
     "engine": ("engine", "drive the teams of this state directory"),
     "build": ("build", "compile team definitions to Markdown"),
     "graph": ("graph", "draw a workflow as Mermaid or SVG"),

@@ -1,0 +1,104 @@
+"""What is missing on this machine, and how to get it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+import apsw
+
+from headcount.store.database import OLDEST_SAFE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_GIT_MIN = (2, 38)
+_CLIENTS = {
+    "claude": "npm install -g @anthropic-ai/claude-code",
+    "codex": "npm install -g @openai/codex",
+    "gemini": "npm install -g @google/gemini-cli",
+    "opencode": "npm install -g opencode-ai",
+}
+
+
+class Check(NamedTuple):
+    """`state` is ok, missing (something will not work) or absent (optional, not here)."""
+
+    name: str
+    state: str
+    found: str
+    hint: str = ""
+
+
+def examine() -> list[Check]:
+    checks: list[Callable[[], Check]] = [_python, _sqlite, _git, _tmux, _processes]
+    return [check() for check in checks] + [_client(name, how) for name, how in _CLIENTS.items()]
+
+
+def _python() -> Check:
+    found = ".".join(str(n) for n in sys.version_info[:3])
+    ok = sys.version_info >= (3, 11)
+    return Check("Python", "ok" if ok else "missing", found, "" if ok else "Install Python 3.11 or newer")
+
+
+def _sqlite() -> Check:
+    ok = apsw.SQLITE_VERSION_NUMBER >= OLDEST_SAFE
+    hint = "" if ok else "Install the apsw wheel: older SQLite can corrupt a database in WAL mode"
+    return Check("SQLite", "ok" if ok else "missing", apsw.sqlite_lib_version(), hint)
+
+
+def _git() -> Check:
+    found = version_of("git", "--version")
+    numbers = tuple(int(n) for n in "".join(c if c.isdigit() else " " for c in found).split()[:2])
+    ok = bool(found) and numbers >= _GIT_MIN
+    return Check(
+        "git", "ok" if ok else "missing", found or "not found", "" if ok else "Install git 2.38 or newer"
+    )
+
+
+def _tmux() -> Check:
+    found = version_of("tmux", "-V")
+    hint = "" if found else "Install tmux to run agents in terminals; without it they run as plain processes"
+    return Check("tmux", "ok" if found else "absent", found or "not found", hint)
+
+
+def _processes() -> Check:
+    """What the proof rests on: subreaper, pidfd, and environments that we may read."""
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+        subreaper = ctypes.CDLL(None).prctl(37, ctypes.byref(ctypes.c_int()), 0, 0, 0) == 0
+        readable = os.access("/proc/self/environ", os.R_OK)
+    except (OSError, AttributeError) as error:
+        return Check("processes", "missing", str(error), "headcount needs Linux 5.4 or newer with /proc")
+    ok = subreaper and readable
+    return Check("processes", "ok" if ok else "missing", "subreaper, pidfd, /proc" if ok else "not usable")
+
+
+def _client(name: str, how: str) -> Check:
+    found = version_of(name, "--version")
+    return Check(
+        name, "ok" if found else "absent", found or "not found", "" if found else f"Install with `{how}`"
+    )
+
+
+def version_of(program: str, argument: str) -> str:
+    """Its first line about itself, or nothing."""
+    path = shutil.which(program)
+    if path is None:
+        return ""
+    try:
+        done = subprocess.run(
+            [path, argument],
+            capture_output=True,
+            text=True,
+            timeout=15,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip().partition("\n")[0]

@@ -1,0 +1,105 @@
+"""One member: its processes, what it prints, its terminal, pausing it."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from headcount.app.up import wait_for
+from headcount.app.world import make_runtimes
+from headcount.domain.names import show
+from headcount.errors import Declined, UsageError
+from headcount.protocol import events as ev
+from headcount.protocol.member import State
+from headcount.runtime.log import plain_text, read_log
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from headcount.app.app import App
+    from headcount.protocol.member import Member
+
+_CONFIRM_S = 10.0
+
+
+def find_member(app: App, name: str, team: str | None = None) -> tuple[str, Member, Mapping[str, Any]]:
+    """The team's name, the latest incarnation of `name`, and how it was started."""
+    with app.store.read() as tx:
+        teams = [app.pick_team(team)] if team or app.caller.is_member else tx.team_names()
+        for team_name in teams:
+            found = app.load(tx, team_name)
+            member = found.latest(name)
+            if member is not None:
+                return team_name, member, tx.fact(found.id, member.key, "start") or {}
+    raise UsageError(
+        f"There is no member {show(name)}",
+        f"looked in {', '.join(teams) or 'no team: none is open'}",
+        ("See who is there with `headcount status`",),
+        code="unknown-member",
+    )
+
+
+def pause(app: App, name: str, team: str | None = None, *, resume: bool = False) -> dict[str, Any]:
+    """Reaches every process of it, and says so only when each was seen to stand still (E2)."""
+    app.check("pause")
+    team_name, member, _ = find_member(app, name, team)
+    if member.state is not State.RUNNING or (resume and member.activity != "paused"):
+        what = "resume" if resume else "pause"
+        raise Declined(
+            f"Did not {what} {name}", f"it is {member.state}, {member.activity}", code=f"cannot-{what}"
+        )
+    with app.store.read() as tx:
+        last = tx.recent(app.load(tx, team_name).id, 1)
+    app.hear(team_name, ev.Resumed(member.key) if resume else ev.Paused(member.key))
+    kind = "processes_resumed" if resume else "processes_paused"
+    confirmed = _wait_note(app, team_name, member.key, kind, last[-1].seq if last else 0)
+    return {"team": team_name, "member": name, "paused": not resume, "confirmed": confirmed}
+
+
+def _wait_note(app: App, team_name: str, key: str, kind: str, since: int) -> bool:
+    found: list[bool] = []
+
+    def noted(team: Any) -> bool:
+        with app.store.read() as tx:
+            entries = tx.journal(team.id, since, kinds=(kind,))
+        found.extend(bool(e.data["confirmed"]) for e in entries if e.about == key)
+        return bool(found)
+
+    wait_for(app, team_name, noted, _CONFIRM_S)
+    return bool(found and found[-1])
+
+
+def read_output(app: App, name: str, team: str | None = None, *, follow: bool = False) -> Iterator[str]:
+    """What it printed, from the oldest that is kept; with `follow`, until it is gone."""
+    team_name, member, start = find_member(app, name, team)
+    home = f"{app.home}/run/{start.get('mark', '')}"
+    offset = 0
+    while True:
+        try:
+            chunk = read_log(home, offset)
+        except FileNotFoundError:
+            return
+        if chunk.data:
+            offset = chunk.end
+            yield plain_text(chunk.data)
+            continue
+        with app.store.read() as tx:
+            gone = app.load(tx, team_name).members[member.key].settled
+        if not follow or gone:
+            return
+        time.sleep(0.2)
+
+
+def attach_command(app: App, name: str, team: str | None = None) -> list[str]:
+    """The command that puts a person in front of its terminal."""
+    _, member, start = find_member(app, name, team)
+    runtime = make_runtimes(app)["tmux"]
+    handle = runtime.adopt(str(start["mark"])) if start.get("runtime") == "tmux" else None
+    if handle is None or not member.live:
+        raise Declined(
+            f"Did not attach to {name}",
+            "it is gone" if not member.live else "it runs without a terminal",
+            (f"See what it printed with `headcount logs {name}`",),
+            code="no-terminal",
+        )
+    return list(runtime.attach_command(handle))

@@ -1,0 +1,129 @@
+"""Leftovers of crashed runs: processes, terminal sessions, worktrees. Adopted, or ended by the same rules.
+
+What belongs to a live member of an open team is adopted: an engine is started, and finds it. What belongs to
+nobody any more is salvaged first, then ended, proved, and removed through the gate. Nothing without a mark of
+this very state directory is touched.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from headcount.app.resident import ensure_driven, is_driven
+from headcount.app.world import find_repository, make_runtimes
+from headcount.domain.findings import GoneProof
+from headcount.engine.closing import now
+from headcount.errors import HeadcountError
+from headcount.runtime.mark import parse_mark
+from headcount.workspace.port import EngineWorkspaces
+from headcount.workspace.worktrees import Workspaces
+
+if TYPE_CHECKING:
+    from headcount.app.app import App
+    from headcount.app.world import Runtimes
+    from headcount.domain.findings import Workspace
+
+
+class Orphan(NamedTuple):
+    """Something of ours that no open team knows."""
+
+    mark: str | None
+    processes: tuple[str, ...]
+    workspace: Workspace | None
+
+
+def sweep(app: App, *, dry_run: bool = False) -> dict[str, Any]:
+    """What was found, and what was done about it."""
+    app.check("sweep")
+    known, open_teams = _known(app)
+    found = _orphans(app, known)
+    adopts = bool(open_teams) and not is_driven(app.home)
+    answer: dict[str, Any] = {
+        "openTeams": open_teams,
+        "adopted": open_teams if adopts else [],
+        "orphans": [_describe(orphan) for orphan in found],
+        "dryRun": dry_run,
+    }
+    if dry_run:
+        return answer
+    if adopts:
+        ensure_driven(app)
+    answer["ended"] = [_end(app, orphan) for orphan in found]
+    return answer
+
+
+def _known(app: App) -> tuple[set[str], list[str]]:
+    """Marks and paths of everybody in an open team: not ours to sweep."""
+    known: set[str] = set()
+    with app.store.read() as tx:
+        names = tx.team_names()
+        for name in names:
+            team = app.load(tx, name)
+            known |= {str(start["mark"]) for start in tx.facts(team.id, "start").values()}
+            known |= {str(workspace["path"]) for workspace in tx.facts(team.id, "workspace").values()}
+    return known, names
+
+
+def _orphans(app: App, known: set[str]) -> list[Orphan]:
+    marked = make_runtimes(app)["plain"].list_marked()
+    places = Workspaces(find_repository(app), f"{app.home}/worktrees").list()
+    by_owner = {(w.team, w.member, w.generation): w for w in places if w.path not in known}
+    orphans = []
+    for mark, processes in marked.items():
+        if mark in known:
+            continue
+        parsed = parse_mark(mark)
+        assert parsed is not None
+        workspace = by_owner.pop((parsed.team, parsed.member, parsed.generation), None)
+        orphans.append(Orphan(mark, tuple(f"{p.name} ({p.pid})" for p in processes), workspace))
+    return orphans + [Orphan(None, (), workspace) for workspace in by_owner.values()]
+
+
+def _describe(orphan: Orphan) -> dict[str, Any]:
+    return {
+        "mark": orphan.mark,
+        "processes": list(orphan.processes),
+        "workspace": orphan.workspace.path if orphan.workspace else None,
+    }
+
+
+def _end(app: App, orphan: Orphan) -> dict[str, Any]:
+    """Save, end, prove, save what changed since, remove; at the first failure nothing further is done."""
+    answer = {
+        **_describe(orphan),
+        "salvage": None,
+        "gone": orphan.mark is None,
+        "removed": False,
+        "problem": None,
+    }
+    workspaces = EngineWorkspaces(find_repository(app), f"{app.home}/worktrees", f"{app.home}/archive")
+    policy = app.settings.policy
+    try:
+        _save(workspaces, orphan, policy, answer)
+        if orphan.mark is not None:
+            proof = _stop(make_runtimes(app), orphan.mark, policy.stop_grace_s)
+            answer["gone"] = proof
+            if not proof:
+                answer["problem"] = "something of it is still alive"
+                return answer
+            _save(workspaces, orphan, policy, answer)
+        if orphan.workspace is not None:
+            owner = orphan.workspace
+            gone = GoneProof(owner.team, owner.member, owner.generation, "by sweep", now())
+            answer["problem"] = workspaces.remove(owner, gone, {})
+            answer["removed"] = answer["problem"] is None
+    except (HeadcountError, OSError) as error:
+        answer["problem"] = getattr(error, "why", "") or str(error)
+    return answer
+
+
+def _save(workspaces: EngineWorkspaces, orphan: Orphan, policy: Any, answer: dict[str, Any]) -> None:
+    if orphan.workspace is not None:
+        saved = workspaces.salvage(orphan.workspace, policy)
+        answer["salvage"] = saved.ref if saved else answer["salvage"]
+
+
+def _stop(runtimes: Runtimes, mark: str, grace_s: float) -> bool:
+    runtime = runtimes["plain"]
+    handle = runtime.adopt(mark) or runtime.adopt_by_mark(mark)
+    return runtime.stop(handle, grace_s, grace_s).empty

@@ -1,0 +1,53 @@
+"""`headcount spawn`: start one more member in a team."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+from headcount.app.app import open_app
+from headcount.app.resident import ensure_driven
+from headcount.app.teams import Plan, spawn
+from headcount.app.up import start_limit, wait_for
+from headcount.protocol.member import State
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("name", metavar="NAME")
+    add("words", nargs="*", metavar="COMMAND", help="after --, the program and its arguments")
+    add("--team", metavar="T")
+    add("--agent", metavar="A", help="a client by its name, instead of a command")
+    add("--model", metavar="M")
+    add("--prompt", default="", metavar="P", help="its task; also its first mail")
+    add(
+        "--role",
+        default="worker",
+        choices=("worker", "spec-reviewer", "code-quality-reviewer", "lead", "witness"),
+    )
+    add("--tmux", action="store_true", help="in a terminal that you can attach to")
+
+
+def run(args: argparse.Namespace) -> int:
+    app = open_app()
+    team = app.pick_team(args.team)
+    plan = Plan(
+        args.name, args.agent, tuple(args.words) or None, args.model, args.prompt, args.role,
+        directory=os.getcwd(), runtime="tmux" if args.tmux else None,
+    )  # fmt: skip
+    key = spawn(app, team, plan).key
+    ensure_driven(app)
+    now = wait_for(app, team, lambda t: t.members[key].state is not State.STARTING, start_limit(app))
+    member = now.members[key]
+    if args.json:
+        print(json.dumps({"teammateId": f"{team}/{key}", "name": member.name, "generation": member.generation,
+                          "status": str(member.state), "failure": member.failure or None}))  # fmt: skip
+    elif member.failure:
+        print(f"Did not start {key}: {member.failure}")
+    else:
+        print(f"Started {key} in {team}.")
+    return 1 if member.failure else 0
