@@ -11,6 +11,7 @@ import fcntl
 import os
 import subprocess
 import sys
+import threading
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -53,25 +54,46 @@ def is_driven(home: str) -> bool:
         return not mine
 
 
-def drive(app: App, until: Callable[[], bool] | None = None) -> bool:
-    """Drive every open team of this state directory; False when another process does.
+def drive(app: App) -> bool:
+    """Drive every open team of this state directory until some seconds after the last has closed.
 
-    Without `until`, it ends by itself some seconds after the last team has closed.
+    False at once when another process does.
     """
     with drive_lock(app.home) as mine:
+        if mine:
+            with _engine(app) as engine:
+                engine.run(_idle_for(engine, _STAY_S))
+        return mine
+
+
+@contextmanager
+def driving(app: App) -> Iterator[None]:
+    """Drive in this process, beside the caller, for as long as the block lasts; unless another drives."""
+    with drive_lock(app.home) as mine:
         if not mine:
-            return False
-        fence = app.store.take_lease(LEASE, f"{os.getpid()}", _LEASE_TTL_S, steal=True)
-        world = make_world(app)
-        engine = Engine(app.store, world, policy_of, fence)
-        try:
-            engine.run(until or _idle_for(engine, _STAY_S))
-        finally:
-            for runtime in world.runtimes.values():
-                runtime.close()
-            if fence is not None:
-                app.store.release_lease(fence)
-        return True
+            yield
+            return
+        with _engine(app) as engine:
+            thread = threading.Thread(target=engine.run, name="engine")
+            thread.start()
+            try:
+                yield
+            finally:
+                engine.stop()
+                thread.join()
+
+
+@contextmanager
+def _engine(app: App) -> Iterator[Engine]:
+    fence = app.store.take_lease(LEASE, f"{os.getpid()}", _LEASE_TTL_S, steal=True)
+    world = make_world(app)
+    try:
+        yield Engine(app.store, world, policy_of, fence)
+    finally:
+        for runtime in world.runtimes.values():
+            runtime.close()
+        if fence is not None:
+            app.store.release_lease(fence)
 
 
 def ensure_driven(app: App) -> None:

@@ -10,6 +10,7 @@ import sys
 
 # command -> (module below headcount.cli, one line for --help), in the order of --help
 COMMANDS: dict[str, tuple[str, str]] = {
+    "demo": ("demo", "see in twenty seconds what this is for"),
     "up": ("up", "start a team"),
     "spawn": ("spawn", "start one more member"),
     "pause": ("pause", "hold a member's processes"),

@@ -1,0 +1,68 @@
+"""The journal, told: one plain sentence for each line that a person wants to hear of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from headcount.ports import Entry
+
+Data = "Mapping[str, Any]"
+
+
+def tell(entry: Entry) -> str | None:
+    """A sentence whose subject is `entry.about`, or None for what is only for the record."""
+    teller = _TELL.get(entry.kind)
+    return teller(entry.data) if teller else None
+
+
+def _moved(data: Mapping[str, Any]) -> str | None:
+    return {
+        ("starting", "running"): "started",
+        ("asked", "inspecting"): "its workspace is read",
+        ("nudged", "inspecting"): "signalled done again; its workspace is read again",
+        ("running", "inspecting"): "its workspace is read",
+        ("verified", "inspecting"): "its workspace is read again",
+        ("stopping", "killing"): "did not stop; SIGKILL to all of its processes",
+    }.get((data["from"], data["to"]))
+
+
+def _answered(data: Mapping[str, Any]) -> str:
+    if data["answer"] == "unanswered":
+        return "did not answer in time"
+    if data["answer"] == "rejected":
+        return f"refused: {data['reason']}"
+    return "approved" if data["answer"] == "approved" else "exited instead of answering"
+
+
+def _dirty(data: Mapping[str, Any]) -> str:
+    return f"sent back: {'; '.join(data['issues'])}"
+
+
+def _gone(data: Mapping[str, Any]) -> str:
+    return f"proved gone ({data['outcome'] or 'never started'})"
+
+
+_TELL: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
+    "moved": _moved,
+    "start_failed": lambda d: f"could not be started: {d['reason']}",
+    "stand_down": lambda d: f"stand-down of {len(d['targets'])} members asked for",
+    "answered": _answered,
+    "all_answered": lambda _: "all have answered: now everyone is looked at",
+    "rejected": lambda _: "withdrawn: somebody refused; nobody was stopped",
+    "verified_clean": lambda _: "clean",
+    "found_dirty": _dirty,
+    "escalated": lambda d: f"escalated ({d['escalation']}): {'; '.join(d['issues'])}",
+    "decided": lambda d: f"decided by {d['by']}: {d['decision']}",
+    "exited": lambda d: f"exited: {d['detail']}" if d["detail"] else "exited",
+    "salvaged": lambda d: f"saved to {d['ref']}, and read back",
+    "stuck": lambda d: f"stuck: {', '.join(d['alive'])} alive",
+    "gone": _gone,
+    "workspace_removed": lambda _: "workspace removed; everything in it is reachable",
+    "closing": lambda _: "everyone is gone: closing",
+    "shutdown": lambda _: "closed",
+    "warning": lambda d: str(d["text"]),
+}

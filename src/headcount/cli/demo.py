@@ -1,0 +1,58 @@
+"""`headcount demo`: the whole story in less than twenty seconds, on a scratch repository."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+from headcount.app.demo import Ending, Line, run_demo
+from headcount.cli.terminal import paint, plain
+
+if TYPE_CHECKING:
+    import argparse
+
+_COLOURS = (("proved gone", "green"), ("sent back", "yellow"), ("escalated", "yellow"), ("saved to", "green"),
+            ("SIGKILL", "red"), ("did not answer", "yellow"))  # fmt: skip
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--dir", metavar="DIR", help="where to play it; default: a new temporary directory")
+
+
+def run(args: argparse.Namespace) -> int:
+    if not args.json:
+        print(
+            "Three agents build a word counter. ada behaves. ben says done with work lying around.\n"
+            "cy never answers, holds unsaved work, and has a child process that ignores SIGTERM.\n"
+        )
+    ending = run_demo(_show if not args.json else lambda _: None, args.dir)
+    if args.json:
+        print(json.dumps({**ending.answer, "directory": ending.directory, "left": ending.left}))
+    else:
+        _tell_ending(ending)
+    return 0 if ending.answer["status"] == "shutdown" and ending.left == 0 else 1
+
+
+def _show(line: Line) -> None:
+    what = plain(line.what)
+    for words, colour in _COLOURS:
+        if words in what:
+            what = paint(what, colour, sys.stdout)
+            break
+    print(f"{line.seconds:5.1f} s  {(line.who or 'team').ljust(5)} {what}", flush=True)
+
+
+def _tell_ending(ending: Ending) -> None:
+    print("\nNo agent is left:")
+    for process in ending.processes:
+        print(f"  {str(process['pid']).rjust(7)}  {plain(str(process['name'])).ljust(12)} {process['ended']}")
+    print(f"  {ending.left} processes on this machine carry the team's mark.")
+    print("\nNo work is lost. What cy never committed, restored from its salvage:")
+    for name, content in ending.found_again.items():
+        print(f"  {name}: {plain(content)}")
+    print(f"\nLook around in {ending.directory}:")
+    print("  headcount salvage list        what was saved")
+    print("  headcount status demo         how it ended")
+    print("  git log --oneline --all       every commit is on a branch")
+    print(f"  {ending.answer['archive']}/receipt.json")
