@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headcount.compiler.element import Prop
 from headcount.compiler.report import did_you_mean
 from headcount.compiler.tsx.expressions import field, parts
 from headcount.compiler.tsx.functions import call_function, parameters, pattern_of
@@ -15,42 +16,48 @@ from headcount.compiler.tsx.grammar import (
     PAIR_PATTERN,
     REST_PATTERN,
 )
-from headcount.compiler.tsx.values import UNDEFINED, Children
+from headcount.compiler.tsx.values import UNDEFINED, Children, Props
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
     from headcount.compiler.tsx.reader import Reader
     from headcount.compiler.tsx.scope import Scope
-    from headcount.compiler.tsx.values import Evaluated, Function, Props
+    from headcount.compiler.tsx.values import Evaluated, Function
 
 
 def expand(
     reader: Reader,
     component: Function,
-    props: Props,
+    given: dict[str, Prop],
     children: list[Evaluated],
     node: Node,
     scope: Scope,
 ) -> Evaluated:
     """What the component returns for these props and children."""
     if children:
-        props["children"] = children[0] if len(children) == 1 else Children(children)
-    _report_lost(reader, component, props, node, scope)
+        value = children[0] if len(children) == 1 else Children(children)
+        given["children"] = Prop("children", value, scope.module.source.span(node))
+    _report_lost(reader, component, given)
+    props = Props({name: prop.value for name, prop in given.items()})
     return call_function(reader, component, [props], node, scope)
 
 
-def _report_lost(reader: Reader, component: Function, props: Props, node: Node, scope: Scope) -> None:
+def _report_lost(reader: Reader, component: Function, given: dict[str, Prop]) -> None:
     accepted = _accepted(component)
     if accepted is None:
         return
-    for name, value in props.items():
+    for prop in given.values():
+        name = prop.name
+        value: Evaluated = prop.value
         if name in accepted or value is UNDEFINED:
             continue
         what = "children" if name == "children" else f"prop {name}"
         message = f"{component.name or 'This component'} does not use its {what}"
-        hint = did_you_mean(name, accepted) if accepted else "Add it to its parameters, or leave it out."
-        reader.report.add(scope.module.source, node, "unknown-prop", message, hint)
+        hint = f"Add {name} to its parameters, or leave it out."
+        if accepted and name != "children":
+            hint = did_you_mean(name, accepted)
+        reader.report.add_at(prop.span, "unknown-prop", message, hint, name)
 
 
 def _accepted(component: Function) -> list[str] | None:

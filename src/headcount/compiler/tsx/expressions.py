@@ -50,6 +50,11 @@ if TYPE_CHECKING:
     from headcount.compiler.tsx.values import Evaluated
 
 MAX_ITEMS = 20_000
+# Of what every JavaScript has: names that a definition may try, and that are never evaluated.
+GLOBALS = frozenset(
+    ("Array", "Date", "JSON", "Math", "Number", "Object", "Promise", "String", "console", "fetch")
+    + ("globalThis", "parseInt", "process", "require", "window")
+)
 
 
 def parts(node: Node) -> list[Node]:
@@ -169,6 +174,8 @@ def _unbound(reader: Reader, name: str, node: Node, scope: Scope) -> Evaluated:
     hint = f"Declare it with `const {name} = …`, or import it."
     if name in VALUE_NAMES:
         hint = f"Add {name} to the import from 'react-agentic'."
+    elif name in GLOBALS:
+        hint = "Definitions are read, never executed: write the value."
     return reader.report.add(scope.module.source, node, "unbound-name", f"{name} is not defined", hint)
 
 

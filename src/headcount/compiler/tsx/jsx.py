@@ -33,7 +33,6 @@ from headcount.compiler.tsx.values import (
     Foreign,
     Function,
     JsObject,
-    Props,
     describe,
     is_nullish,
 )
@@ -120,9 +119,8 @@ def _other(
     inside = opening.named_children
     if isinstance(target, Function):
         given = _attributes(reader, inside, scope, False)
-        props = Props({name: prop.value for name, prop in given.items()})
         children = _children(reader, opening, kids, scope, None)
-        return expand(reader, target, props, children, node, scope)
+        return expand(reader, target, given, children, node, scope)
     name = scope.module.source.text(inside[0])
     if isinstance(target, Foreign):
         return foreign(reader, name, target, inside[0], scope)

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 BOM = b"\xef\xbb\xbf"
-# A definition of a thousand members has half of this. It keeps the slowest input within two seconds and
-# 300 MB, and no prompt that anybody reads is longer.
-MAX_BYTES = 1_000_000
+# A definition with the thousand members and thousand tasks that a team may have has 400 kB. The limit keeps
+# the slowest input within two seconds and 300 MB.
+MAX_BYTES = 500_000
 
 
 class Unreadable(Exception):

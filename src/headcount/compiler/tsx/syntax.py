@@ -23,13 +23,13 @@ TEXT_HINTS = {
 
 def report_syntax_errors(source: SourceFile, root: Node, report: Report) -> None:
     """Every error in the tree, outermost first, and every closing tag that does not match."""
-    check_tags(source, root, report)
+    closed = check_tags(source, root, report)
     left = MAX_ERRORS
     pending = [root]
     while pending and left:
         node = pending.pop()
         if node.is_error:
-            _report_error(source, node, report)
+            _report_error(source, node, report, closed)
             left -= 1
         elif node.is_missing:
             _report_missing(source, node, report)
@@ -38,24 +38,41 @@ def report_syntax_errors(source: SourceFile, root: Node, report: Report) -> None
             pending.extend(child for child in reversed(node.children) if child.has_error or child.is_missing)
 
 
-def check_tags(source: SourceFile, root: Node, report: Report) -> None:
+def count_errors(root: Node, enough: int) -> int:
+    """The errors in the tree, counted up to `enough`."""
+    found = 0
+    pending = [root]
+    while pending and found < enough:
+        node = pending.pop()
+        found += node.is_error or node.is_missing
+        pending.extend(child for child in node.children if child.has_error or child.is_missing)
+    return found
+
+
+def check_tags(source: SourceFile, root: Node, report: Report) -> set[str]:
+    """Compares every pair of tags; answers with the names that closed another tag than their own."""
+    closed: set[str] = set()
     pending = [root]
     while pending:
         node = pending.pop()
         children = node.named_children
         if node.kind_id == JSX_ELEMENT:
-            check_closing(source, children[0], children[-1], report)
+            closed.add(check_closing(source, children[0], children[-1], report))
         pending.extend(reversed(children))
+    return closed
 
 
-def check_closing(source: SourceFile, opening: Node, closing: Node, report: Report) -> None:
+def check_closing(source: SourceFile, opening: Node, closing: Node, report: Report) -> str:
+    """Reports a closing tag that does not match, and answers with its name."""
     if opening.kind_id != JSX_OPENING or closing.kind_id != JSX_CLOSING:
-        return
+        return ""
     opened, closed = _tag_name(source, opening), _tag_name(source, closing)
-    if opened != closed:
-        line = source.span(opening).line
-        message = f"</{closed}> closes <{opened}>, which was opened in line {line}"
-        report.add(source, closing, "closing-tag", message, f"Write </{opened}>, or close <{opened}> before.")
+    if opened == closed:
+        return ""
+    line = source.span(opening).line
+    message = f"</{closed}> closes <{opened}>, which was opened in line {line}"
+    report.add(source, closing, "closing-tag", message, f"Write </{opened}>, or close <{opened}> before.")
+    return closed
 
 
 def _tag_name(source: SourceFile, tag: Node) -> str:
@@ -64,13 +81,15 @@ def _tag_name(source: SourceFile, tag: Node) -> str:
 
 
 def _report_missing(source: SourceFile, node: Node, report: Report) -> None:
-    message = f"`{node.type}` is missing here"
-    report.add(source, node, "syntax", message, f"Add `{node.type}`, or complete what stands before.")
+    what = "A value" if node.is_named else f"`{node.type}`"
+    report.add(source, node, "syntax", f"{what} is missing here", "Complete what stands before it.")
 
 
-def _report_error(source: SourceFile, node: Node, report: Report) -> None:
+def _report_error(source: SourceFile, node: Node, report: Report, closed: set[str]) -> None:
     unclosed = _unclosed(source, node)
     if unclosed is not None:
+        if unclosed.kind_id == JSX_OPENING and _tag_name(source, unclosed) in closed:
+            return  # it was closed, by a tag that closed another one: that has been reported
         opened = source.text(unclosed)
         message = f"{_first_line(opened)} is never closed"
         report.add(source, unclosed, "syntax", message, f"Close it with {_closer(source, unclosed, opened)}.")
@@ -98,7 +117,7 @@ def _unclosed(source: SourceFile, error: Node) -> Node | None:
         kind = child.type
         if stack and _closes(stack[-1], kind):
             stack.pop()
-        elif child.kind_id == JSX_OPENING or kind in PAIRS:
+        elif kind in PAIRS or (child.kind_id == JSX_OPENING and not child.has_error):
             stack.append(child)
     return stack[-1] if stack else None
 

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 from headcount.compiler.element import UNKNOWN, Text
 from headcount.compiler.tsx.evaluate import too_many
-from headcount.compiler.tsx.values import UNDEFINED, Children, PlaceholderText, describe, js_number
+from headcount.compiler.tsx.values import (
+    UNDEFINED,
+    Children,
+    PlaceholderText,
+    describe,
+    is_nullish,
+    js_number,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -32,7 +39,9 @@ def to_text(reader: Reader, value: Evaluated, node: Node, scope: Scope) -> Evalu
         if text is not None:
             return text
     message = f"{describe(value).capitalize()} has no text to put here"
-    hint = "Use one of its members, such as `.name`." if value is not None else "Write a string."
+    hint = (
+        "Give it a value or a default." if is_nullish(value) else "Use one of its members, such as `.name`."
+    )
     return reader.report.add(scope.module.source, node, "not-text", message, hint)
 
 
