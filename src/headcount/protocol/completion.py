@@ -74,6 +74,8 @@ def _members_item(title: str, members: list[Member]) -> Item:
     left = [f"{m.key} is {'stuck' if m.stuck else m.state}" for m in members if not m.settled]
     gone = Counter(m.outcome or "not started" for m in members if m.settled)
     outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(gone.items()))
+    if not members:
+        return Item(title, True, "none was started")
     evidence = f"{gone.total()} of {len(members)} proved gone"
     return Item(title, not left, "; ".join([f"{evidence} ({outcomes})" if outcomes else evidence, *left]))
 

@@ -202,7 +202,7 @@ class _Turn:
 
 
 def _with_own_slot(phase: Phase, before: Task, after: Task) -> Task:
-    """Whoever comes back from an escalation is alive already: where its slot was given on, it takes another."""
+    """Whoever comes back from an escalation is alive already: if its slot was given on, it takes another."""
     if after.holds_slot and not before.holds_slot and after.state is TaskState.WORKING:
         others = {t.slot for t in phase.tasks.values() if t.holds_slot and t.id != after.id}
         if after.slot in others:

@@ -197,7 +197,7 @@ class Seat:
     verdict: str | None = None  # pass or changes, for the task's commit
     words: str = ""  # what came with the verdict
     asked: int = 0  # how often it was asked to stand down: each time has a request id of its own
-    dismissed: bool = False  # a request is out
+    request: str = ""  # the one that is out
     refusals: int = 0  # how often it said no, since it was last let off
 
     @property

@@ -97,9 +97,10 @@ class Reassigned(TaskEvent):
 
 @dataclass(frozen=True, slots=True)
 class Refused(TaskEvent):
-    """It rejected its stand-down."""
+    """It rejected this request to stand down."""
 
     key: str
+    request_id: str
     reason: str = ""
 
 

@@ -25,7 +25,7 @@ def step_task(task: Task, event: ev.TaskEvent, policy: Policy) -> tuple[Task, tu
     turn = TaskTurn(task, policy)
     _HEAR[type(event)](turn, event)
     turn.go_on()
-    return turn.task, tuple(turn.effects)
+    return turn.result()
 
 
 # --- hearing an event --------------------------------------------------------------------------------------
@@ -80,7 +80,7 @@ def _empty_handed(turn: TaskTurn, event: ev.TaskEvent, commits: int) -> None:
     why = "there is no commit on your branch" if commits == 0 else "nothing was committed since"
     words = f"The task is not done: {why}. Commit your work and signal done again."
     cue = Cue.EMPTY_HANDED if turn.rounds_left else Cue.EMPTY_HANDED_AGAIN
-    reason = f"its worker signalled done without a new commit after {turn.task.rounds} rounds"
+    reason = "its worker signalled done without a new commit, and no round is left"
     turn.cue(cue, event, words=words, reason=reason)
 
 
@@ -113,7 +113,8 @@ def _left(turn: TaskTurn, seat: Seat, event: ev.MemberLeft) -> None:
     if event.outcome == "clean" and new and seat.role == WORKER and turn.task.state is State.WORKING:
         return _done(turn, event, event.commit, event.commits)
     stuck = event.outcome == "stuck" and seat.role != WORKER
-    return _lost(turn, seat, event, f"{event.key} is {event.outcome or 'not started'}", for_good=stuck)
+    reason = f"{event.key} left before it was done ({event.outcome or 'not started'})"
+    return _lost(turn, seat, event, reason, for_good=stuck)
 
 
 def _lost(turn: TaskTurn, seat: Seat, event: ev.TaskEvent, reason: str, for_good: bool = False) -> None:
@@ -146,7 +147,7 @@ def _member_back(turn: TaskTurn, event: ev.MemberBack) -> None:
     seat = turn.task.seat(event.key)
     if seat is None or seat.presence is not Presence.ESCALATED or turn.task.state in _CLOSED:
         return turn.late(event)
-    turn.put_seat(seat, presence=Presence.HERE, dismissed=False, refusals=0)
+    turn.put_seat(seat, presence=Presence.HERE, request="", refusals=0)
     if seat.role == WORKER and turn.task.state is State.ESCALATED:
         turn.cue(Cue.WORKER_BACK, event)
     elif turn.task.state is State.STANDING_DOWN:
@@ -167,7 +168,7 @@ def _reassigned(turn: TaskTurn, event: ev.Reassigned) -> None:
 
 def _refused(turn: TaskTurn, event: ev.Refused) -> None:
     seat = turn.task.seat(event.key)
-    if seat is None or not seat.taken:
+    if seat is None or not seat.taken or event.request_id != seat.request:
         return turn.late(event)
     seat = turn.put_seat(seat, refusals=seat.refusals + 1)
     cue = Cue.REFUSED if seat.refusals < ASKS else Cue.REFUSED_AGAIN

@@ -31,6 +31,7 @@ class TaskTurn:
         self.task = task
         self.policy = policy
         self.effects: list[ev.TaskEffect] = []
+        self.listed = _listed(task)
 
     def put(self, **changes: Any) -> None:
         self.task = replace(self.task, **changes)
@@ -58,18 +59,15 @@ class TaskTurn:
         facts["event"] = event
         for deed in rule.do:
             _DEEDS[deed](self, facts)
-        if BOARD[rule.to] != BOARD[before]:
-            self._show()
-
-    def _show(self) -> None:
-        task = self.task
-        owner = task.worker.key if task.worker and task.worker.taken else None
-        reason = task.reason if task.state is State.BLOCKED else ""
-        self.effects.append(ev.SetStatus(task.id, task.attempt, BOARD[task.state], owner, reason))
 
     def go_on(self) -> None:
         if self.task.state is State.STANDING_DOWN and self.task.over:
             self.cue(_OVER[self.task.aim or State.BLOCKED])
+
+    def result(self) -> tuple[Task, tuple[ev.TaskEffect, ...]]:
+        """The list is told last, and only what changed."""
+        now = _listed(self.task)
+        return self.task, (*self.effects, *(() if now == self.listed else (now,)))
 
     @property
     def rounds_left(self) -> bool:
@@ -78,6 +76,13 @@ class TaskTurn:
     @property
     def restarts_left(self) -> bool:
         return self.task.restarts < self.policy.task_restarts
+
+
+def _listed(task: Task) -> ev.SetStatus:
+    """Its owner goes with its worker: the list takes tasks from whoever is gone by itself, too."""
+    owner = task.worker.key if task.worker and task.worker.taken else None
+    reason = task.reason if task.state is State.BLOCKED else ""
+    return ev.SetStatus(task.id, task.attempt, BOARD[task.state], owner, reason)
 
 
 _OVER: Final = {
@@ -103,7 +108,7 @@ def _start_worker(turn: TaskTurn, facts: Facts) -> None:
 
 def _order(turn: TaskTurn, seat: Seat) -> None:
     """A worker always waits to be told: done is not done before the task says so."""
-    turn.put_seat(seat, key=None, presence=Presence.ORDERED, dismissed=False, refusals=0)
+    turn.put_seat(seat, key=None, presence=Presence.ORDERED, request="", refusals=0)
     waits = seat.role == WORKER
     turn.effects.append(Spawn(seat.name, seat.role, turn.task.id, awaits_review=waits, by=ev.LEAD))
 
@@ -193,7 +198,7 @@ def _aim_blocked(turn: TaskTurn, facts: Facts) -> None:
     reason = facts.get("reason") or task.aborted
     turn.put(
         aim=State.BLOCKED,
-        reason=reason or f"changes were still requested after {task.rounds} rounds: {words}",
+        reason=reason or f"changes requested once more than review_rounds = {task.rounds} allows: {words}",
     )
     turn.note("task_blocked", reason=turn.task.reason)
 
@@ -201,14 +206,14 @@ def _aim_blocked(turn: TaskTurn, facts: Facts) -> None:
 def _dismiss(turn: TaskTurn, _: Facts) -> None:
     """All at once, each with its own reason; whoever was asked already is not asked twice."""
     for seat in turn.task.seats:
-        if seat.presence is Presence.HERE and not seat.dismissed:
+        if seat.presence is Presence.HERE and not seat.request:
             _ask(turn, seat)
 
 
 def _ask(turn: TaskTurn, seat: Seat) -> None:
-    seat = turn.put_seat(seat, asked=seat.asked + 1, dismissed=True)
+    request = f"{turn.task.id}/{seat.key}/{seat.asked + 1}"
+    turn.put_seat(seat, asked=seat.asked + 1, request=request)
     reason = REASON_WORKER if seat.role == WORKER else REASON_REVIEWER
-    request = f"{turn.task.id}/{seat.key}/{seat.asked}"
     turn.effects.append(StandDown(request, (seat.name,), reason, by=ev.LEAD))
 
 

@@ -1,0 +1,44 @@
+"""A phase as JSON and back: what the store keeps between two steps of a run.
+
+As in `codec.py`, a missing field takes its default and an unknown one is dropped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, fields
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from headcount.domain.settings import Gates
+from headcount.protocol.phase import GateResult, Phase, State
+from headcount.protocol.task import Presence, Seat, Task
+from headcount.protocol.task import State as TaskState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+T = TypeVar("T")
+
+
+def phase_as_json(phase: Phase) -> dict[str, Any]:
+    return asdict(phase)
+
+
+def phase_from_json(raw: Mapping[str, Any]) -> Phase:
+    return _build(
+        Phase, raw, state=State(raw["state"]), gates=_build(Gates, raw["gates"]),
+        tasks={name: _task(task) for name, task in raw["tasks"].items()},
+        results={gate: _build(GateResult, result) for gate, result in raw["results"].items()},
+    )  # fmt: skip
+
+
+def _task(raw: Mapping[str, Any]) -> Task:
+    aim = raw.get("aim")
+    seats = tuple(_build(Seat, seat, presence=Presence(seat["presence"])) for seat in raw["seats"])
+    return _build(Task, raw, state=TaskState(raw["state"]), aim=TaskState(aim) if aim else None, seats=seats)
+
+
+def _build(cls: type[T], raw: Mapping[str, Any], **read: Any) -> T:
+    """Lists are tuples in the values: immutable, and equal to what was written."""
+    known = {f.name for f in fields(cls)}  # type: ignore[arg-type]
+    plain = {k: tuple(v) if isinstance(v, list) else v for k, v in raw.items() if k in known}
+    return cls(**{**plain, **read})
