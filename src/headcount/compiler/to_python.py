@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from headcount.compiler.element import Element, TaskRef, TeamRef, Text, WorkerRef
 from headcount.compiler.language import LANGUAGE
 from headcount.compiler.lower.body import code_block, runs
+from headcount.compiler.lower.document import ROOTS
 from headcount.compiler.lower.inline import INLINE, with_gaps
 from headcount.compiler.names import AGENT_TYPES, MODELS, PLUGIN_AGENT_TYPES, TASK_MODES, task_name
 from headcount.compiler.pretty import Call, Items, literal, named, render, string
@@ -27,18 +28,9 @@ if TYPE_CHECKING:
 
 # Where text is laid out in lines of its own; elsewhere it is inline, or white space between elements.
 _LOOSE: Final = frozenset(
-    (
-        "Command",
-        "Agent",
-        "Skill",
-        "Workflow",
-        "Prompt",
-        "XmlBlock",
-        "blockquote",
-        "ExecutionContext",
-        "Markdown",
-    )
+    (*ROOTS, "Workflow", "Prompt", "XmlBlock", "blockquote", "ExecutionContext", "Markdown"),
 )
+_INLINE: Final = frozenset((*INLINE, "p", "li", "h1", "h2", "h3", "h4", "h5", "h6"))
 _TYPES: Final = {
     **{value: f"AgentType.{name}" for name, value in AGENT_TYPES.items()},
     **{value: f"PluginAgentType.{name}" for name, value in PLUGIN_AGENT_TYPES.items()},
@@ -177,13 +169,9 @@ class _Translation:
     def _children(self, element: Element) -> list[Expression]:
         if element.name in _LOOSE:
             return [written for run in runs(element.children) for written in self._loose(run)]
-        inline = (
-            element.name in INLINE
-            or element.name == "p"
-            or element.name == "li"
-            or element.name[1:].isdigit()
-        )
-        return list(self._inline(element.children) if inline else self._elements(element.children))
+        if element.name not in _INLINE:
+            return list(self._elements(element.children))
+        return list(self._inline(element.children, element.name not in INLINE))
 
     def _elements(self, children: Sequence[Element | Text]) -> Iterator[Expression]:
         return (self._element(child) for child in children if isinstance(child, Element))
@@ -206,7 +194,8 @@ class _Translation:
             if text:
                 yield string(text)
 
-    def _inline(self, children: Sequence[Element | Text]) -> Iterator[Expression]:
+    def _inline(self, children: Sequence[Element | Text], trimmed: bool) -> Iterator[Expression]:
+        """Inline content; `trimmed` when white space at its ends is layout, as in a paragraph."""
         children = with_gaps(children, " ", _TSX)
         for n, child in enumerate(children):
             if isinstance(child, Element):
@@ -215,10 +204,10 @@ class _Translation:
             text = child.value
             if not child.verbatim:
                 text = squeeze(text)
-                text = text.lstrip(" ") if n == 0 else text
-                after = children[n + 1 : n + 2]
-                ends = not after or (isinstance(after[0], Element) and after[0].name not in INLINE)
-                text = text.rstrip(" ") if ends else text
+                after = children[n + 1] if n + 1 < len(children) else None
+                ends = after is None or (isinstance(after, Element) and after.name not in INLINE)
+                text = text.lstrip(" ") if trimmed and n == 0 else text
+                text = text.rstrip(" ") if trimmed and ends else text
             if text:
                 yield string(text)
 

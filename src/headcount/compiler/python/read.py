@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 PRINT_LIMIT: Final = 64 * 1024
 _PACKAGE: Final = "_headcount_definition"
 _ROOT_NAME: Final = "doc"
+# The folder of this package, which stands below the definition's when the latter is our own checkout.
+_OURS: Final = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 
 
 class PythonSource(NamedTuple):
@@ -105,10 +107,17 @@ class _Aside:
         sys.stdout, sys.stdin, sys.path[:], sys.dont_write_bytecode, before = self.kept
         for name in sys.modules.keys() - before:
             file = getattr(sys.modules[name], "__file__", None)
-            if name.startswith(_PACKAGE) or (file and file.startswith(self.folder + os.sep)):
+            if name.startswith(_PACKAGE) or (file and _is_neighbour(file, self.folder)):
                 del sys.modules[name]
                 if file:
                     self.files.append(file)
+
+
+def _is_neighbour(file: str, folder: str) -> bool:
+    """A file of the author's own: below the definition's folder, and neither installed there nor ours."""
+    if not file.startswith(folder + os.sep) or file.startswith(_OURS):
+        return False
+    return "site-packages" not in file[len(folder) :].split(os.sep)
 
 
 def _stem(place: str) -> str:
@@ -184,7 +193,7 @@ def _deepest(trace: TracebackType | None, folder: str, session: Session) -> Span
     found: Span | None = None
     for step in _steps(trace):
         code = step.tb_frame.f_code
-        if code.co_filename in session.shown or code.co_filename.startswith(folder + os.sep):
+        if code.co_filename in session.shown or _is_neighbour(code.co_filename, folder):
             found = session.span(code, step.tb_lasti, step.tb_lineno)
     return found
 
