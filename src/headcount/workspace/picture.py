@@ -81,7 +81,8 @@ def take_picture(repo: Repository, workspace: Workspace, limits: Limits, timeout
     _leave_out_over_limit(repo, picture, limits.total)
     for prefix, listing in ((FILES, files), (STATE, state)):
         _note_unreadable(picture, prefix, listing)
-    about = _read_refs(repo, workspace, git, picture)
+    # Without a work tree: the directory may be gone, and its refs are read all the same.
+    about = _read_refs(repo, workspace, repo.git.on(workspace.git_dir, None), picture)
     picture.manifest = {
         "version": 1,
         "workspace": workspace.as_dict(),

@@ -207,20 +207,25 @@ def _unsaved(findings: Findings) -> list[str]:
 
 def _delete(root: str, nodes: list[Node]) -> list[bytes]:
     """Delete these entries and the root, children first; what is not as it was listed stays and is returned."""
-    place, left = os.fsencode(root), []
+    place = os.fsencode(root)
     if not os.path.lexists(place):
         return []
     for node in nodes:
-        if node.is_directory and os.path.isdir(os.path.join(place, node.path)):
-            os.chmod(os.path.join(place, node.path), 0o700)
-    for node in sorted(nodes, key=lambda node: node.path, reverse=True):
-        if not _delete_one(place, node):
-            left.append(node.path)
+        _make_writable(place, node)
+    children_first = sorted(nodes, key=lambda node: node.path, reverse=True)
+    left = [node.path for node in children_first if not _delete_one(place, node)]
     if not left:
         left = os.listdir(place)
     if not left:
         os.rmdir(place)
     return left
+
+
+def _make_writable(root: bytes, node: Node) -> None:
+    """A directory that was read-only, so that it can be emptied; not what a link in its place leads to."""
+    path = os.path.join(root, node.path)
+    if node.is_directory and node.mode & 0o300 != 0o300 and not os.path.islink(path) and os.path.isdir(path):
+        os.chmod(path, 0o700)
 
 
 def _delete_one(root: bytes, node: Node) -> bool:

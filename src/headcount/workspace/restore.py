@@ -8,6 +8,7 @@ again. What git itself keeps about a worktree's place is made new; all else is w
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -55,8 +56,9 @@ def restore(repo: Repository, ref: str, target: str) -> Restored:
     try:
         return _Restoring(repo, saved, target, git_dir).restore()
     except BaseException:
-        # All that is in it was written by us from the salvage, a moment ago.
-        repo.git.run("worktree", "remove", "--force", target, ok=range(256))
+        # Both were made a moment ago, and all that is in them came from the salvage.
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.rmtree(git_dir, ignore_errors=True)
         raise
 
 

@@ -131,11 +131,7 @@ class _Writer:
             return {}
         copy = os.path.join(self.scratch, "index")
         shutil.copyfile(original, copy)
-        listed = (
-            store.on(git_dir, self.workspace.path)
-            .with_index(copy)
-            .run("ls-files", "--stage", "-z", ok=(0, 128))
-        )
+        listed = store.on(git_dir, None).with_index(copy).run("ls-files", "--stage", "-z", ok=(0, 128))
         leaves = {}
         for record in listed.records() if listed.code == 0 else []:
             meta, _, path = record.partition(b"\t")

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from gitworld import World, git, open_world
+
+from headcount.errors import Declined
+from headcount.workspace import Conflict, Integration, Merged
+
+
+def work(world: World, name: str, file: str, text: str) -> str:
+    member = world.member(name)
+    (Path(member.path) / file).write_text(text)
+    git(member.path, "add", ".")
+    git(member.path, "commit", "-qm", f"{name}: {file}")
+    return git(member.path, "rev-parse", "HEAD")
+
+
+def test_branch_is_made_from_what_is_checked_out_and_only_once(world: World) -> None:
+    first = Integration.create(world.repo, "t")
+    assert (first.branch, first.head()) == ("headcount/t/integration", world.repo.head_commit())
+    first.merge(work(world, "alice", "x.txt", "x\n"))
+    assert Integration.create(world.repo, "t").head() == first.head() != world.repo.head_commit()
+
+
+def test_merge_holds_both_sides_and_moves_nothing_of_the_users(world: World) -> None:
+    integration = Integration.create(world.repo, "t")
+    (world.top / "a.txt").write_text("the user is working\n")
+    commits = [work(world, name, f"{name}.txt", "work\n") for name in ("alice", "bob")]
+    for commit in commits:
+        merged = integration.merge(commit, f"Merge {commit}")
+        assert isinstance(merged, Merged) and merged.moved and integration.is_merged(commit)
+    names = git(world.top, "ls-tree", "--name-only", integration.branch).split("\n")
+    assert {"alice.txt", "bob.txt"} <= set(names)
+    assert git(world.top, "status", "--porcelain") == " M a.txt"
+    again = integration.merge(commits[0])
+    assert again == Merged(integration.head() or "", moved=False)
+
+
+def test_conflict_names_the_paths_and_moves_nothing(world: World) -> None:
+    integration = Integration.create(world.repo, "t")
+    integration.merge(work(world, "alice", "a.txt", "alice\n"))
+    before = integration.head()
+    assert integration.merge(work(world, "bob", "a.txt", "bob\n")) == Conflict(("a.txt",))
+    assert integration.head() == before
+
+
+def test_squash_merged_work_counts_as_merged_and_unmerged_does_not(world: World) -> None:
+    integration = Integration.create(world.repo, "t")
+    commit = work(world, "alice", "x.txt", "x\n")
+    assert not integration.is_merged(commit)
+    git(world.top, "checkout", "-q", integration.branch)
+    git(world.top, "merge", "-q", "--squash", commit)
+    git(world.top, "commit", "-qm", "squashed")
+    (world.top / "y.txt").write_text("later work\n")
+    git(world.top, "add", ".")
+    git(world.top, "commit", "-qm", "later")
+    git(world.top, "checkout", "-q", "main")
+    assert integration.is_merged(commit)
+    assert not world.repo.is_ancestor(commit, integration.branch)
+    assert not integration.is_merged(work(world, "bob", "x.txt", "other\n"))
+
+
+def test_history_without_a_common_root_is_a_conflict(world: World) -> None:
+    integration = Integration.create(world.repo, "t")
+    alice = world.member()
+    git(alice.path, "checkout", "-q", "--orphan", "fresh")
+    git(alice.path, "commit", "-qm", "from nothing")
+    commit = git(alice.path, "rev-parse", "HEAD")
+    assert integration.merge(commit) == Conflict(("(unrelated histories)",))
+    assert not integration.is_merged(commit)
+
+
+def test_branch_that_a_worktree_stands_on_is_never_moved(world: World) -> None:
+    commit = work(world, "alice", "x.txt", "x\n")
+    with pytest.raises(Declined) as raised:
+        Integration.create(world.repo, "t", branch="main")
+    assert raised.value.code == "branch-in-use" and str(world.top) in raised.value.why
+    integration = Integration.create(world.repo, "t")
+    git(world.top, "checkout", "-q", integration.branch)
+    before = integration.head()
+    with pytest.raises(Declined):
+        integration.merge(commit)
+    assert integration.head() == before
+
+
+def test_branch_that_a_rebase_will_return_to_is_in_use(world: World) -> None:
+    integration = Integration.create(world.repo, "t")
+    alice, bob = work(world, "alice", "a.txt", "alice\n"), work(world, "bob", "a.txt", "bob\n")
+    integration.merge(alice)
+    git(world.top, "checkout", "-q", integration.branch)
+    git(world.top, "rebase", bob, ok=False)
+    assert "detached" in git(world.top, "worktree", "list", "--porcelain").split("\n\n")[0]
+    with pytest.raises(Declined):
+        integration.merge(bob)
+
+
+def test_two_who_merge_at_once_lose_nothing(world: World) -> None:
+    integration = Integration.create(world.repo, "t")
+    commits = [work(world, f"m{n}", f"{n}.txt", "x\n") for n in range(4)]
+    failed: list[BaseException] = []
+
+    def merge(commit: str) -> None:
+        try:
+            integration.merge(commit)
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=merge, args=(commit,)) for commit in commits]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not failed
+    assert all(world.repo.is_ancestor(commit, integration.branch) for commit in commits)
+
+
+def test_repository_without_commits_gets_its_branch_with_the_first_merge(tmp_path: Path) -> None:
+    top = tmp_path / "empty"
+    top.mkdir()
+    git(top, "init", "-q")
+    world = open_world(top)
+    integration = Integration.create(world.repo, "t")
+    assert integration.head() is None
+    commit = work(world, "alice", "x.txt", "x\n")
+    assert not integration.is_merged(commit)
+    assert integration.merge(commit) == Merged(commit, moved=True)
+
+
+def test_named_branch_is_used_where_it_is_free(world: World) -> None:
+    git(world.top, "branch", "develop")
+    integration = Integration.create(world.repo, "t", branch="develop")
+    integration.merge(work(world, "alice", "x.txt", "x\n"))
+    assert git(world.top, "show", "develop:x.txt") == "x"

@@ -1,0 +1,223 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from gitworld import World, git, gone
+
+from headcount.domain.findings import Workspace
+from headcount.workspace import Integration, Refused, Removed, remove
+
+
+def refused(world: World, workspace: Workspace, **proof: object) -> str:
+    answer = remove(world.repo, workspace, gone(workspace, **proof))
+    assert isinstance(answer, Refused), answer
+    assert os.path.isdir(workspace.path)
+    return "\n".join(answer.reasons)
+
+
+def removed(world: World, workspace: Workspace, **options: object) -> Removed:
+    answer = remove(world.repo, workspace, gone(workspace), **options)  # type: ignore[arg-type]
+    assert isinstance(answer, Removed), answer
+    assert not os.path.lexists(workspace.path) and not os.path.lexists(workspace.git_dir or "")
+    return answer
+
+
+def test_spotless_workspace_is_removed_and_its_branch_kept(world: World) -> None:
+    alice = world.member()
+    (Path(alice.path) / "a.txt").write_text("work\n")
+    git(alice.path, "commit", "-qam", "work")
+    assert removed(world, alice) == Removed(alice.path)
+    assert git(world.top, "show", "headcount/t/alice:a.txt") == "work"
+    assert alice.path not in git(world.top, "worktree", "list")
+
+
+def test_C2_unsaved_work_is_never_removed_and_saved_work_is(world: World) -> None:
+    alice = world.member()
+    (Path(alice.path) / "new.txt").write_text("new\n")
+    assert "new.txt" in refused(world, alice)
+    saved = world.salvage(alice)
+    assert removed(world, alice).salvage == saved.ref
+
+
+def test_C22_findings_are_read_again_at_the_moment_of_removal(world: World) -> None:
+    alice = world.member()
+    assert world.findings(alice).spotless
+    (Path(alice.path) / "late.txt").write_text("late\n")
+    assert "late.txt" in refused(world, alice)
+
+
+def test_what_changed_after_the_salvage_is_not_removed(world: World) -> None:
+    alice = world.member()
+    (Path(alice.path) / "new.txt").write_text("new\n")
+    world.salvage(alice)
+    (Path(alice.path) / "new.txt").write_text("newer\n")
+    assert "files/new.txt differs" in refused(world, alice)
+    second = world.salvage(alice)
+    assert removed(world, alice).salvage == second.ref
+
+
+def test_ignored_files_alone_have_to_be_saved_first(world: World) -> None:
+    alice = world.member()
+    (Path(alice.path) / "secrets.log").write_text("only here\n")
+    assert "secrets.log" in refused(world, alice)
+    saved = world.salvage(alice)
+    assert removed(world, alice).salvage == saved.ref
+    assert git(world.top, "show", f"{saved.ref}:files/secrets.log") == "only here"
+
+
+def test_workspace_with_something_over_the_limit_is_kept(world: World) -> None:
+    alice = world.member()
+    (Path(alice.path) / "huge.bin").write_bytes(os.urandom(2 << 20))
+    world.salvage(alice, max_mb=1)
+    assert "huge.bin was left out: over the limit" in refused(world, alice)
+
+
+def test_C20_broken_salvage_blocks_the_removal(world: World) -> None:
+    alice = world.member()
+    (Path(alice.path) / "new.txt").write_text("new\n")
+    saved = world.salvage(alice)
+    oid = git(world.top, "rev-parse", f"{saved.ref}:files/new.txt")
+    os.unlink(Path(world.repo.common_dir) / "objects" / oid[:2] / oid[2:])
+    assert oid in refused(world, alice)
+
+
+def test_C14_nothing_is_removed_while_a_process_is_alive_or_stands_in_it(world: World) -> None:
+    alice = world.member()
+    assert "4711 is alive" in refused(world, alice, alive=("4711",))
+    (Path(alice.path) / "src").mkdir(exist_ok=True)
+    code = "import sys; print('here', flush=True); sys.stdin.read()"
+    shell = subprocess.Popen(
+        [sys.executable, "-c", code],
+        cwd=Path(alice.path) / "src",
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert shell.stdout and shell.stdout.readline() == b"here\n"
+    try:
+        assert f"process {shell.pid}" in refused(world, alice)
+    finally:
+        shell.communicate(timeout=10)
+    removed(world, alice)
+
+
+@pytest.mark.parametrize("change", [{"member": "alic"}, {"team": "t2"}, {"generation": 0}])
+def test_proof_about_somebody_else_is_no_proof(world: World, change: dict[str, object]) -> None:
+    assert "the proof is about" in refused(world, world.member(), **change)
+
+
+def test_C10_only_what_was_recorded_is_removed(world: World) -> None:
+    alice, other = world.member(), world.member("alice-2")
+    assert "not the workspace that was recorded" in refused(world, replace(alice, path=other.path))
+    assert "not the workspace that was recorded" in refused(world, replace(alice, base="0" * 40))
+    git(world.top, "worktree", "add", "-q", str(world.top.parent / "users"), "-b", "users")
+    users = replace(alice, path=str(world.top.parent / "users"))
+    assert "not the workspace that was recorded" in refused(world, users)
+    removed(world, alice)
+    assert os.path.isdir(other.path) and (world.top.parent / "users" / "a.txt").exists()
+
+
+def test_worktree_that_somebody_else_locked_is_kept(world: World) -> None:
+    alice = world.member()
+    git(world.top, "worktree", "unlock", alice.path)
+    git(world.top, "worktree", "lock", "--reason", "I need this", alice.path)
+    assert "I need this" in refused(world, alice)
+
+
+def test_branch_is_deleted_only_as_an_ancestor_of_the_integration_branch(world: World) -> None:
+    integration = Integration.create(world.repo, "t")
+    for name, squash, deleted in (
+        ("alice", False, "headcount/t/alice"),
+        ("bob", True, None),
+        ("carol", None, None),
+    ):
+        member = world.member(name)
+        (Path(member.path) / f"{name}.txt").write_text("work\n")
+        git(member.path, "add", ".")
+        git(member.path, "commit", "-qm", "work")
+        tip = git(member.path, "rev-parse", "HEAD")
+        if squash is False:
+            integration.merge(tip)
+        elif squash:
+            git(world.top, "checkout", "-q", integration.branch)
+            git(world.top, "merge", "-q", "--squash", tip)
+            git(world.top, "commit", "-qm", "squashed")
+            git(world.top, "checkout", "-q", "main")
+        answer = removed(world, member, integration=integration.branch)
+        assert answer.branch_deleted == deleted
+        assert (world.repo.commit(f"refs/heads/headcount/t/{name}") is None) is bool(deleted)
+        assert world.repo.git.run("cat-file", "-e", tip).code == 0
+
+
+def test_removal_that_was_cut_off_goes_on(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    alice = world.member()
+    (Path(alice.path) / "new.txt").write_text("new\n")
+    saved = world.salvage(alice)
+    calls: list[str] = []
+    real = os.unlink
+
+    def power_cut(path: bytes, *args: object, **options: object) -> None:
+        if str(path).find("worktrees") >= 0 and len(calls) == 2:
+            raise KeyboardInterrupt
+        calls.append(str(path))
+        real(path)
+
+    with monkeypatch.context() as cut:
+        cut.setattr(os, "unlink", power_cut)
+        with pytest.raises(KeyboardInterrupt):
+            remove(world.repo, alice, gone(alice))
+    assert os.path.isdir(alice.path)
+    assert removed(world, alice).salvage == saved.ref
+    assert removed(world, alice) == Removed(alice.path)
+
+
+def test_what_appears_during_a_removal_stays(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    alice = world.member()
+    real = os.unlink
+
+    def somebody_writes(path: bytes, *args: object, **options: object) -> None:
+        (Path(alice.path) / "src" / "late.txt").write_text("late\n")
+        real(path)
+
+    with monkeypatch.context() as racing:
+        racing.setattr(os, "unlink", somebody_writes)
+        assert "src" in refused(world, alice)
+    assert (Path(alice.path) / "src" / "late.txt").read_text() == "late\n"
+    assert "late.txt" in refused(world, alice) or "src" in refused(world, alice)
+
+
+def test_user_stashes_and_branches_survive_every_removal(world: World) -> None:
+    (world.top / "a.txt").write_text("the user's\n")
+    git(world.top, "stash")
+    git(world.top, "branch", "headcount-like")
+    before = git(
+        world.top, "for-each-ref", "--exclude=x", "refs/stash", "refs/heads/headcount-like", ok=False
+    )
+    alice = world.member()
+    (Path(alice.path) / "b.txt").write_text("stashed\n")
+    git(alice.path, "stash")
+    world.salvage(alice)
+    removed(world, alice)
+    assert (
+        git(world.top, "for-each-ref", "--exclude=x", "refs/stash", "refs/heads/headcount-like", ok=False)
+        == before
+    )
+    assert len(git(world.top, "stash", "list").split("\n")) == 2
+
+
+def test_workspace_whose_directory_the_member_deleted_is_closed_after_a_salvage(world: World) -> None:
+    alice = world.member()
+    (Path(alice.path) / "a.txt").write_text("staged\n")
+    git(alice.path, "add", "a.txt")
+    for path in sorted(Path(alice.path).rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    os.rmdir(alice.path)
+    answer = remove(world.repo, alice, gone(alice))
+    assert isinstance(answer, Refused)
+    saved = world.salvage(alice)
+    assert git(world.top, "show", f"{saved.ref}:index/0/a.txt") == "staged"
+    assert removed(world, alice).salvage == saved.ref
