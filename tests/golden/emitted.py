@@ -44,7 +44,6 @@ class Node:
             [NODE, "-e", script],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self._errors,
             text=True,
         )
 
