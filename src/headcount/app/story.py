@@ -64,5 +64,4 @@ _TELL: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
     "workspace_removed": lambda _: "workspace removed; everything in it is reachable",
     "closing": lambda _: "everyone is gone: closing",
     "shutdown": lambda _: "closed",
-    "warning": lambda d: str(d["text"]),
 }
