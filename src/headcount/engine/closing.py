@@ -67,7 +67,8 @@ def _run_finalizer(job: Job, key: str, argv: list[str]) -> str:
     try:
         done = subprocess.run(
             argv, cwd=workspace if os.path.isdir(workspace) else job.world.home, env=env,
-            stdin=subprocess.DEVNULL, capture_output=True, timeout=job.policy.finalizer_timeout_s, check=False,
+            stdin=subprocess.DEVNULL, capture_output=True, check=False,
+            timeout=job.policy.finalizer_timeout_s,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"finalizer {argv[0]} of {key}: {error}"

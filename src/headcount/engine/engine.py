@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from headcount.domain.policy import Policy
     from headcount.ports import Fence, Handle, Store, Tx
+    from headcount.protocol.member import Member
     from headcount.protocol.team import Team
 
 CHANNEL = "engine"
@@ -153,9 +154,15 @@ class Engine:
             self._teams[team.name] = team
             for member in team.live():
                 start = starts[team.name].get(member.key)
-                if start is not None:
-                    self._find_handle(team, member.key, start)
+                if start is not None and self._find_handle(team, member.key, start) is not None:
+                    self._thaw(team, member, start)
         self._turn(self._take_all(0))
+
+    def _thaw(self, team: Team, member: Member, start: Mapping[str, Any]) -> None:
+        """An engine that died in the middle of a salvage left the tree frozen."""
+        if member.activity != "paused":
+            job = Job(Act(ActKind.RESUME, member.key, 0), team, self._policy_of({}), self._world, start=start)
+            self._lanes.put(f"{team.id}/{member.key}", lambda: self._perform(job, perform))
 
     # --- committing ---------------------------------------------------------------------------------
 

@@ -30,7 +30,7 @@ class Heard(NamedTuple):
 
     @property
     def channels(self) -> set[str]:
-        """Whom to wake once this is durable: mailboxes with new mail, the engine, and who watches the team."""
+        """Whom to wake once this is durable: who has new mail, the engine, and who watches the team."""
         boxes = {f"{self.team.id}/{e.to}" for e in self.effects if isinstance(e, Post)}
         return boxes | {"engine", f"team/{self.team.name}"}
 
