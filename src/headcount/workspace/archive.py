@@ -1,7 +1,8 @@
 """Keep a plain directory, where there is no git: a tar file, read back.
 
-The file is written beside its place, synced, read back entry by entry, and only then given its name, which no other
-file had. Everything tar can hold is in it: links, modes, empty directories, pipes. Sockets it cannot.
+The file is written beside its place, synced, read back entry by entry, and only then given its name, which
+no other file had. Everything tar can hold is in it: links, modes, empty directories, pipes. Sockets it
+cannot.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _HASH = "sha256"
 
 
 def archive(workspace: Workspace, directory: str) -> Archive:
-    """Archive into `directory`/<team>/. Repeating it on an unchanged workspace gives the archive that is there."""
+    """Archive into `directory`/<team>/. A repeat, with nothing changed, gives the archive that is there."""
     parent = os.path.join(directory, encode(workspace.team))
     os.makedirs(parent, mode=0o700, exist_ok=True)
     beside = os.path.join(parent, f".{encode(workspace.member)}.{os.getpid()}.new")

@@ -1,7 +1,7 @@
 """A directory as it is on disk: every entry with its mode, and a content hash that git has no part in.
 
-Nothing is followed, nothing is filtered, nothing is written. Contents are hashed as git would name them, by
-`hashlib`, so that what git wrote can be checked against what we read.
+Nothing is followed, nothing is filtered, nothing is written. Contents are hashed as git would name them,
+by `hashlib`, so that what git wrote can be checked against what we read.
 """
 
 from __future__ import annotations

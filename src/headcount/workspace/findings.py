@@ -1,8 +1,8 @@
 """Look at a workspace and say what stands in it.
 
-Fail closed: whatever cannot be read, or not in time, is itself a finding, and a dirty one. Git is always told
-which git directory and which work tree is meant, because a workspace lies inside the user's repository: with
-its `.git` broken, git would walk up and report on the user's files instead.
+Fail closed: whatever cannot be read, or not in time, is itself a finding, and a dirty one. Git is always
+told which git directory and which work tree is meant, because a workspace lies inside the user's
+repository: with its `.git` broken, git would walk up and report on the user's files instead.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class _Reading:
 
     @contextmanager
     def part(self, command: str) -> Iterator[None]:
-        """One part of the reading. If it fails, that is the finding; the other parts are read all the same."""
+        """One part of the reading. If it fails, that is the finding; other parts are read all the same."""
         try:
             yield
         except (HeadcountError, OSError, ValueError) as error:
@@ -133,7 +133,7 @@ class _Reading:
     def _read_status(
         self, git: Git, prefix: str = "", kind: Kind | None = None
     ) -> tuple[Status, frozenset[str]]:
-        """The status, and which paths are submodules. `kind` is what everything dirty in it is called, if set."""
+        """The status, and which paths are submodules. `kind`, if set, is for everything dirty in it."""
         flags = read_flags(git)
         with unhidden(git, flags) as seeing:
             status = read_status(seeing)

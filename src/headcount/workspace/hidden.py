@@ -1,7 +1,7 @@
 """Changes that git was told not to look at.
 
-`git update-index --assume-unchanged` and `--skip-worktree` make `git status` pass over a path, whatever is in it.
-Here the same status is asked of a copy of the index in which nobody said so.
+`git update-index --assume-unchanged` and `--skip-worktree` make `git status` pass over a path, whatever is
+in it. Here the same status is asked of a copy of the index in which nobody said so.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from headcount.workspace.git import Git
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """`hidden`: paths that git passes over although they may differ; `gitlinks`: paths that are submodules."""
+    """`hidden`: paths that git passes over though they may differ; `gitlinks`: paths that are submodules."""
 
     hidden: frozenset[str]
     gitlinks: frozenset[str]

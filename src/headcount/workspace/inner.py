@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """`path` is relative to the workspace; None is a submodule's git directory that is checked out nowhere."""
+    """`path` is relative to the workspace, and None for a git directory that is checked out nowhere."""
 
     git_dir: str
     path: str | None

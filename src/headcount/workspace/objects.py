@@ -44,7 +44,7 @@ def write_blobs(git: Git, root: bytes, paths: list[bytes]) -> list[str]:
 
 
 def _line(path: bytes) -> bytes:
-    """One path on one line. Git unquotes a line that begins with a quote, and cuts a carriage return at its end."""
+    """One path on one line. Git unquotes a line that begins with a quote, cuts a final carriage return."""
     if not path.startswith(b'"') and b"\n" not in path and b"\r" not in path:
         return path
     special = {0x22: b'\\"', 0x5C: b"\\\\", 0x0A: b"\\n", 0x0D: b"\\r"}
@@ -73,6 +73,17 @@ def read_tree(git: Git, tree: str) -> dict[bytes, Leaf]:
     return leaves
 
 
+def write_leaf(place: bytes, leaf: Leaf, chunks: Iterable[bytes]) -> None:
+    """A file or link with these bytes, where there is none: never over what is there, or through a link."""
+    if leaf.mode == "120000":
+        os.symlink(b"".join(chunks), place)
+        return
+    mode = 0o755 if leaf.mode == "100755" else 0o644
+    with open(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+        for chunk in chunks:
+            file.write(chunk)
+
+
 class BlobReader:
     """Reads objects from one `git cat-file --batch`, in chunks: a blob may be larger than memory."""
 
@@ -81,7 +92,7 @@ class BlobReader:
         self._answers = answers
 
     def size(self, oid: str) -> int | None:
-        """Ask for an object; None if it is missing. Its chunks must be read to the end before the next is asked for."""
+        """Ask for an object; None if it is missing. Read all its chunks before asking for the next."""
         self._requests.write(oid.encode() + b"\n")
         self._requests.flush()
         header = self._answers.readline().split()

@@ -1,10 +1,10 @@
 """A picture of a workspace: everything that a salvage has to hold, as values.
 
-Two directories make a workspace: the one the member sees, and its private git directory (index, operations in
-progress, reflog of HEAD, git directories of submodules). Both are taken byte for byte. What they name and do not
-contain (commits, staged blobs, stashes) is kept alive by naming it too. Two pictures of an unchanged workspace are
-equal: that is how a repeat is recognised, how a salvage is verified against the disk, and how the removal gate knows
-that nothing was added since.
+Two directories make a workspace: the one the member sees, and its private git directory (index, operations
+in progress, reflog of HEAD, git directories of submodules). Both are taken byte for byte. What they name
+and do not contain (commits, staged blobs, stashes) is kept alive by naming it too. Two pictures of an
+unchanged workspace are equal: that is how a repeat is recognised, how a salvage is verified against the
+disk, and how the removal gate knows that nothing was added since.
 """
 
 from __future__ import annotations

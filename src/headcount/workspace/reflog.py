@@ -96,7 +96,7 @@ class Ownership:
 def read_ownership(
     git_dir: str, common_dir: str, branch: str | None, exists: Callable[[str], bool]
 ) -> Ownership:
-    """`branch` is the one the workspace was made with; `exists` tells whether a ref is there, by full name."""
+    """`branch` is the one the workspace was made with; `exists` tells of a full name whether it is a ref."""
     entries = read_reflog(os.path.join(git_dir, "logs", "HEAD"))
     reader = _Reader(common_dir, cache(exists))
     own = {branch} if branch else set()

@@ -1,12 +1,13 @@
 """The one gate through which a workspace goes.
 
-Nothing else in headcount deletes a workspace, resets one or cleans one. The gate looks at this very moment, whatever
-was found before, and refuses unless the processes are proved gone and every byte is reachable from a ref, or in the
-archive, that was read back. Then it deletes exactly what it looked at, entry by entry: what appeared, or was written,
-in between is not deleted, and the removal is refused half way rather than forced.
+Nothing else in headcount deletes a workspace, resets one or cleans one. The gate looks at this very
+moment, whatever was found before, and refuses unless the processes are proved gone and every byte is
+reachable from a ref, or in the archive, that was read back. Then it deletes exactly what it looked at,
+entry by entry: what appeared, or was written, in between is not deleted, and the removal is refused half
+way rather than forced.
 
-A crash in the middle is survived by a list of what was verified, written before the first deletion. A repeat goes on
-from the list.
+A crash in the middle is survived by a list of what was verified, written before the first deletion. A
+repeat goes on from the list.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def remove(
     integration: str | None = None,
     timeout_s: float = 300.0,
 ) -> Removed | Refused:
-    """Remove a worktree, and its branch if that is an ancestor of the branch `integration`. Safe to repeat."""
+    """Remove a worktree, and its branch if that is an ancestor of branch `integration`. Safe to repeat."""
     reasons = _who_is_there(workspace, proof) + _whose_is_it(repo, workspace)
     if reasons:
         return Refused(tuple(reasons))
@@ -194,7 +195,7 @@ class _Gate:
         write_durably(self._list, json.dumps({"nodes": nodes, "salvage": passed.salvage}).encode("ascii"))
 
     def forget(self) -> None:
-        """Git's own record of the worktree, by its path; the directory is gone, so git has nothing to force."""
+        """Git's own record of the worktree, by path; the directory is gone, so nothing has to be forced."""
         if os.path.isdir(self.workspace.git_dir or ""):
             self.repo.git.run("worktree", "unlock", self.workspace.path, ok=(0, 128))
             self.repo.git.run("worktree", "remove", self.workspace.path)
@@ -206,7 +207,7 @@ def _unsaved(findings: Findings) -> list[str]:
 
 
 def _delete(root: str, nodes: list[Node]) -> list[bytes]:
-    """Delete these entries and the root, children first; what is not as it was listed stays and is returned."""
+    """Delete these entries and the root, children first; what is not as listed stays, and is returned."""
     place = os.fsencode(root)
     if not os.path.lexists(place):
         return []

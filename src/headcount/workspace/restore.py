@@ -1,21 +1,21 @@
 """Make a workspace again as it was when it was saved.
 
-Nothing that is there now is changed: the target must be empty, a branch that has moved on or is in use stays as it is
-(the restored workspace then stands on a branch beside it), and stashes that are still on the list are not put there
-again. What git itself keeps about a worktree's place is made new; all else is written from the salvage, byte for byte.
+Nothing that is there now is changed: the target must be empty, a branch that has moved on or is in use
+stays as it is (the restored workspace then stands on a branch beside it), and stashes that are still on
+the list are not put there again. What git itself keeps about a worktree's place is made new; all else is
+written from the salvage, byte for byte.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from headcount.errors import GitError, UsageError
 from headcount.workspace.git import Git
 from headcount.workspace.names import from_tree, numbered, shown
-from headcount.workspace.objects import Leaf, open_reader
+from headcount.workspace.objects import open_reader, write_leaf
 from headcount.workspace.picture import FILES, STATE
 from headcount.workspace.reflog import read_stashes
 from headcount.workspace.repository import Repository
@@ -99,7 +99,7 @@ class _Restoring:
                 if name.removeprefix(STATE) not in _NOT_RESTORED:
                     place = self._place(name)
                     os.makedirs(os.path.dirname(place), exist_ok=True)
-                    _write_leaf(place, leaf, reader.open(leaf.oid))
+                    write_leaf(place, leaf, reader.open(leaf.oid))
 
     def _write_directories(self) -> None:
         for path in self.saved.manifest["empty_directories"]:
@@ -202,18 +202,6 @@ class _Restoring:
 def _decoded(path: bytes) -> bytes:
     prefix, _, rest = path.partition(b"/")
     return prefix + b"/" + from_tree(rest)
-
-
-def _write_leaf(place: bytes, leaf: Leaf, chunks: Iterable[bytes]) -> None:
-    if leaf.mode == "120000":
-        os.symlink(b"".join(chunks), place)
-        return
-    # Exclusive: a restored file never goes over, or through a link to, something that is there.
-    with open(
-        os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o700 if leaf.mode == "100755" else 0o600), "wb"
-    ) as file:
-        for chunk in chunks:
-            file.write(chunk)
 
 
 def _sort(path: bytes) -> str:

@@ -8,9 +8,9 @@ The snapshot is a commit. Its tree:
     index/0 … 3     what is staged, by conflict stage
     objects/        trees and blobs that the state names and no commit holds
 
-and its parents are the commits: HEAD, its branches, stashes, autostashes, what a rebase has still to do. As long as
-the ref is there, git keeps all of it. The ref is made last, after everything was read back; a failure before that
-leaves some loose objects that nothing names, and never half a salvage.
+and its parents are the commits: HEAD, its branches, stashes, autostashes, what a rebase has still to do.
+As long as the ref is there, git keeps all of it. The ref is made last, after everything was read back; a
+failure before that leaves some loose objects that nothing names, and never half a salvage.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def salvage(
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
-    """Writes all objects but the commit, through the main repository: the workspace's git directory may be gone."""
+    """Writes all objects but the commit, by the main repository: the workspace's own may be gone."""
 
     repo: Repository
     store: Git
@@ -99,7 +99,7 @@ class _Writer:
         return os.path.join(self.scratch, "tree.index")
 
     def _write_blobs(self) -> None:
-        """What git does not have yet. Git reads the files again by itself, and must come to the same names."""
+        """What git does not have yet. Git reads the files by itself, and must come to the same names."""
         sources = self.picture.sources
         known = read_types(self.store, {leaf.oid for leaf in self.picture.leaves.values()})
         missing = {leaf.oid: path for path, leaf in self.picture.leaves.items() if leaf.oid not in known}
@@ -152,7 +152,7 @@ class _Writer:
         return write_tree(self.store, self._tree_index, blobs) if blobs or trees else tree
 
     def _read_back(self, tree: str) -> None:
-        """The tree holds exactly what was read from disk, and each blob in it the bytes that its name says."""
+        """The tree holds exactly what was read from disk, and each blob the bytes that its name says."""
         leaves = read_tree(self.store, tree)
         saved = {path: leaf for path, leaf in leaves.items() if path.startswith((FILES, STATE))}
         read = self.picture.leaves

@@ -83,7 +83,7 @@ def list_salvage(repo: Repository, team: str | None = None) -> list[tuple[str, s
 def verify(
     repo: Repository, ref: str, workspace: Workspace | None = None, *, timeout_s: float = 300.0
 ) -> Verification:
-    """Read every object back and hash it; with a workspace, compare it with what is on disk at this moment."""
+    """Read every object back and hash it; with a workspace, compare it with what is on disk just now."""
     git = repo.git.until(timeout_s)
     saved = read_saved(repo, ref)
     problems = [
@@ -103,7 +103,7 @@ def retake(repo: Repository, saved: Saved, workspace: Workspace, timeout_s: floa
 
 
 def differences(saved: Saved, picture: Picture) -> list[str]:
-    """What is in one and not, or not the same, in the other: contents, links, modes, HEAD, branches, stashes."""
+    """What is not the same in both: contents, links, modes, HEAD, branches, stashes."""
     content = saved.content
     paths = sorted(
         path

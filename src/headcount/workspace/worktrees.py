@@ -1,10 +1,11 @@
 """Making workspaces, and knowing them again.
 
-A workspace is a worktree of the user's repository on a branch of its own. What was made is written down in two
-places that go with it: the reason of git's lock on the worktree, set in the same moment that git makes it, which
-also keeps `git worktree prune` and a careless `git worktree remove` away; and a record in its private git
-directory, written last, so that its presence says "complete". Making one twice, or again after a crash, gives the
-same one. Nothing that is found in the way is reset, cleaned or reused: it may hold work.
+A workspace is a worktree of the user's repository on a branch of its own. What was made is written down in
+two places that go with it: the reason of git's lock on the worktree, set in the same moment that git makes
+it, which also keeps `git worktree prune` and a careless `git worktree remove` away; and a record in its
+private git directory, written last, so that its presence says "complete". Making one twice, or again after
+a crash, gives the same one. Nothing that is found in the way is reset, cleaned or reused: it may hold
+work.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from dataclasses import dataclass, replace
 
 from headcount.domain.findings import Workspace
 from headcount.errors import Declined, GitError
+from headcount.workspace.carry import carry_over
 from headcount.workspace.files import write_durably
 from headcount.workspace.git import Git
-from headcount.workspace.names import branch_name, encode, numbered
+from headcount.workspace.names import branch_name, encode, numbered, parse_salvage_ref
 from headcount.workspace.repository import Checkout, Repository
+from headcount.workspace.verify import Saved, read_saved
 
 RECORD = "headcount.json"
 
@@ -37,13 +40,16 @@ class Workspaces:
 
         It begins at `base` (default: what is checked out in the main worktree), on a new branch
         `headcount/<team>/<member>`, or, for a reviewer, `detached`. A branch or directory that an earlier
-        generation left keeps what it holds; the new one gets the next free name.
+        generation left keeps what it holds; the new one gets the next free name. If `base` is a salvage, it
+        begins where that one stood, with the files as they were left.
         """
         wanted = Workspace(team, member, generation, "")
         os.makedirs(os.path.join(self.root, encode(team)), mode=0o700, exist_ok=True)
         if self.repo is None:
             return self._create_directory(wanted)
-        return _Maker(self.repo, self.root, wanted).make(base or self.repo.head_commit(), detached)
+        saved = read_saved(self.repo, base) if base and parse_salvage_ref(base) else None
+        start = saved.manifest["head"] if saved else base or self.repo.head_commit()
+        return _Maker(self.repo, self.root, wanted, saved).make(start, detached)
 
     def _create_directory(self, wanted: Workspace) -> Workspace:
         # A plain directory has no git directory to keep a record in, so the generation is in its name.
@@ -52,7 +58,7 @@ class Workspaces:
         return replace(wanted, path=path)
 
     def list(self) -> list[Workspace]:
-        """Every complete workspace of ours that git knows of, by its record; other worktrees are nobody's business."""
+        """Every complete workspace of ours that git knows of, by its record; no other worktree."""
         if self.repo is None:
             return []
         found = (read_record(self.repo, checkout.path) for checkout in self.repo.checkouts())
@@ -74,7 +80,7 @@ def read_record(repo: Repository, path: str) -> Workspace | None:
 
 
 def find_git_dir(repo: Repository, path: str) -> str | None:
-    """The private git directory of the worktree at `path`, by git's own list, not by the link in the worktree."""
+    """The private git directory of the worktree at `path`, by git's own list, not by the worktree's link."""
     linked = os.path.join(repo.common_dir, "worktrees")
     for name in os.listdir(linked) if os.path.isdir(linked) else []:
         try:
@@ -102,6 +108,7 @@ class _Maker:
     repo: Repository
     root: str
     wanted: Workspace
+    saved: Saved | None
 
     def make(self, base: str | None, detached: bool) -> Workspace:
         checkouts = {os.path.realpath(checkout.path): checkout for checkout in self.repo.checkouts()}
@@ -126,7 +133,7 @@ class _Maker:
         return self._complete(Checkout(path, base, f"refs/heads/{branch}" if branch else None, None), base)
 
     def _complete(self, checkout: Checkout, base: str | None) -> Workspace:
-        """Fill it and write the record. Nobody has worked in it before that, so what is half filled is overwritten."""
+        """Fill it and write the record. Nobody worked in it yet, so what is half filled is overwritten."""
         git_dir = find_git_dir(self.repo, checkout.path)
         if git_dir is None:
             raise GitError(
@@ -139,6 +146,8 @@ class _Maker:
             git.run("read-tree", "--reset", "-u", "HEAD")
         else:
             branch = self._point_at_unborn_branch(git, branch)
+        if self.saved:
+            carry_over(self.repo, self.saved, checkout.path)
         made = replace(self.wanted, path=checkout.path, git_dir=git_dir, branch=branch, base=base)
         write_durably(os.path.join(git_dir, RECORD), json.dumps(made.as_dict()).encode())
         return made

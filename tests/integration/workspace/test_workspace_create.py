@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from anything import read_files
 from gitworld import World, git, gone
 
 from headcount.errors import GitError
@@ -64,6 +65,27 @@ def test_C21_a_directory_in_the_way_is_not_touched(world: World) -> None:
     alice = world.member()
     assert alice.path == f"{place}.2"
     assert (place / "mine").read_text() == "mine\n"
+
+
+def test_workspace_goes_on_from_a_salvage(world: World) -> None:
+    alice = world.member()
+    root = Path(alice.path)
+    (root / "a.txt").write_text("committed\n")
+    git(root, "commit", "-qam", "half")
+    (root / "b.txt").unlink()
+    (root / "new.txt").write_text("new\n")
+    shutil.rmtree(root / "src")
+    (root / "src").symlink_to("/nowhere")
+    (root / "a.txt").unlink()
+    (root / "a.txt").mkdir()
+    (root / "a.txt" / "inside").write_text("inside\n")
+    saved = world.salvage(alice)
+    bob = world.workspaces.create("t", "bob", 1, base=saved.ref)
+    assert bob.base == git(root, "rev-parse", "HEAD")
+    assert bob.branch == "headcount/t/bob"
+    assert git(bob.path, "status", "--porcelain") == git(root, "status", "--porcelain")
+    assert read_files(Path(bob.path)) == read_files(root)
+    assert world.workspaces.create("t", "bob", 1, base=saved.ref) == bob
 
 
 NAMES = [

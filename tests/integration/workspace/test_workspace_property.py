@@ -72,7 +72,7 @@ def _check(world: World, target: Path, steps: list[tuple[Action, bytes, int]]) -
 
 
 def _destroy(world: World, workspace: Workspace) -> None:
-    """Through the gate, and then as badly as a user can: branches, stashes, reflogs, and what nothing names."""
+    """Through the gate, then as badly as a user can: branches, stashes, reflogs, what nothing names."""
     assert isinstance(remove(world.repo, workspace, gone(workspace)), Removed)
     git(world.top, "stash", "clear")
     for name in git(world.top, "for-each-ref", "--format=%(refname:short)", "refs/heads").split("\n"):

@@ -282,7 +282,7 @@ def test_verify_finds_every_difference_from_the_disk(world: World) -> None:
 
 
 def test_verify_without_the_workspace_finds_a_broken_and_a_missing_object(world: World) -> None:
-    path, saved = work(world)
+    _, saved = work(world)
     oid = git(world.top, "rev-parse", f"{saved.ref}:files/new.txt")
     loose = Path(world.repo.common_dir) / "objects" / oid[:2] / oid[2:]
     whole = loose.read_bytes()
@@ -427,7 +427,7 @@ def test_restore_that_fails_leaves_nothing_behind(
     def disk_full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(sys.modules[restore.__module__], "_write_leaf", disk_full)
+    monkeypatch.setattr(sys.modules[restore.__module__], "write_leaf", disk_full)
     with pytest.raises((OSError, HeadcountError)):
         restore(world.repo, saved.ref, str(tmp_path / "back"))
     assert not (tmp_path / "back").exists()
