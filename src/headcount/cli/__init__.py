@@ -24,14 +24,39 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "logs": ("logs", "what a member printed"),
     "sweep": ("sweep", "leftovers of crashed runs"),
     "doctor": ("doctor", "what is missing, and how to get it"),
+    "mcp": ("mcp", "the tools for agents, as an MCP server"),
     "engine": ("engine", "drive the teams of this state directory"),
     "build": ("build", "compile team definitions to Markdown"),
     "graph": ("graph", "draw a workflow as Mermaid or SVG"),
 }
 
+# The members' commands, and which words after them are theirs (none: all).
+HOT: dict[str, tuple[str, ...]] = {
+    "inbox": (),
+    "read": (),
+    "send": (),
+    "done": (),
+    "idle": (),
+    "approve": (),
+    "reject": (),
+    "task": ("list", "claim", "complete"),
+    "review": ("pass", "changes"),
+}
+
 
 def main(argv: list[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
+    if _is_hot(words):
+        from headcount.cli import member
+
+        return member.main(words)
     from headcount.cli import operator
 
     return operator.main(words)
+
+
+def _is_hot(words: list[str]) -> bool:
+    if not words or words[0] not in HOT:
+        return False
+    after = HOT[words[0]]
+    return not after or (len(words) > 1 and words[1] in after)

@@ -44,15 +44,18 @@ class Bell:
 
     def wait(self, timeout_s: float) -> bool:
         """True as soon as somebody has rung since the last wait; False when the time is over."""
-        poll = select.poll()
-        poll.register(self._socket.fileno(), select.POLLIN)
-        if not poll.poll(max(0, timeout_s) * 1000):
-            return False
+        return wait_any([self], timeout_s)
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def hush(self) -> None:
+        """Forget the rings until now."""
         try:
             while True:
                 self._socket.recv(16)
         except BlockingIOError:
-            return True
+            pass
 
     def close(self) -> None:
         self._socket.close()
@@ -60,6 +63,17 @@ class Bell:
             os.unlink(f"{self._folder}/{self._name}")
         except FileNotFoundError:
             pass
+
+
+def wait_any(bells: list[Bell], timeout_s: float) -> bool:
+    """Sleep until one of the bells has rung, or the time is over."""
+    poll = select.poll()
+    for bell in bells:
+        poll.register(bell.fileno(), select.POLLIN)
+    rung = bool(poll.poll(max(0, timeout_s) * 1000))
+    for bell in bells:
+        bell.hush()
+    return rung
 
 
 def ring(directory: str, channels: Iterable[str]) -> None:

@@ -11,12 +11,20 @@ try:
 except ImportError:  # another Python than CPython
     from json.encoder import encode_basestring as quote
 
-__all__ = ["dumps", "quote"]
+__all__ = ["Raw", "dumps", "quote"]
+
+
+class Raw(str):
+    """Text that is JSON already."""
+
+    __slots__ = ()
 
 
 def dumps(value: object) -> str:
     if value is None:
         return "null"
+    if isinstance(value, Raw):
+        return value
     if isinstance(value, str):
         return quote(value)
     if isinstance(value, bool):

@@ -57,10 +57,11 @@ def scripts_after(version: int) -> list[str]:
 
 
 def _check_empty(db: apsw.Connection, path: str) -> None:
-    """Never take over somebody else's database."""
-    if db.pragma("application_id") != APPLICATION_ID and next(
-        db.execute("select 1 from sqlite_schema"), None
-    ):
+    """Never take over somebody else's database. One look, because another of us may be making it just now."""
+    with Transaction(db, write=False):
+        ours = db.pragma("application_id") == APPLICATION_ID
+        filled = next(iter(db.execute("select 1 from sqlite_schema")), None) is not None
+    if filled and not ours:
         raise StoreError(
             f"{path} is not headcount's state",
             "it is a SQLite database of another program",

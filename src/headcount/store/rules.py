@@ -242,7 +242,7 @@ def check_owner(task_id: str, owner: str | None, key: str) -> None:
 # --- answers ---------------------------------------------------------------------------------------------
 
 
-def check_answer(key: str, asked: str | None, answer: str | None, request_id: str | None) -> str:
+def check_answer(key: str, asked: str | None, request_id: str | None) -> str:
     """The request that an answer is for. A stale or unknown id is an error that names the field (A9, A11)."""
     if asked is None:
         raise Declined(

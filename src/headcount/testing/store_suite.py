@@ -259,7 +259,7 @@ class JournalClaims:
             tx.put_fact(team.id, "a#1", "workspace", {"path": "/a"})
             tx.put_fact(team.id, "a#1", "workspace", {"path": "/a2"})
             assert tx.fact(team.id, "b#1", "workspace") == {"path": "/b", "n": [1, 2]}
-            assert list(tx.facts(team.id, "workspace").items())[0] == ("a#1", {"path": "/a2"})
+            assert next(iter(tx.facts(team.id, "workspace").items())) == ("a#1", {"path": "/a2"})
             assert tx.fact(team.id, "c#1", "workspace") is None
 
 

@@ -29,3 +29,8 @@ select data from acts where team = ? and ended_at is null order by seq
 
 -- name: end_act
 update acts set ended_at = ? where team = ? and id = ? and ended_at is null
+
+-- name: unheard_answer
+select data ->> 'approve' from inputs
+where team = ? and kind = 'Answered' and data ->> 'key' = ? and data ->> 'request_id' = ?
+order by seq limit 1

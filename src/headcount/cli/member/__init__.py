@@ -1,0 +1,100 @@
+"""The members' commands. They are called often, so this path imports next to nothing, and each command only
+what it needs; what it does is in `headcount.store`, in functions that the store itself uses.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from headcount.cli.member.call import Call
+from headcount.cli.member.table import COMMANDS
+from headcount.cli.member.words import HELP, parse
+from headcount.errors import HeadcountError, NotAllowed
+from headcount.store.database import DATABASE, Transaction, connect
+from headcount.store.jsontext import dumps
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import apsw
+
+    from headcount.cli.member.words import Words
+
+# Refusals that are audited besides those of authority: somebody answered what was not asked.
+_AUDITED = ("unknown-request", "nothing-to-answer")
+
+
+def main(words: list[str]) -> int:
+    name = " ".join(words[:2]) if words[0] in ("task", "review") else words[0]
+    spec, function = COMMANDS[name]
+    rest = words[len(name.split()) :]
+    # What cannot be encoded is shown escaped, never a traceback.
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    if any(word in HELP for word in rest):
+        sys.stdout.write(spec.help())
+        return 0
+    try:
+        return _run(name, function, parse(spec, rest))
+    except HeadcountError as error:
+        return _report(error, "--json" in rest)
+    except BrokenPipeError:
+        # The reader went away; what it did not read is not marked as read.
+        sys.stderr.close()
+        return 0
+    except KeyboardInterrupt:
+        return 130
+
+
+def _run(name: str, function: str, words: Words) -> int:
+    home = _home()
+    db = connect(f"{home}/{DATABASE}")
+    try:
+        call = _identify(home, db, words, name)
+        try:
+            return _find(function)(call)
+        except HeadcountError as error:
+            if isinstance(error, NotAllowed) or error.code in _AUDITED:
+                call.audit(name, error)
+            raise
+    finally:
+        db.close()
+
+
+def _find(function: str) -> Callable[[Call], int]:
+    module, _, name = function.partition(":")
+    found: Callable[[Call], int] = getattr(__import__(f"{__name__}.{module}", fromlist=[name]), name)
+    return found
+
+
+def _home() -> str:
+    home = os.environ.get("HEADCOUNT_HOME")
+    if home:
+        return os.path.abspath(home)
+    from headcount.app.home import find_home
+
+    return find_home(os.getcwd(), os.environ)
+
+
+def _identify(home: str, db: apsw.Connection, words: Words, action: str) -> Call:
+    try:
+        return Call(home, db, words)
+    except NotAllowed as error:
+        from headcount.store import journal
+
+        who = os.environ.get("HEADCOUNT_MEMBER", "nobody")[:80]
+        with Transaction(db, write=True):
+            journal.refused(db, "", time.time(), who, action, error.code, error.why)
+        raise
+
+
+def _report(error: HeadcountError, as_json: bool) -> int:
+    if as_json:
+        sys.stdout.write(dumps({"error": error.as_dict()}) + "\n")
+    else:
+        from headcount.cli.member.shown import plain
+
+        sys.stderr.write(plain(error.render()) + "\n")
+    return error.exit_code

@@ -1,0 +1,99 @@
+"""The members' commands, as they are written."""
+
+from __future__ import annotations
+
+from headcount.cli.member.words import Spec
+
+_SEND = Spec(
+    "send TO -s SUBJECT -m BODY [--priority low|normal|high]",
+    "Send a message to lead, witness, operator, a member, or all. `-m -` reads the body from standard input.",
+    required=("TO",),
+    names={
+        "-s": "--subject", "--subject": "--subject", "-m": "--message", "--message": "--message",
+        "--priority": "--priority",
+    },
+)  # fmt: skip
+
+# command -> how it is written, and the module and function that it is
+COMMANDS: dict[str, tuple[Spec, str]] = {
+    "inbox": (
+        Spec(
+            "inbox [--wait S] [--unread] [--peek]",
+            "Print your messages, the unread ones whole, and mark those as read; --peek does not.\n"
+            "--wait returns as soon as there is something unread, or after S seconds.",
+            flags=("--unread", "--peek"),
+            names={"--wait": "--wait"},
+        ),
+        "mail:inbox",
+    ),
+    "read": (Spec("read ID", "Print one message whole, and mark it as read.", required=("ID",)), "mail:read"),
+    "send": (_SEND, "mail:send_mail"),
+    "done": (
+        Spec(
+            "done [TASK] [--verified]",
+            "Say that your work is done: your workspace is inspected.\n"
+            "--verified: you went through the checklist (all committed, no stash, nothing in progress).",
+            most=1,
+            flags=("--verified",),
+        ),
+        "signals:done",
+    ),
+    "idle": (Spec("idle", "Say that you have nothing to do; void once you claim a task."), "signals:idle"),
+    "approve": (
+        Spec(
+            "approve [REQUEST] [--reason R]",
+            "Agree to stand down; without an id, to the open request.",
+            most=1,
+            names={"--reason": "--reason"},
+        ),
+        "signals:approve",
+    ),
+    "reject": (
+        Spec(
+            "reject [REQUEST] --reason R",
+            "Refuse to stand down, and say why; the lead reads it word for word.",
+            most=1,
+            names={"--reason": "--reason"},
+        ),
+        "signals:reject",
+    ),
+    "task list": (
+        Spec(
+            "task list [--status S] [--owner KEY]",
+            "List the team's tasks.",
+            names={"--status": "--status", "--owner": "--owner"},
+        ),
+        "tasks:list_tasks",
+    ),
+    "task claim": (
+        Spec("task claim [ID]", "Claim a task; without an id, the next that is available.", most=1),
+        "tasks:claim",
+    ),
+    "task complete": (
+        Spec(
+            "task complete ID [--verified]",
+            "A worker's is a done signal; the lead's completes the task.",
+            required=("ID",),
+            flags=("--verified",),
+        ),
+        "tasks:complete",
+    ),
+    "review pass": (
+        Spec(
+            "review pass TASK [--reason R]",
+            "Your review of TASK passed.",
+            required=("TASK",),
+            names={"--reason": "--reason"},
+        ),
+        "signals:review_pass",
+    ),
+    "review changes": (
+        Spec(
+            "review changes TASK --reason R",
+            "TASK needs changes; the reason goes to whoever works on it.",
+            required=("TASK",),
+            names={"--reason": "--reason"},
+        ),
+        "signals:review_changes",
+    ),
+}

@@ -1,0 +1,87 @@
+"""Reading a member's command line by hand: `argparse` costs more than everything the command does."""
+
+from __future__ import annotations
+
+from headcount.errors import UsageError
+
+HELP = ("-h", "--help")
+
+
+class Spec:
+    """One command: how it is written, what it does, how many words it takes, which options."""
+
+    __slots__ = ("flags", "lines", "most", "names", "required", "usage")
+
+    def __init__(
+        self,
+        usage: str,
+        lines: str,
+        *,
+        required: tuple[str, ...] = (),
+        most: int | None = None,
+        flags: tuple[str, ...] = (),
+        names: dict[str, str] | None = None,
+    ) -> None:
+        self.usage = usage
+        self.lines = lines
+        self.required = required  # the words that must be there
+        self.most = len(required) if most is None else most
+        self.flags = ("--json", *flags)
+        self.names = {"--team": "--team", **(names or {})}  # options with a value, by each of their names
+
+    def help(self) -> str:
+        return f"usage: headcount {self.usage} [--json]\n\n{self.lines}\n"
+
+
+class Words:
+    """What was on the line."""
+
+    __slots__ = ("_options", "plain")
+
+    def __init__(self, plain: list[str], options: dict[str, str]) -> None:
+        self.plain = plain
+        self._options = options
+
+    def has(self, flag: str) -> bool:
+        return flag in self._options
+
+    def get(self, name: str) -> str | None:
+        return self._options.get(name)
+
+    def word(self, position: int) -> str | None:
+        return self.plain[position] if position < len(self.plain) else None
+
+
+def parse(spec: Spec, words: list[str]) -> Words:
+    plain: list[str] = []
+    options: dict[str, str] = {}
+    rest = iter(words)
+    for word in rest:
+        name, equals, value = word.partition("=")
+        if word == "--":
+            plain.extend(rest)
+        elif word in spec.flags:
+            options[word] = ""
+        elif equals and name in spec.names and name.startswith("--"):
+            options[spec.names[name]] = value
+        elif word in spec.names:
+            options[spec.names[word]] = _value_of(spec, word, next(rest, None))
+        elif word.startswith("-") and word != "-":
+            raise _usage(spec, f"There is no option {word}")
+        else:
+            plain.append(word)
+    if len(plain) < len(spec.required):
+        raise _usage(spec, f"{spec.required[len(plain)]} is missing")
+    if len(plain) > spec.most:
+        raise _usage(spec, f"{plain[spec.most]!r} is one word too many")
+    return Words(plain, options)
+
+
+def _value_of(spec: Spec, name: str, value: str | None) -> str:
+    if value is None:
+        raise _usage(spec, f"{name} needs a value")
+    return value
+
+
+def _usage(spec: Spec, what: str) -> UsageError:
+    return UsageError(what, f"usage: headcount {spec.usage} [--json]", code="usage")
