@@ -95,7 +95,8 @@ class Workflow(NamedTuple):
 
 
 class Document(NamedTuple):
-    """`kind` is `Command`, `Agent` or `Skill`; `frontmatter` has its keys as they are written."""
+    """`kind` is `Command`, `Agent` or `Skill`; `frontmatter` has its keys as they are written; `numbers`
+    has the id in the document for each task's `uid`."""
 
     kind: str
     name: str
@@ -106,10 +107,7 @@ class Document(NamedTuple):
     teams: tuple[Team, ...]
     shutdowns: tuple[Shutdown, ...]
     workflows: tuple[Workflow, ...]
-
-    def numbers(self) -> dict[int, int]:
-        """The id in the document for each task's `uid`."""
-        return {task.task.uid: task.number for task in self.tasks}
+    numbers: Mapping[int, int]
 
 
 Block: TypeAlias = "Prose | Xml | Team | Task | Pipeline | Shutdown | Cleanup | Workflow"

@@ -70,6 +70,8 @@ def camel_case(name: str) -> str:
 
 
 def snake_case(name: str) -> str:
+    if name.islower():
+        return name
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
 
 

@@ -23,6 +23,8 @@ _run_of_spaces: Final = re.compile(r"[ \t\r\n\f]+").sub
 
 def squeeze(text: str) -> str:
     """Runs of white space become one space, at the ends too."""
+    if text.isprintable() and "  " not in text:
+        return text
     return _run_of_spaces(" ", text)
 
 

@@ -44,7 +44,7 @@ def draw(document: ir.Document) -> Drawing:
 
 class _Sketch:
     def __init__(self, document: ir.Document) -> None:
-        self.numbers = document.numbers()
+        self.numbers = document.numbers
         self.count = 0
 
     def groups(self, blocks: Iterable[ir.Block], title: str) -> list[Group]:

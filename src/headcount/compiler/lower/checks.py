@@ -22,6 +22,8 @@ _client_name: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}").fullmatch
 
 def check_tasks_once(document: ir.Document, report: Report) -> None:
     """A task has one id in the document, so it is created once."""
+    if len(document.numbers) == len(document.tasks):
+        return
     seen: set[int] = set()
     for task in document.tasks:
         if task.task.uid in seen:
@@ -31,7 +33,7 @@ def check_tasks_once(document: ir.Document, report: Report) -> None:
 
 
 def check_dependencies(document: ir.Document, report: Report) -> None:
-    known = document.numbers()
+    known = document.numbers
     for task in document.tasks:
         for other in task.blocked_by:
             if other.uid not in known:
@@ -43,9 +45,10 @@ def check_dependencies(document: ir.Document, report: Report) -> None:
 
 def check_cycles(document: ir.Document, report: Report) -> None:
     """Report each cycle once, at the task where it was entered, by the names on the way round."""
+    numbers = document.numbers
+    if all(numbers.get(other.uid, 0) < task.number for task in document.tasks for other in task.blocked_by):
+        return  # each waits only for tasks above it
     blockers = {task.task.uid: [other.uid for other in task.blocked_by] for task in document.tasks}
-    if not any(blockers.values()):
-        return
     by_uid = {task.task.uid: task for task in document.tasks}
     done: set[int] = set()
     for start in blockers:
@@ -87,6 +90,8 @@ def check_lifecycle(document: ir.Document, report: Report) -> None:
     for workflow in document.workflows:
         spawned = {m.worker.name: m.span for team in _inside(workflow, ir.Team) for m in team.members}
         asked = {w.name: s.span for s in _inside(workflow, ir.Shutdown) for w in s.workers}
+        if spawned.keys() == asked.keys():
+            continue
         for name, span in spawned.items():
             if name not in asked:
                 what = f"The worker {name!r} is spawned but never shut down in this Workflow"

@@ -45,6 +45,7 @@ def lower_document(root: Element, report: Report) -> ir.Document | None:
         tuple(at.teams),
         tuple(at.shutdowns),
         tuple(at.workflows),
+        {task.task.uid: task.number for task in at.tasks},
     )
 
 
@@ -55,7 +56,7 @@ def _frontmatter(root: Element, report: Report) -> dict[str, Value]:
             continue
         if prop.value is None:
             given.pop(prop.name, None)
-        elif _is_plain(prop, report):
+        elif type(prop.value) is str or _is_plain(prop, report):
             given[prop.name] = prop.value
     for name in ("name", "description"):
         _require(root, name, given.get(name, UNKNOWN), report)

@@ -169,49 +169,53 @@ REQUIRED: Final[dict[str, tuple[str, ...]]] = {
 }
 
 
+# One look-up for each element: its kinds, and what it requires.
+_SPECS: Final = {name: (kinds, REQUIRED.get(name, ())) for name, kinds in PROPS.items()}
+
+
 def read_props(element: Element, report: Report) -> tuple[dict[str, Any], bool]:
     """The props by name, checked, and whether every required one is there and known.
 
     A later prop of the same name wins, as it does in JSX; null and undefined are the same as absent.
     """
-    kinds = PROPS[element.name]
+    kinds, required = _SPECS[element.name]
     found: dict[str, Any] = {}
     value: Any
     for name, value, _ in element.props:
-        if value is None:
-            found.pop(name, None)
-            continue
         kind = kinds.get(name)
-        if kind is None:
+        if kind is text and type(value) is str:  # most props are plain strings
+            found[name] = value
+        elif value is None:
+            found.pop(name, None)
+        elif kind is None:
             if name != "key":
                 _unknown_prop(element, name, report)
-            continue
-        if value is not UNKNOWN:
-            value = kind(value)
-            if value is WRONG:
-                _wrong_type(element, name, report)
-                value = UNKNOWN
-        found[name] = value
-    whole = _has_required(element, found, report)
-    return {name: value for name, value in found.items() if value is not UNKNOWN}, whole
-
-
-def _has_required(element: Element, found: dict[str, Any], report: Report) -> bool:
+        elif value is UNKNOWN or (value := kind(value)) is not WRONG:
+            found[name] = value
+        else:
+            _wrong_type(element, name, report)
+            found[name] = UNKNOWN
     whole = True
-    for name in REQUIRED.get(element.name, ()):
-        value = found.get(name, "")
-        if value == "":
-            whole = False
-            article = "an" if name[0] in "aeiou" else "a"
-            report.missing(
-                "missing-prop",
-                f"{element.name} requires {article} {report.spell(name)} prop",
-                element.span,
-                f"Add {report.spell(name)}: {expected(PROPS[element.name][name], report)}.",
-            )
-        elif value is UNKNOWN:
-            whole = False
-    return whole
+    for name in required:
+        if not found.get(name) or found[name] is UNKNOWN:
+            whole = _missing_is_known(element, name, found, report) and whole
+    if UNKNOWN in found.values():
+        found = {name: value for name, value in found.items() if value is not UNKNOWN}
+    return found, whole
+
+
+def _missing_is_known(element: Element, name: str, found: dict[str, Any], report: Report) -> bool:
+    """Whether a required prop that looks missing is there after all, as an empty list is."""
+    value = found.get(name, "")
+    if value == "":
+        article = "an" if name[0] in "aeiou" else "a"
+        report.missing(
+            "missing-prop",
+            f"{element.name} requires {article} {report.spell(name)} prop",
+            element.span,
+            f"Add {report.spell(name)}: {expected(PROPS[element.name][name], report)}.",
+        )
+    return value != "" and value is not UNKNOWN
 
 
 def _unknown_prop(element: Element, name: str, report: Report) -> None:

@@ -16,7 +16,7 @@ from headcount.compiler.markdown.yaml import mapping
 from headcount.compiler.text import one_line, squeeze
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from headcount.compiler.markdown.dialects import Dialect
 
@@ -26,7 +26,7 @@ _TABLE_HEAD: Final = "| ID | Task | Description | Depends On |\n| :--- | :--- | 
 
 
 def write_markdown(document: ir.Document, dialect: Dialect) -> str:
-    writer = Writer(dialect, document.numbers())
+    writer = Writer(dialect, document.numbers)
     frontmatter = "\n".join(["---", *mapping(dict(document.frontmatter)), "---"])
     text = "\n\n".join([frontmatter, *(writer.block(block, 2) for block in document.blocks)]) + "\n"
     try:
@@ -46,7 +46,7 @@ class Writer:
 
     __slots__ = ("dialect", "numbers")
 
-    def __init__(self, dialect: Dialect, numbers: dict[int, int]) -> None:
+    def __init__(self, dialect: Dialect, numbers: Mapping[int, int]) -> None:
         self.dialect = dialect
         self.numbers = numbers
 
