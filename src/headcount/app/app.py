@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headcount.app import caller as callers
 from headcount.app.home import find_home, make_home
 from headcount.domain.names import check_team_name, show
-from headcount.domain.policy import Limits, Policy
+from headcount.domain.policy import Policy
 from headcount.domain.settings import find_settings, read_settings
 from headcount.engine.hear import Heard, hear
 from headcount.errors import UsageError
@@ -31,7 +31,7 @@ class App:
         self.store = store
         self.settings = settings
         self.caller = caller
-        self.limits = Limits()
+        self.limits = settings.limits
 
     @property
     def root(self) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from headcount.errors import NotAllowed
+from headcount.errors import HeadcountError, NotAllowed
 from headcount.protocol import authority
 from headcount.protocol.effects import Note
+from headcount.store.identity import descends_from_member
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,12 +32,20 @@ class Caller(NamedTuple):
 
 
 OPERATOR = Caller(authority.OPERATOR)
+_OF_A_MEMBER = ("HEADCOUNT_MARK", "HEADCOUNT_MEMBER", "HEADCOUNT_TOKEN")
 
 
 def identify(store: Store, environ: Mapping[str, str]) -> Caller:
-    """A caller that carries our mark, or claims to be a member, is that member or nobody."""
-    if not (environ.get("HEADCOUNT_MARK") or environ.get("HEADCOUNT_MEMBER")):
-        return OPERATOR
+    """A caller that carries our mark, claims to be a member or descends from one is that member or nobody."""
+    if not any(environ.get(name) for name in _OF_A_MEMBER):
+        if not descends_from_member():
+            return OPERATOR
+        raise NotAllowed(
+            "This process belongs to a member, but does not say which",
+            "a parent process carries a member's mark, and HEADCOUNT_TOKEN is not set",
+            ("Keep the HEADCOUNT_ variables in the environment of what the member starts",),
+            code="no-identity",
+        )
     with store.read() as tx:
         identity = tx.identify(environ.get("HEADCOUNT_TOKEN", ""))
     if identity is None:
@@ -58,7 +67,7 @@ def check(store: Store, caller: Caller, action: str, team_id: str | None = None)
         raise
 
 
-def audit(store: Store, caller: Caller, action: str, refusal: NotAllowed, team_id: str | None) -> None:
+def audit(store: Store, caller: Caller, action: str, refusal: HeadcountError, team_id: str | None) -> None:
     place = team_id or caller.team
     if place is None:
         return

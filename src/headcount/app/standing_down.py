@@ -10,7 +10,7 @@ from headcount.domain.names import show
 from headcount.errors import Declined, UsageError
 from headcount.protocol import events as ev
 from headcount.protocol.member import State
-from headcount.protocol.team import Status, why_not_decide
+from headcount.protocol.team import Status, why_not_decide, why_not_stand_down
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -55,8 +55,7 @@ def stand_down(
         team = app.load(tx, team_name)
         if team.status is Status.SHUTDOWN:
             return report(tx, team, None)
-        for name in wanted or ():
-            _check_known(team, name)
+        _check_wanted(team, wanted)
     team = app.hear(team_name, ev.StandDown(request_id, wanted, reason, force, keep_team, by=app.caller.who))
     request = _request_for(team, request_id, wanted)
     with app.store.read() as tx:
@@ -248,6 +247,19 @@ def _member_line(member: Member, told: list[Entry], asked: Entry | None) -> dict
         "salvage": member.refs[-1] if member.refs else None,
         "seconds": round(max(0.0, gone - began), 3) if gone is not None and began is not None else None,
     }
+
+
+def _check_wanted(team: Team, names: tuple[str, ...] | None) -> None:
+    for name in names or ():
+        _check_known(team, name)
+    refused = why_not_stand_down(team, names)
+    if refused is not None:
+        raise Declined(
+            f"Did not stand down {', '.join(names or ())}",
+            refused[1],
+            (f"Stand the whole team down with `headcount down {team.name}`",),
+            code=refused[0],
+        )
 
 
 def _check_known(team: Team, name: str) -> None:

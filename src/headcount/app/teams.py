@@ -45,13 +45,24 @@ class Plan(NamedTuple):
 
 
 def create_team(
-    app: App, name: str, description: str = "", *, mode: str = "up", environ: Mapping[str, str] | None = None
+    app: App,
+    name: str,
+    description: str = "",
+    *,
+    mode: str = "up",
+    agent: str | None = None,
+    environ: Mapping[str, str] | None = None,
 ) -> Team:
     """Exclusive: two at once make one team and one refusal (B8). It keeps the numbers of this moment."""
     app.check("team_create")
     check_team_name(name)
     check_size("description", description, app.limits.description_bytes)
-    settings = {"policy": asdict(app.settings.policy), "mode": mode}
+    settings = {
+        "policy": asdict(app.settings.policy),
+        "limits": asdict(app.limits),
+        "mode": mode,
+        "agent": agent,
+    }
     with app.store.write() as tx:
         team = tx.create_team(name, description, settings)
         environment = {k: v for k, v in (environ or {}).items() if not k.startswith("HEADCOUNT_")}
@@ -80,12 +91,18 @@ def spawn(app: App, team_name: str, plan: Plan) -> Member:
         heard = hear(tx, heard.team, [spawned], policy)
         member = heard.team.latest(plan.name)
         assert member is not None
+        plan = plan._replace(agent=plan.agent or _agent_of_team(tx, team.id, plan))
         tx.put_fact(team.id, member.key, "start", _start_fact(app, heard.team, member, plan))
         if plan.prompt:
             # Durable before the process is: an agent that has no other way to its prompt reads its mail.
             tx.post(new_mail(heard.team, Post(member.key, "Your task", plan.prompt, sender="lead")))
     app.ring(heard)
     return member
+
+
+def _agent_of_team(tx: Tx, team_id: str, plan: Plan) -> str | None:
+    """What the team was created with, for members that name neither an agent nor a command."""
+    return None if plan.command else tx.team_settings(team_id).get("agent")
 
 
 def _start_fact(app: App, team: Team, member: Member, plan: Plan) -> dict[str, Any]:

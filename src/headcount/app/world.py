@@ -18,9 +18,12 @@ if TYPE_CHECKING:
 
 
 def make_world(app: App) -> World:
-    workspaces = EngineWorkspaces(find_repository(app), f"{app.home}/worktrees", f"{app.home}/archive")
     runtimes = cast("dict[str, Runtime]", make_runtimes(app))
-    return World(app.home, runtimes, workspaces, judge)
+    return World(app.home, runtimes, make_workspaces(app), judge)
+
+
+def make_workspaces(app: App) -> EngineWorkspaces:
+    return EngineWorkspaces(find_repository(app), f"{app.home}/worktrees", f"{app.home}/archive")
 
 
 class Runtimes(TypedDict):

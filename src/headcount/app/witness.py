@@ -1,0 +1,175 @@
+"""What the witness does by hand: look, judge, speak, see, hand over."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from headcount.app.app import policy_of
+from headcount.app.handoff import compose
+from headcount.app.mail import sender_of
+from headcount.app.members import find_member
+from headcount.app.world import make_runtimes, make_workspaces
+from headcount.domain.findings import Findings, Workspace
+from headcount.domain.names import WITNESS
+from headcount.domain.templates import WITNESS_HANDOFF
+from headcount.errors import Declined, UsageError
+from headcount.ports import Mail
+from headcount.protocol import events as ev
+from headcount.protocol.effects import Note
+from headcount.protocol.member import State
+from headcount.store import rules
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from headcount.app.app import App
+    from headcount.ports import Handle, Runtime, Tx
+    from headcount.protocol.member import Member
+
+T = TypeVar("T")
+
+
+def findings(app: App, name: str, team: str | None = None, *, live: bool = True) -> dict[str, Any]:
+    """What stands in a workspace: read now, or as the last inspection saw it."""
+    app.check("findings")
+    team_name, member, start = find_member(app, name, team)
+    with app.store.read() as tx:
+        found = app.load(tx, team_name)
+        place = tx.fact(found.id, member.key, "workspace")
+        last = tx.fact(found.id, member.key, "findings")
+        policy = policy_of(tx.team_settings(found.id))
+    if live:
+        workspace = _workspace(member, place)
+        read = make_workspaces(app).read(workspace, policy, start)
+    elif last is not None:
+        read = Findings.from_dict(last)
+    else:
+        raise Declined(f"{member.key} was not inspected yet", "it has not signalled done", code="no-findings")
+    return {
+        "team": team_name, "member": member.name, "generation": member.generation, "live": live,
+        "issues": read.issues(), **read.as_dict(),
+    }  # fmt: skip
+
+
+def _workspace(member: Member, place: Mapping[str, Any] | None) -> Workspace:
+    if place is not None and os.path.isdir(place["path"]):
+        return Workspace.from_dict(place)
+    raise Declined(
+        f"{member.key} has no workspace",
+        "it was removed" if place is not None else "it was never started",
+        ("See what was saved of it with `headcount salvage list`",),
+        code="no-workspace",
+    )
+
+
+def verdict(
+    app: App, name: str, clean: bool, issues: Sequence[str] = (), team: str | None = None
+) -> dict[str, Any]:
+    """Judge the findings that the witness was sent. Everything is salvaged whatever it says."""
+    app.check("verdict")
+    team_name, _, _ = find_member(app, name, team)
+    with app.turn(team_name) as (tx, found, _):
+        member = found.latest(name)
+        if member is None or member.state is not State.INSPECTING or not member.judging:
+            raise Declined(
+                f"No verdict on {name} is wanted",
+                f"it is {member.state if member else 'not there'}; findings are mailed to the witness first",
+                (f"Look for yourself with `headcount witness findings {name}`",),
+                code="no-verdict-wanted",
+            )
+        named = tuple(issues) or (() if clean else _last_issues(tx, found.id, member.key))
+        tx.add_input(found.id, ev.Judged(member.key, clean, named, by=app.caller.who))
+    app.store.ring(["engine"])
+    return {"member": name, "verdict": "clean" if clean else "dirty", "issues": list(named)}
+
+
+def _last_issues(tx: Tx, team_id: str, key: str) -> tuple[str, ...]:
+    last = tx.fact(team_id, key, "findings")
+    return tuple(Findings.from_dict(last).issues()) if last else ()
+
+
+# --- speaking and seeing ---------------------------------------------------------------------------------
+
+
+def nudge(app: App, name: str, text: str, team: str | None = None) -> dict[str, Any]:
+    """Mail first, it is durable; then in front of it. Delivered only if it was seen to take it (E10)."""
+    app.check("nudge")
+    if not text.strip():
+        raise UsageError("A nudge needs a text", "text is empty", code="missing-text")
+    team_name, member, start = _find_live(app, name, team)
+    with app.store.write() as tx:
+        team_id = app.load(tx, team_name).id
+        mail = Mail("", team_id, sender_of(app.caller), member.key, "Nudge", text, priority="high")
+        mail_id = tx.post(mail)
+    app.store.ring([rules.channel(team_id, member.key)])
+    taken = _with_processes(app, start, lambda runtime, handle: runtime.nudge(handle, text), False)
+    with app.store.write() as tx:
+        kind = "nudged" if taken else "nudge_undelivered"
+        tx.note(team_id, [Note(kind, member.key, {"text": text, "by": app.caller.who})])
+    return {"member": name, "messageId": mail_id, "delivered": taken}
+
+
+def capture(app: App, name: str, team: str | None = None) -> dict[str, Any]:
+    """What it shows: the end of its terminal, or of its output. That of a gone one is kept with its log."""
+    app.check("capture")
+    team_name, member, start = find_member(app, name, team)
+    screen = _with_processes(app, start, lambda runtime, handle: runtime.capture(handle), "")
+    return {
+        "team": team_name, "member": name, "generation": member.generation, "state": str(member.state),
+        "screen": screen,
+    }  # fmt: skip
+
+
+def _find_live(app: App, name: str, team: str | None) -> tuple[str, Member, Mapping[str, Any]]:
+    team_name, member, start = find_member(app, name, team)
+    if not member.live:
+        raise Declined(f"{member.key} is gone", "nobody is there to hear it", code="gone")
+    return team_name, member, start
+
+
+def _with_processes(
+    app: App, start: Mapping[str, Any], use: Callable[[Runtime, Handle], T], otherwise: T
+) -> T:
+    """Its processes go by their record on disk, so any process of ours can speak to them."""
+    runtimes = make_runtimes(app)
+    runtime: Runtime = runtimes["tmux"] if start.get("runtime") == "tmux" else runtimes["plain"]
+    try:
+        handle = runtime.adopt(str(start["mark"])) if start.get("mark") else None
+        if handle is None:
+            return otherwise
+        try:
+            return use(runtime, handle)
+        finally:
+            handle.close()
+    finally:
+        for each in (runtimes["plain"], runtimes["tmux"]):
+            each.close()
+
+
+# --- handing over ----------------------------------------------------------------------------------------
+
+
+def handoff(
+    app: App,
+    member: str | None = None,
+    remarks: str = "",
+    next_steps: Sequence[str] = (),
+    team: str | None = None,
+) -> dict[str, Any]:
+    """The note for the next session, composed from the journal: durable as mail and as a fact (D15, D16)."""
+    app.check("handoff")
+    if member is not None:
+        team, found_member, _ = find_member(app, member, team)
+    name = app.pick_team(team)
+    with app.store.write() as tx:
+        found = app.load(tx, name)
+        about = found_member.key if member is not None else WITNESS
+        kind = "member_cycle" if member is not None else "witness_cycle"
+        subject, body = compose(tx, found, remarks, tuple(next_steps), kind)
+        mail = Mail("", found.id, sender_of(app.caller), WITNESS, subject, body, template=WITNESS_HANDOFF)
+        mail_id = tx.post(mail)
+        tx.put_fact(found.id, about, "handoff", {"mail": mail_id, "body": body, "by": app.caller.who})
+        tx.note(found.id, [Note("handed_over", about, {"mail": mail_id, "by": app.caller.who})])
+    app.store.ring([rules.channel(found.id, WITNESS)])
+    return {"messageId": mail_id, "about": about, "subject": subject, "body": body}
