@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from places import Place, wait_until
@@ -85,3 +87,27 @@ def test_ending_goes_on_from_the_record_after_a_restart(place: Place) -> None:
     assert not place.survivors()
     adopted.close()
     again.close()
+
+
+def test_C14_a_shell_that_stays_in_the_workspace_prevents_the_proof(place: Place) -> None:
+    workspace = place.directory / "workspace"
+    workspace.mkdir()
+    stay = 'trap "" HUP; touch here; while :; do sleep 1; done'
+    script = f"cd {workspace}; setsid sh -c '{stay}' & until [ -e {workspace}/here ]; do sleep 0.01; done"
+    handle = place.start("sh", "-c", script)
+    assert place.runtime.wait_exit(handle, 10) is not None
+    proof = place.runtime.prove_gone(handle)
+    assert not proof.empty
+    assert str(workspace) in {os.readlink(f"/proc/{process.pid}/cwd") for process in proof.alive}
+    assert place.runtime.stop(handle, grace_s=0.1).empty
+
+
+def test_E12_twenty_are_ended_in_about_the_time_of_one(place: Place) -> None:
+    handles = [place.start_shape("stubborn") for _ in range(20)]
+    grace_s = 1.0
+    began = time.monotonic()
+    with ThreadPoolExecutor(20) as pool:
+        proofs = list(pool.map(lambda handle: place.runtime.stop(handle, grace_s), handles))
+    assert all(proof.empty for proof in proofs)
+    assert not place.survivors()
+    assert time.monotonic() - began < 5 * grace_s  # one after the other: 20
