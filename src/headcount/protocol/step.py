@@ -84,9 +84,9 @@ def _done(turn: Turn, event: ev.DoneSignalled) -> None:
     elif member.state is State.ASKED and member.answer is None:
         turn.cue(event.key, Cue.APPROVED, answer="approved", reason="done")
     else:
-        if member.activity == "paused":  # what it said before it was stopped is heard now: it is waited for
-            _wake(turn, member)
         turn.cue(event.key, Cue.DONE)
+        if member.state is State.RUNNING and member.activity == "paused":
+            _wake(turn, turn.members[event.key])  # it said so before it was paused, and is to end now
 
 
 def _inspected(turn: Turn, event: ev.Inspected) -> None:
@@ -96,6 +96,11 @@ def _inspected(turn: Turn, event: ev.Inspected) -> None:
         turn.late(event.key, result="inspected")
     else:
         turn.findings_to_witness(event)
+
+
+def _reviewed(turn: Turn, event: ev.Reviewed) -> None:
+    """For the record; a run binds it to the commit that this reviewer was given."""
+    turn.note("reviewed", event.key, task=event.task, verdict=event.verdict, words=event.words)
 
 
 def _judged(turn: Turn, event: ev.Judged) -> None:
@@ -199,6 +204,19 @@ def _last_read(turn: Turn, event: ev.LastRead) -> None:
     turn.cue(event.key, cue, ref=event.ref, reason=event.reason)
 
 
+def _awake(cue: Cue, *fields: str) -> Callable[[Turn, Any], None]:
+    """What a paused member had said before it was stopped is old news: it stays paused."""
+
+    def hear(turn: Turn, event: Any) -> None:
+        member = turn.members[event.key]
+        if member.state is State.RUNNING and member.activity == "paused":
+            turn.late(event.key, signal=str(cue))
+        else:
+            _plain(cue, *fields)(turn, event)
+
+    return hear
+
+
 def _plain(cue: Cue, *fields: str) -> Callable[[Turn, Any], None]:
     def hear(turn: Turn, event: Any) -> None:
         turn.cue(event.key, cue, **{name: getattr(event, name) for name in fields})
@@ -211,13 +229,15 @@ _HEAR: dict[type[ev.Event], Callable[[Turn, Any], None]] = {
     ev.StandDown: stand_down,
     ev.Decided: _decided,
     ev.Released: _plain(Cue.RELEASED),
+    ev.RefusedForGood: _plain(Cue.REFUSES, "reason"),
     ev.ChangesRequested: _changes,
     ev.Paused: _paused,
     ev.Resumed: _resumed,
     ev.Answered: _answered,
     ev.DoneSignalled: _done,
-    ev.IdleReported: _plain(Cue.IDLE),
-    ev.TaskClaimed: _plain(Cue.CLAIMED, "task"),
+    ev.IdleReported: _awake(Cue.IDLE),
+    ev.TaskClaimed: _awake(Cue.CLAIMED, "task"),
+    ev.Reviewed: _reviewed,
     ev.Judged: _judged,
     ev.Registered: _plain(Cue.REGISTERED),
     ev.StartFailed: _plain(Cue.START_FAILED, "reason"),

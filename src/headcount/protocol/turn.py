@@ -150,7 +150,8 @@ def _mark(**changes: Any) -> Callable[[Turn, Member, Facts], None]:
 
 
 def _mark_working(turn: Turn, member: Member, facts: Facts) -> None:
-    turn.put(member, activity="working", task=facts.get("task") or member.task)
+    activity = "paused" if member.activity == "paused" else "working"
+    turn.put(member, activity=activity, task=facts.get("task") or member.task)
 
 
 def _mark_stalled(turn: Turn, member: Member, _: Facts) -> None:
@@ -215,13 +216,22 @@ def _capture(turn: Turn, member: Member, _: Facts) -> None:
     turn.act(ActKind.CAPTURE, turn.put(member, silences=member.silences + 1))
 
 
-_CAUSES: Final = {Cue.DIRTY_AGAIN: "dirty", Cue.SILENT_THRICE: "silence", Cue.SALVAGE_FAILED: "salvage"}
+_CAUSES: Final = {
+    Cue.DIRTY_AGAIN: "dirty",
+    Cue.SILENT_THRICE: "silence",
+    Cue.REFUSES: "refusal",
+    Cue.SALVAGE_FAILED: "salvage",
+}
 
 
 def _escalate(turn: Turn, member: Member, facts: Facts) -> None:
     """Opened and mailed once; a salvage that fails again leaves the one that is open (I9)."""
     cause = _CAUSES[facts["cue"]]
-    issues = (f"salvage failed: {facts['reason']}",) if cause == "salvage" else member.issues
+    issues = member.issues
+    if cause == "salvage":
+        issues = (f"salvage failed: {facts['reason']}",)
+    elif cause == "refusal":
+        issues = (f"refuses to stand down: {facts['reason']}",)
     member = turn.put(member, issues=issues)
     open_one = turn.escalations.get(member.escalation or "")
     if open_one is not None:

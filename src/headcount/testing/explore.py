@@ -44,17 +44,18 @@ class Variant:
 
 
 _PLAIN = Choices(named=False, force=False, idle=False)
+_TWO = replace(_PLAIN, size=2)
 
 VARIANTS = (
     Variant("three", "three members, one of them started at any time", _PLAIN),
     Variant("force", "force from the start, or added", replace(_PLAIN, force=True)),
-    Variant("policy", "escalations are decided by policy", _PLAIN, policy=replace(POLICY, on_escalation="force-kill")),
-    Variant("lead", "a lead and a witness go last", replace(_PLAIN, force=True), ("worker", "lead", "witness")),
-    Variant("named", "single members first, then the team takes over", replace(_PLAIN, named=True, force=True, size=2)),
-    Variant("reviews", "done, verified, changes, released", replace(_PLAIN, reviews=True, idle=True, size=2)),
-    Variant("pause", "idle, at work again, paused and continued", replace(_PLAIN, pause=True, idle=True, size=2)),
-    Variant("judge", "the witness judges", replace(_PLAIN, witness_judges=True, size=2)),
-)  # fmt: skip
+    Variant("policy", "decided by policy", _PLAIN, policy=replace(POLICY, on_escalation="force-kill")),
+    Variant("lead", "lead and witness go last", replace(_PLAIN, force=True), ("worker", "lead", "witness")),
+    Variant("named", "single members, then the team takes over", replace(_TWO, named=True, force=True)),
+    Variant("reviews", "done, verified, changes, released", replace(_TWO, reviews=True, idle=True)),
+    Variant("pause", "idle, at work again, paused, continued", replace(_TWO, pause=True, idle=True)),
+    Variant("judge", "the witness judges", replace(_TWO, witness_judges=True)),
+)
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ processes and mailboxes.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from headcount.domain import templates
@@ -19,8 +20,6 @@ from headcount.protocol.member import Member, State
 from headcount.protocol.team import DRAINING, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
     from headcount.protocol.effects import Effect
     from headcount.protocol.team import Team
 
@@ -33,29 +32,27 @@ class Violation(AssertionError):
     """An invariant does not hold; says which, and about whom."""
 
 
-class Step(NamedTuple):
-    before: Team
-    event: ev.Event
-    after: Team
-    effects: tuple[Effect, ...]
+class Step:
+    """One step as an onlooker sees it, with what every checker asks for laid out once."""
 
-    @property
-    def acts(self) -> list[Act]:
-        return [e for e in self.effects if isinstance(e, Act)]
+    __slots__ = ("acts", "after", "before", "effects", "event", "moved", "posts")
 
-    @property
-    def posts(self) -> list[Post]:
-        return [e for e in self.effects if isinstance(e, Post)]
+    def __init__(self, before: Team, event: ev.Event, after: Team, effects: tuple[Effect, ...]) -> None:
+        self.before = before
+        self.event = event
+        self.after = after
+        self.effects = effects
+        self.acts = [e for e in effects if isinstance(e, Act)]
+        self.posts = [e for e in effects if isinstance(e, Post)]
+        # Everyone that is not as it was: before (None: new) and after.
+        self.moved: list[tuple[Member | None, Member]] = [
+            (before.members.get(key), member)
+            for key, member in after.members.items()
+            if before.members.get(key) is not member
+        ]
 
     def notes(self, kind: str) -> list[Note]:
         return [e for e in self.effects if isinstance(e, Note) and e.kind == kind]
-
-    def moved(self) -> Iterator[tuple[Member | None, Member]]:
-        """Everyone that is not as it was: before (None: new) and after."""
-        for key, after in self.after.members.items():
-            before = self.before.members.get(key)
-            if before is not after:
-                yield before, after
 
 
 class Seen(NamedTuple):
@@ -64,9 +61,13 @@ class Seen(NamedTuple):
     leave: bool = False  # it answered, was timed out, stood idle, exited, or somebody decided
     safe: bool = False  # a spotless finding, or a salvage that was read back
     proved: bool = False  # the runtime proved that nothing of it lives
+    # Only which outcome it will have depends on these; the explorer leaves them out.
+    early: bool = False  # it died before anyone asked it or looked at it
+    overruled: bool = False  # force, or a decision, went against what it wanted
+    saved: bool = False  # something of it had to be saved
 
 
-Check = "Callable[[Step, Mapping[str, Seen]], Iterable[str]]"
+Check = Callable[[Step, Mapping[str, Seen]], Iterable[str]]
 
 
 def remember(seen: Mapping[str, Seen], step: Step) -> dict[str, Seen]:
@@ -78,14 +79,29 @@ def remember(seen: Mapping[str, Seen], step: Step) -> dict[str, Seen]:
         now[member.key] = _heard(now[member.key], step.event, member)
     if isinstance(step.event, ev.Decided) and step.event.decision in ("force-kill", "reassign"):
         escalation = step.before.escalations.get(step.event.escalation_id)
-        if escalation is not None:
-            now[escalation.key] = now[escalation.key]._replace(leave=True)
-    for before, after in step.moved():
-        if before is not None and before.state is State.RUNNING and _not_asked(step, before):
+        if escalation is not None and step.notes("decided"):
+            now[escalation.key] = now[escalation.key]._replace(leave=True, overruled=True)
+    for before, after in step.moved:
+        if before is not None and before.state is State.RUNNING and _not_asked(step, before, after):
             now[after.key] = now[after.key]._replace(leave=True)
         if before is not None and before.state is State.ASKED and after.state is State.RUNNING:
             now[after.key] = now[after.key]._replace(leave=False)
+        if before is not None and _overruled(step, before, after):
+            now[after.key] = now[after.key]._replace(overruled=True)
     return now
+
+
+def _overruled(step: Step, before: Member, after: Member) -> bool:
+    """By force (its refusal did not count, or its dirt went straight to salvage), or by policy."""
+    if before.state is State.ASKED and after.answer == "rejected" and after.state is State.INSPECTING:
+        return True
+    straight = (
+        before.state in (State.INSPECTING, State.NUDGED, State.ESCALATED) and after.state is State.SALVAGING
+    )
+    dirty = isinstance(step.event, ev.Inspected | ev.Judged) and not step.event.clean
+    by_hand = isinstance(step.event, ev.StandDown | ev.TimedOut)
+    by_policy = any(n.about == after.key and n.data["by"] == "policy" for n in step.notes("decided"))
+    return by_policy or (straight and (dirty or by_hand))
 
 
 def _in_time(step: Step, member: Member) -> bool:
@@ -106,7 +122,8 @@ def _heard(seen: Seen, event: ev.Event, member: Member) -> Seen:
         case ev.DoneSignalled() if state is State.RUNNING and member.role not in _LAST:
             return seen._replace(leave=True)
         case ev.Exited():
-            return seen._replace(leave=True)
+            early = member.request is None and member.attempts == 0 and not member.exited
+            return seen._replace(leave=True, early=seen.early or early)
         case ev.TaskClaimed() if state is State.RUNNING:
             return seen._replace(leave=False)
         case ev.ChangesRequested() if state in _SENT_BACK and member.request is None:
@@ -114,7 +131,9 @@ def _heard(seen: Seen, event: ev.Event, member: Member) -> Seen:
         case ev.Inspected(spotless=True, clean=True) if state is State.INSPECTING:
             return seen._replace(safe=True)
         case ev.Saved() if state is State.SALVAGING:
-            return seen._replace(safe=True)
+            return seen._replace(safe=True, saved=seen.saved or event.ref is not None)
+        case ev.LastRead(ok=True) if state is State.GONE and not member.settled:
+            return seen._replace(saved=seen.saved or event.ref is not None)
         case ev.TreeEmpty() if state in (State.STOPPING, State.KILLING):
             return seen._replace(proved=True)
         case ev.StartFailed() if state is State.STARTING:
@@ -122,12 +141,12 @@ def _heard(seen: Seen, event: ev.Event, member: Member) -> Seen:
     return seen
 
 
-def _not_asked(step: Step, member: Member) -> bool:
+def _not_asked(step: Step, before: Member, after: Member) -> bool:
     """It stands idle, or it is a lead or a witness whose turn has come."""
-    if member.role not in _LAST:
-        return member.activity == "idle"
-    earlier = (m for m in step.after.members.values() if _rank(m) < _rank(member))
-    return all(m.settled for m in earlier)
+    if before.role not in _LAST:
+        return before.activity == "idle"
+    others = (m for m in step.after.members.values() if m.request == after.request)
+    return all(m.settled for m in others if _rank(m) < _rank(after))
 
 
 def _rank(member: Member) -> int:
@@ -161,7 +180,7 @@ def I3_no_team_closes_over_a_living_member(step: Step, seen: Mapping[str, Seen])
     """No team is closing or closed while one of its incarnations is not proved gone."""
     if step.after.status in (Status.CLOSING, Status.SHUTDOWN):
         yield from (f"{key} is not proved gone" for key, facts in seen.items() if not facts.proved)
-    for before, after in step.moved():
+    for before, after in step.moved:
         if after.state is State.GONE and not seen[after.key].proved and (before is None or before.live):
             yield f"{after.key} is called gone without proof"
 
@@ -183,7 +202,7 @@ def I4_a_name_is_started_again_only_when_it_is_gone(step: Step, seen: Mapping[st
 def I5_a_member_answers_only_for_itself(step: Step, seen: Mapping[str, Seen]) -> Iterator[str]:
     """What one member says becomes nobody else's answer, and a lead is never stood down without its team."""
     speaker = getattr(step.event, "key", None)
-    for before, after in step.moved():
+    for before, after in step.moved:
         if before is not None and after.answer not in (None, before.answer) and after.key != speaker:
             yield f"{after.key} is said to have {after.answer} by an event about {speaker}"
     for request in step.after.requests.values():
@@ -193,7 +212,7 @@ def I5_a_member_answers_only_for_itself(step: Step, seen: Mapping[str, Seen]) ->
 
 def I6_the_first_answer_and_the_last_outcome_stand(step: Step, seen: Mapping[str, Seen]) -> Iterator[str]:
     """An answer to a request is given once, an outcome is final, and what is late changes nothing."""
-    for before, after in step.moved():
+    for before, after in step.moved:
         if before is None:
             continue
         if before.settled:
@@ -221,9 +240,7 @@ def I7_nobody_is_written_to_after_its_mailbox_is_sealed(
 ) -> Iterator[str]:
     """A mailbox is sealed exactly when its reader is settled, and no rule writes to it afterwards."""
     sealed = {e.key for e in step.effects if isinstance(e, Seal)}
-    settled = {
-        after.key for before, after in step.moved() if after.settled and not (before and before.settled)
-    }
+    settled = {after.key for before, after in step.moved if after.settled and not (before and before.settled)}
     if sealed != settled:
         yield f"sealed {sorted(sealed)}, settled {sorted(settled)}"
     for post in step.posts:
@@ -259,7 +276,7 @@ def I10_only_ours_are_touched(step: Step, seen: Mapping[str, Seen]) -> Iterator[
 
 def two_phases(step: Step, seen: Mapping[str, Seen]) -> Iterator[str]:
     """While a request is asking, nobody is inspected or stopped for it."""
-    for before, after in step.moved():
+    for before, after in step.moved:
         request = step.after.requests.get(after.request or "")
         if before is None or request is None or not request.asking or isinstance(step.event, ev.Exited):
             continue
@@ -303,7 +320,7 @@ _BEGINS = {
 def whoever_waits_has_asked(step: Step, seen: Mapping[str, Seen]) -> Iterator[str]:
     """A state that waits for a result or an answer is entered together with what brings it."""
     begun = {(act.about, act.kind) for act in step.acts}
-    for before, after in step.moved():
+    for before, after in step.moved:
         if before is not None and before.state is after.state:
             continue
         wanted = _BEGINS.get(after.state)
@@ -327,7 +344,19 @@ def a_request_that_can_end_has_ended(step: Step, seen: Mapping[str, Seen]) -> It
             yield f"{member.key} is part of {member.request}, which is not open"
 
 
-INVARIANTS: tuple[Callable[[Step, Mapping[str, Seen]], Iterable[str]], ...] = (
+def the_outcome_is_the_first_that_fits(step: Step, seen: Mapping[str, Seen]) -> Iterator[str]:
+    """already_gone, forced, salvaged, clean: in this order; a start that failed has none."""
+    for before, after in step.moved:
+        if not after.settled or (before is not None and before.settled) or after.failure:
+            continue
+        facts = seen[after.key]
+        fits = [(facts.early, "already_gone"), (facts.overruled, "forced"), (facts.saved, "salvaged")]
+        expected = next((name for holds, name in fits if holds), "clean")
+        if after.outcome != expected:
+            yield f"{after.key} ended as {after.outcome}, not {expected}"
+
+
+INVARIANTS: tuple[Check, ...] = (
     I1_nobody_is_stopped_unheard_or_unsaved,
     I2_workspaces_go_after_the_last_look,
     I3_no_team_closes_over_a_living_member,
@@ -342,10 +371,11 @@ INVARIANTS: tuple[Callable[[Step, Mapping[str, Seen]], Iterable[str]], ...] = (
     whoever_waits_has_asked,
     a_request_that_can_end_has_ended,
 )
+OVER_HISTORIES: tuple[Check, ...] = (*INVARIANTS, the_outcome_is_the_first_that_fits)
 
 
-def check(step: Step, seen: Mapping[str, Seen]) -> None:
+def check(step: Step, seen: Mapping[str, Seen], invariants: tuple[Check, ...] = INVARIANTS) -> None:
     """Every invariant against one step; `seen` is the onlooker's memory after it."""
-    for invariant in INVARIANTS:
+    for invariant in invariants:
         for problem in invariant(step, seen):
             raise Violation(f"{invariant.__name__}: {problem} (on {step.event})")

@@ -33,7 +33,9 @@ def I8_it_ends_in_time(team: Team, policy: Policy, temper: Callable[[Member], ev
     while True:
         event = _next_answer(team, temper)
         if event is None:
-            waiting = {**due, **({None: closing} if team.close_step else {})}
+            waiting: dict[str | None, float] = {**due}
+            if team.close_step is not None:
+                waiting[None] = closing
             if not waiting:
                 break
             who = min(waiting, key=lambda key: (waiting[key], key or ""))

@@ -33,7 +33,7 @@ class NormalForm:
         self.seen = seen
         cover = _cover(team)
         rows = sorted(
-            (_row(m, team, cover), tuple(seen.get(m.key, Seen())), m.key) for m in team.members.values()
+            (_row(m, team, cover), tuple(seen.get(m.key, Seen())[:3]), m.key) for m in team.members.values()
         )
         self.order = [key for _, _, key in rows]
         place = {key: index for index, key in enumerate(self.order)}
@@ -59,7 +59,7 @@ class NormalForm:
             requests={r.id: r for r in sorted(requests, key=lambda r: r.id)}, last_request=None,
             escalations={e.id: e for e in open_ones.values()}, escalation_count=0, close_epoch=1, warnings=(),
         )  # fmt: skip
-        return now, {keys[key]: self.seen.get(key, Seen()) for key in self.order}
+        return now, {keys[key]: Seen(*self.seen.get(key, Seen())[:3]) for key in self.order}
 
 
 def _fields(member: Member) -> dict[str, Any]:

@@ -1,0 +1,143 @@
+"""What a simulated run consists of, drawn from a seed: who is in it, what people do, what goes wrong.
+
+A plan is plain data, so a failing run shrinks by leaving parts of it out. What is left to chance inside the
+run (how long things take) comes from the seed as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from headcount.domain.policy import Policy
+from headcount.protocol.effects import ActKind
+from headcount.testing.agents import TEMPERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from random import Random
+
+FAULTS_UNTIL_S = 900.0
+_NAMES = ("web", "web-2", "api", "docs", "perf")  # one a prefix of another, on purpose
+_FAILING = (
+    ActKind.START, ActKind.INSPECT, ActKind.SALVAGE, ActKind.KILL, ActKind.LAST_READ, ActKind.CLOSE_STEP,
+    ActKind.NUDGE,
+)  # fmt: skip
+
+
+class Cast(NamedTuple):
+    """One member of the team."""
+
+    name: str
+    role: str
+    temper: str
+    reviewed: bool = False
+
+
+class Deed(NamedTuple):
+    """Something that a person does."""
+
+    at: float
+    what: str  # down, force, down_member, force_member, spawn, pause, resume, release, changes
+    who: str = ""
+
+
+class Fault(NamedTuple):
+    """`nth` counts commits, acts of a kind, or words, as `what` says."""
+
+    what: str  # crash, crash_commit, fail, delay, double, lose_word, double_word, late_word, clock
+    nth: int = 0
+    kind: str = ""
+    at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    seed: int
+    cast: tuple[Cast, ...]
+    deeds: tuple[Deed, ...]
+    faults: tuple[Fault, ...]
+    policy: Policy = field(default_factory=Policy)
+
+    def smaller(self) -> Iterator[Plan]:
+        """Every plan that lacks one part of this."""
+        for name in ("faults", "deeds", "cast"):
+            parts = getattr(self, name)
+            for index in range(len(parts)):
+                yield replace(self, **{name: parts[:index] + parts[index + 1 :]})
+
+    def __str__(self) -> str:
+        cast = ", ".join(f"{c.name} ({c.temper} {c.role}{', reviewed' * c.reviewed})" for c in self.cast)
+        deeds = ", ".join(f"{d.what} {d.who}".strip() + f" at {d.at:.0f} s" for d in self.deeds) or "nothing"
+        faults = ", ".join(_describe(f) for f in self.faults) or "nothing"
+        return f"members: {cast}\npeople: {deeds}\nfaults: {faults}"
+
+
+def _describe(fault: Fault) -> str:
+    if fault.at:
+        return f"{fault.what} at {fault.at:.0f} s"
+    return f"{fault.what} {fault.kind} number {fault.nth}".replace("  ", " ")
+
+
+def draw_plan(seed: int, rng: Random) -> Plan:
+    cast = tuple(_draw_cast(rng))
+    names = [member.name for member in cast]
+    return Plan(
+        seed, cast, tuple(sorted(_draw_deeds(rng, names))), tuple(_draw_faults(rng)), _draw_policy(rng)
+    )
+
+
+def _draw_cast(rng: Random) -> Iterator[Cast]:
+    tempers = sorted(TEMPERS)
+    for name in _NAMES[: rng.randint(1, 4)]:
+        yield Cast(name, "worker", rng.choice(tempers), rng.random() < 0.25)
+    if rng.random() < 0.2:
+        yield Cast("boss", "lead", rng.choice(tempers))
+    if rng.random() < 0.2:
+        yield Cast("eye", "witness", rng.choice(tempers))
+
+
+def _draw_deeds(rng: Random, names: list[str]) -> Iterator[Deed]:
+    yield Deed(rng.uniform(5, 400), "down")
+    people = (
+        "down",
+        "force",
+        "down_member",
+        "down_member",
+        "force_member",
+        "spawn",
+        "spawn",
+        "pause",
+        "resume",
+    )
+    for _ in range(rng.randint(0, 6)):
+        yield Deed(rng.uniform(1, FAULTS_UNTIL_S), rng.choice(people), rng.choice(names))
+    for name in names:
+        if rng.random() < 0.3:
+            yield Deed(rng.uniform(20, 500), rng.choice(("release", "changes")), name)
+
+
+def _draw_faults(rng: Random) -> Iterator[Fault]:
+    for _ in range(rng.choice((0, 0, 1, 2, 4, 8))):
+        what = rng.choice(_FAULTS)
+        if what in ("crash", "clock"):
+            yield Fault(what, at=rng.uniform(1, FAULTS_UNTIL_S))
+        elif what in ("fail", "delay", "double"):
+            yield Fault(what, rng.randint(0, 3), str(rng.choice(_FAILING)))
+        else:
+            yield Fault(what, rng.randint(0, 40))
+
+
+_FAULTS = (
+    "crash", "crash_commit", "crash_commit", "fail", "fail", "fail", "delay", "double",
+    "lose_word", "double_word", "late_word", "clock",
+)  # fmt: skip
+
+
+def _draw_policy(rng: Random) -> Policy:
+    return Policy(
+        max_attempts=rng.randint(1, 3),
+        max_waits=rng.randint(0, 2),
+        on_escalation=rng.choice(("ask", "ask", "ask", "force-kill")),
+        judge=rng.choice(("rules", "rules", "witness")),
+    )

@@ -1,0 +1,371 @@
+"""One simulated run: the rules, the commit path and the clock are the real ones, all else is faked.
+
+A priority queue of deeds on virtual time. The engine commits through `engine.hear` on the store in memory,
+keeps its limits on `engine.clock`, and performs acts in lanes; it can crash after any commit and in the
+middle of any act, and then starts again from what is durable. Checkers look at every step. After a while faults end
+and somebody goes on asking and deciding: then everything must end, in time.
+
+Same seed, same trace: nothing here reads a clock, an address or the order of a set.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from headcount.engine.clock import Clock
+from headcount.engine.hear import hear
+from headcount.errors import HeadcountError
+from headcount.ports import Mail, Task
+from headcount.protocol import authority
+from headcount.protocol import events as ev
+from headcount.protocol.bound import bound_s
+from headcount.protocol.effects import Act, ActKind, Note, Post
+from headcount.protocol.step import step
+from headcount.protocol.team import Status
+from headcount.store.memory import MemoryStore
+from headcount.testing.agents import TEMPERS, Agent
+from headcount.testing.invariants import OVER_HISTORIES, Seen, Step, Violation, check, remember
+from headcount.testing.people import People
+from headcount.testing.performer import perform
+from headcount.testing.plan import FAULTS_UNTIL_S, Plan, draw_plan
+from headcount.testing.world import Postmen, World
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headcount.protocol.effects import Effect
+    from headcount.protocol.team import Team
+
+_TIMELESS = (ActKind.NOTIFY, ActKind.CLOSE_STEP)
+
+
+class Line(NamedTuple):
+    at: float
+    who: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.at:8.1f} s  {self.who:12} {self.what}"
+
+
+class Run:
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.rng = random.Random(plan.seed * 2 + 1)
+        self.now = 0.0
+        self.wall_jump = 0.0
+        self.story: list[Line] = []
+        self.commits = 0
+        self.steps = 0
+        self.faulty = True
+        self.world = World(self._tell_exit, self.tell)
+        self.agents: dict[str, Agent] = {}
+        self.postmen = Postmen()
+        self.store = MemoryStore(lambda: 1e9 + self.now + self.wall_jump)
+        self._queue: list[tuple[float, int, Callable[[], object]]] = []
+        self._numbers = 0
+        self._counts: Counter[str] = Counter()
+        self._faults = Counter((f.what, f.kind, f.nth) for f in plan.faults if not f.at)
+        self._seen: dict[str, Seen] = {}
+        self._act_ids: set[str] = set()
+        self._boot()
+        with self.store.write() as tx:
+            self.team = tx.create_team("demo", "", {})
+            for n in range(3):
+                tx.add_task(Task(f"t{n}", self.team.id, f"task {n}"))
+        self.people = People(self)
+
+    # --- time
+
+    def after(self, seconds: float, deed: Callable[[], object]) -> None:
+        self._numbers += 1
+        heapq.heappush(self._queue, (self.now + seconds, self._numbers, deed))
+
+    def go_until(self, end: float) -> bool:
+        """Do what is due until `end`; False when nothing is left to come."""
+        while self._queue and self._queue[0][0] <= end:
+            self.now, _, deed = heapq.heappop(self._queue)
+            deed()
+            if self.team.status is Status.SHUTDOWN:
+                break
+        return bool(self._queue)
+
+    def tell(self, who: str, what: str) -> None:
+        self.story.append(Line(self.now, who, what))
+
+    def _fault(self, what: str, kind: str = "") -> bool:
+        """Does this one, counted by its kind, go wrong?"""
+        count = self._counts[what + kind]
+        self._counts[what + kind] += 1
+        return self.faulty and (what, kind, count) in self._faults
+
+    # --- the engine
+
+    def _boot(self) -> None:
+        self.up = True
+        self.clock = Clock(now=lambda: self.now)
+        self._under_way: dict[str, Act] = {}
+        self._lanes: dict[str, float] = {}
+        self._tick_at = float("inf")
+        self._life = object()
+
+    def crash(self) -> None:
+        """Whatever was under way may have been done; nobody will ever know from the engine."""
+        if not (self.up and self.faulty):
+            return
+        self.tell("engine", "crashes")
+        self.up = False
+        self._life = object()
+        for act in self._under_way.values():
+            if self.rng.random() < 0.5:
+                perform(self, act, fails=False)
+        self.after(self.rng.uniform(0.1, 60), self.restart)
+
+    def restart(self) -> None:
+        if self.up:
+            return
+        self._boot()
+        self.tell("engine", "starts again")
+        for member in self.team.live():
+            died = member.key in self.world.started and not self.world.agent_alive(member.key)
+            if died and not member.exited:
+                self._tell_exit(member.key)
+        self.commit()
+
+    def commit(self, *events: ev.Event, act: Act | None = None) -> None:
+        """One transaction, as the engine makes it; then the new acts are begun."""
+        if not self.up:
+            return
+        with self.store.write() as tx:
+            said = list(self.store.tables.inputs.get(self.team.id, ()))
+            if act is not None:
+                tx.end_act(self.team.id, act.id)
+            heard = hear(tx, self.team, events, self.plan.policy)
+            pending = tx.pending_acts(self.team.id)
+        before, self.team = self.team, heard.team
+        self._watch(before, [*said, *events], heard.effects)
+        self.commits += 1
+        if self._fault("crash_commit"):
+            self.crash()
+            return
+        self.clock.watch(self.team, self.plan.policy)
+        self._begin(pending)
+        self._set_tick()
+        self.people.look()
+
+    def _watch(self, before: Team, events: list[ev.Event], effects: tuple[Effect, ...]) -> None:
+        """The checkers see every event by itself, also when one transaction heard several."""
+        if len(events) == 1:
+            self._check(Step(before, events[0], self.team, effects))
+            return
+        team = before
+        for event in events:
+            after, some = step(team, event, self.plan.policy)
+            self._check(Step(team, event, after, some))
+            team = after
+        if team != self.team:
+            raise Violation("what was committed is not what the steps make")
+
+    def _check(self, taken: Step) -> None:
+        self.steps += 1
+        self._seen = remember(self._seen, taken)
+        for effect in taken.effects:
+            self._narrate(effect)
+        check(taken, self._seen, OVER_HISTORIES)
+        for act in taken.acts:
+            if act.id in self._act_ids:
+                raise Violation(f"two acts have the id {act.id}: the second would never be performed")
+            self._act_ids.add(act.id)
+
+    def _narrate(self, effect: Effect) -> None:
+        if isinstance(effect, Note):
+            data = " ".join(f"{k}={v}" for k, v in effect.data.items())
+            self.tell(effect.about or "team", f"{effect.kind} {data}".strip())
+        elif isinstance(effect, Post):
+            self.tell(effect.to, f"gets mail: {effect.subject}")
+
+    def _begin(self, pending: list[Act]) -> None:
+        for act in pending:
+            if act.id in self._under_way:
+                continue
+            if self._superseded(act):
+                with self.store.write() as tx:
+                    tx.end_act(self.team.id, act.id)
+                continue
+            self._under_way[act.id] = act
+            takes = self.rng.uniform(0.05, 2.0) + (400.0 if self._fault("delay", act.kind) else 0.0)
+            lane = f"{act.about}/nudge" if act.kind is ActKind.NUDGE else act.about
+            begins = max(self.now, self._lanes.get(lane, 0.0))
+            self._lanes[lane] = begins + takes
+            life = self._life
+            self.after(begins + takes - self.now, lambda act=act, life=life: self._finish(act, life))  # type: ignore[misc]
+
+    def _superseded(self, act: Act) -> bool:
+        if act.kind is ActKind.CLOSE_STEP:
+            return act.epoch != self.team.close_epoch
+        return act.kind not in _TIMELESS and self.team.members[act.about].epoch != act.epoch
+
+    def _finish(self, act: Act, life: object) -> None:
+        if life is not self._life:
+            return
+        fails = self._fault("fail", act.kind)
+        self.tell(act.about or "team", f"{act.kind}{' fails' if fails else ''}")
+        events = perform(self, act, fails)
+        if self._fault("double", act.kind):  # its result was lost, it is done again, and then heard of twice
+            events = perform(self, act, fails=False) * 2
+        self._under_way.pop(act.id, None)
+        self.commit(*events, act=act)
+
+    def _set_tick(self) -> None:
+        wait = self.clock.seconds_to_next()
+        if wait is not None and self.now + wait < self._tick_at:
+            self._tick_at = self.now + wait
+            life = self._life
+            self.after(wait, lambda: self._tick(life))
+
+    def _tick(self, life: object) -> None:
+        if life is not self._life:
+            return
+        self._tick_at = float("inf")
+        due = [timeout for _, timeout in self.clock.take_due()]
+        if due:
+            self.commit(*due)
+        else:
+            self._set_tick()
+
+    def _tell_exit(self, key: str) -> None:
+        """The runtime saw it end; an engine that is down will find out when it starts."""
+        life = self._life
+        self.after(0.01, lambda: self._saw_exit(key) if life is self._life else None)
+
+    def _saw_exit(self, key: str) -> None:
+        proof = (ev.TreeEmpty(key, "keeper"),) if self.world.empty(key) else ()
+        self.commit(ev.Exited(key, "exit 0"), *proof)
+
+    # --- members
+
+    def start_agent(self, key: str) -> None:
+        name = key.rpartition("#")[0]
+        temper = next((c.temper for c in self.plan.cast if c.name == name), "cooperative")
+        if self.world.start(key, TEMPERS[temper]):
+            self.agents[key] = Agent(self, key, TEMPERS[temper])
+            self.agents[key].begin()
+
+    def say(self, caller: str, action: str, event: ev.Event) -> None:
+        """The gate: whoever speaks is known by its token, and the one table says what it may."""
+        role = self.team.members[caller].role
+        try:
+            authority.check(action, authority.CALLER_OF_ROLE[role], caller)
+        except HeadcountError:
+            self.tell(caller, f"is refused: {action}")
+            return
+        if getattr(event, "key", caller) != caller:
+            self.tell(caller, "is refused: it speaks for another")
+            return
+        self._carry(event)
+
+    def say_verdict(self, key: str) -> None:
+        if self.rng.random() < 0.8:
+            self._carry(ev.Judged(key, self.rng.random() < 0.5))
+
+    def _carry(self, event: ev.Event) -> None:
+        """Before it is accepted a word may be lost; it may come late, and twice."""
+        if self._fault("lose_word"):
+            self.tell("mail", f"loses {type(event).__name__}")
+            return
+        late = self.rng.uniform(20, 200) if self._fault("late_word") else self.rng.uniform(0, 0.5)
+        self.after(late, lambda: self._accept(event))
+        if self._fault("double_word"):
+            self.after(self.rng.uniform(0, 100), lambda: self._accept(event))
+
+    def _accept(self, event: ev.Event) -> None:
+        try:
+            with self.store.write() as tx:
+                tx.add_input(self.team.id, event)
+        except HeadcountError as refusal:
+            self.tell("store", refusal.what)
+            return
+        self.commit()
+
+    def claim_task(self, key: str) -> None:
+        try:
+            with self.store.write() as tx:
+                tx.claim_task(self.team.id, key)
+        except HeadcountError as refusal:
+            self.tell(key, f"may not claim: {refusal.what}")
+            return
+        self.commit()
+
+    def send_mail(self, sender: str, to: str, subject: str) -> None:
+        try:
+            with self.store.write() as tx:
+                self.postmen.accept(tx.post(Mail("", self.team.id, sender, to, subject, "words")))
+        except HeadcountError as refusal:
+            self.tell(sender, refusal.what)
+
+    def read_inbox(self, box: str) -> list[Mail]:
+        with self.store.write() as tx:
+            mails = tx.inbox(self.team.id, (box,), unread=True)
+            tx.mark_read(self.team.id, [m.id for m in mails])
+        if mails:
+            place = {mail_id: n for n, mail_id in enumerate(self.store.tables.mail[self.team.id])}
+            self.postmen.read(box, mails, place)
+        return mails
+
+    # --- from the first to the last
+
+    def play(self) -> None:
+        for fault in self.plan.faults:
+            if fault.what == "crash" and fault.at:
+                self.after(fault.at, self.crash)
+            elif fault.what == "clock":
+                self.after(fault.at, self._jump)
+        self.people.begin()
+        self.go_until(FAULTS_UNTIL_S)
+        self.faulty = False
+        if self.team.status is not Status.SHUTDOWN:
+            self.tell("world", "nothing goes wrong any more")
+            self.restart()
+            self.people.bring_home(bound_s(self.plan.policy, len(self.team.members)))
+        self.world.check_nobody_lives()
+        self.world.check_nothing_is_lost()
+        self.postmen.check_all_is_there(set(self.store.tables.mail.get(self.team.id, {})))
+
+    def _jump(self) -> None:
+        self.wall_jump += self.rng.choice((-86400.0, -3600.0, 3600.0, 86400.0))
+        self.tell("clock", "jumps")
+
+
+def simulate(seed: int) -> Run:
+    """Play the run of a seed; a failure carries its story."""
+    return play(draw_plan(seed, random.Random(seed)))
+
+
+def play(plan: Plan) -> Run:
+    run = Run(plan)
+    try:
+        run.play()
+    except Exception as problem:
+        raise Failure(run, problem) from problem
+    return run
+
+
+class Failure(AssertionError):
+    """A run in which something did not hold, told as a story."""
+
+    def __init__(self, run: Run, problem: Exception) -> None:
+        name = "" if isinstance(problem, Violation) else f"{type(problem).__name__}: "
+        super().__init__(f"{name}{problem}")
+        self.run = run
+
+    @property
+    def what(self) -> str:
+        """Which invariant, without whom it hit: shrinking keeps to the same one."""
+        return str(self).partition(":")[0]
+
+    def tell(self) -> str:
+        story = "\n".join(map(str, self.run.story))
+        return f"seed {self.run.plan.seed}\n{self.run.plan}\n\n{story}\n\n{self}"
