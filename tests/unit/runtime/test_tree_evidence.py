@@ -110,6 +110,24 @@ def test_what_cannot_be_killed_ends_in_a_refused_proof_that_names_it() -> None:
     assert [view.ended for view in proof.processes if view.pid == OTHER] == [""]
 
 
+def test_E2_one_quiet_look_is_not_enough_to_be_held() -> None:
+    """Forked just before its parent was stopped, and not in the first list."""
+    parent, newborn = process(OTHER, mark=MARK, state="T"), process(BASE + 4, OTHER)
+    looks = iter([(parent,), (parent, newborn), (parent, newborn._replace(state="T"))])
+    held_tree = tree()
+
+    class Moving(Table):
+        def fresh(self) -> dict[int, Process]:
+            self.processes = next(looks, self.processes)
+            return super().fresh()
+
+    census: Any = Moving()
+    held_tree._census = census
+    held = held_tree.freeze(1.0)
+    assert held.confirmed
+    assert {view.pid for view in held.processes} == {OTHER, BASE + 4}
+
+
 def test_what_cannot_be_stopped_is_not_confirmed_as_held() -> None:
     held = tree(process(OTHER, mark=MARK, state="D"), process(BASE + 4, mark=MARK, state="T")).freeze(0.02)
     assert not held.confirmed
