@@ -92,7 +92,7 @@ class ProcessRuntime:
         record = Record(mark, nobody, nobody, boot_id(), time.time())
         return Handle(record, self._directory(mark), self.census)
 
-    def adopt_stray(self, mark: str) -> Handle:
+    def adopt_by_mark(self, mark: str) -> Handle:
         """For processes that `list_marked` shows and of which no record is left: by mark only."""
         nobody = Identity(0, 0)
         record = Record(mark, nobody, nobody, boot_id(), time.time())

@@ -221,7 +221,7 @@ def test_marked_processes_without_a_record_are_listed_and_ended_by_mark(place: P
     mark = handle.record.mark
     assert place.runtime.adopt(mark) is None
     assert len(place.runtime.list_marked()[mark]) == 2
-    stray = place.runtime.adopt_stray(mark)
+    stray = place.runtime.adopt_by_mark(mark)
     proof = place.runtime.stop(stray, grace_s=0.2)
     assert proof.empty
     assert proof.method == BY_MARK_ONLY
