@@ -87,12 +87,6 @@ class ProcessRuntime:
         return Handle(record, directory, self.census) if record else None
 
     def adopt_by_mark(self, mark: str) -> Handle:
-        """For processes whose records are lost: nothing but the mark is known of them."""
-        nobody = Identity(0, 0)
-        record = Record(mark, nobody, nobody, boot_id(), time.time())
-        return Handle(record, self._directory(mark), self.census)
-
-    def adopt_by_mark(self, mark: str) -> Handle:
         """For processes that `list_marked` shows and of which no record is left: by mark only."""
         nobody = Identity(0, 0)
         record = Record(mark, nobody, nobody, boot_id(), time.time())
