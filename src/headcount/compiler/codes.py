@@ -1,4 +1,4 @@
-"""Every code of a diagnostic that lowering, building and the Python reader give, and what it means.
+"""Every code that a diagnostic can have, and what it means.
 
 Programs match on codes; `headcount explain CODE` prints these.
 """
@@ -8,18 +8,45 @@ from __future__ import annotations
 from typing import Final
 
 CODES: Final = {
-    "client-name": "A team's or worker's name that no client's own tools accept. The Markdown is written; "
-    "`headcount run` refuses the name. Use letters, digits, - and _, at most 64.",
+    "bad-literal": "A string, number or template of the TSX source is malformed.",
+    "client-name": (
+        "A team's or worker's name that no client's own tools accept. The Markdown is "
+        "written; `headcount run` refuses the name. Use letters, digits, - and _, at most "
+        "64."
+    ),
+    "closing-tag": "A closing tag does not match the tag that is open.",
+    "declared-twice": "The TSX source declares one name twice.",
+    "definition-cycle": "A constant of the TSX source is defined by way of itself.",
     "dependency-cycle": "Tasks that wait for each other can never start. Remove one of the dependencies.",
+    "duplicate-prop": "An element has one prop twice.",
     "duplicate-task": "A task has one id in the document, so it can have one TaskDef only.",
-    "duplicate-worker": "Clients tell members apart by name: two with one name in a team, or one asked twice "
-    "to shut down, is a mistake.",
+    "duplicate-worker": (
+        "Clients tell members apart by name: two with one name in a team, or one asked "
+        "twice to shut down, is a mistake."
+    ),
+    "empty-expression": "Braces without anything in them stand where a value is needed.",
     "file-name": "In Claude Code's layout the file is named by the definition, whose name cannot be one.",
+    "foreign-import": "A TSX definition can import its own files and the language, and nothing else.",
+    "import-cycle": "Files import each other, and a value that is needed depends on itself.",
+    "many-roots": "The TSX source exports more than one root.",
     "misplaced": "A component or element stands where it cannot be.",
+    "missing-import": "An imported file is not there.",
     "missing-prop": "A component lacks a prop that it needs.",
-    "never-shut-down": "A worker is spawned in a Workflow, and no ShutdownSequence in it asks for its stop.",
-    "never-spawned": "A ShutdownSequence asks a worker to stop that no Team of the same Workflow spawns.",
+    "never-shut-down": (
+        "A worker is spawned in a Workflow, and no ShutdownSequence in it asks for its stop."
+    ),
+    "never-spawned": ("A ShutdownSequence asks a worker to stop that no Team of the same Workflow spawns."),
     "no-root": "A definition has exactly one root: a Command, an Agent or a Skill.",
+    "no-such-export": "The imported file has no export of that name.",
+    "not-a-child": "A value stands among children that can be none.",
+    "not-a-component": "What is used as a component is none.",
+    "not-a-value": "A value cannot be a prop.",
+    "not-text": "A value has no text to put into a string.",
+    "not-understood": (
+        "TSX is read and never executed, and this expression cannot be evaluated. Write "
+        "it with constants, literals, templates, spreads, conditions over constants, or "
+        "`.map` over a literal array."
+    ),
     "pipeline-empty": "A TaskPipeline without a TaskDef does nothing.",
     "prompt-missing": "A Teammate or TaskDef has neither a prompt nor a Prompt with something in it.",
     "prompt-outside": "A Prompt belongs to the Teammate or TaskDef that it instructs.",
@@ -27,13 +54,16 @@ CODES: Final = {
     "python-error": "The Python definition raised an error while it ran.",
     "same-output": "Two sources would be written to the same file; neither is.",
     "syntax": "The source does not parse.",
-    "table-width": "A row of a Table has more cells than there are headers; a renderer would drop them.",
+    "table-width": ("A row of a Table has more cells than there are headers; a renderer would drop them."),
     "team-empty": "A Team without a Teammate has nobody in it.",
     "teammate-outside-team": "A Teammate takes its team from the Team around it.",
     "too-deep": "The definition nests more deeply than can be followed.",
+    "too-large": "The source, or something that it makes, is larger than the compiler takes.",
+    "unbound-name": "A name is bound nowhere: no constant, import or parameter has it.",
     "unknown-dependency": "A task is blocked by one that the document never creates.",
     "unknown-element": "No component or HTML element of the language has this name.",
     "unknown-enum-member": "The enum has no such member.",
+    "unknown-member": "An object or ref has no such member.",
     "unknown-prop": "The component has no such prop.",
     "unreadable": "The definition could not be read from disk.",
     "unwritable": "The output could not be written to disk.",
@@ -42,6 +72,7 @@ CODES: Final = {
     "workers-empty": "A ShutdownSequence asks nobody. For the cleanup call alone there is Cleanup.",
     "workflow-team": "A Workflow and the Team in it are about different teams.",
     "workflow-teams": "A Workflow is about one team; several teams stand in several Workflows.",
+    "wrong-argument": "A factory was called with an argument that it does not take.",
     "wrong-call": "A name of the Python language was called with arguments that it does not take.",
     "wrong-child": "A component has a child that it does not accept.",
     "wrong-type": "A prop's value has the wrong type.",
