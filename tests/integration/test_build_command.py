@@ -290,3 +290,36 @@ def test_output_does_not_depend_on_where_or_how_often_it_is_compiled(here: Path)
             )
             seen.add(done.stdout)
     assert seen == {(WORKFLOW / "expected.md").read_bytes()}
+
+
+def test_what_a_definition_prints_goes_to_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
+    Path("a.py").write_text(
+        "from headcount import Command\nprint('one\\ntwo')\ndoc = Command(name='x', description='d')\n"
+    )
+    assert main(["build", "a.py", "--stdout"]) == 0
+    sys.stdout.flush()
+    said = capfd.readouterr()
+    assert said.err == "one\ntwo\n"
+    assert said.out == "---\nname: x\ndescription: d\n---\n"
+
+
+def test_progress_is_shown_on_a_terminal_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for n in range(25):
+        definition(f"t{n}.tsx")
+    assert main(["build", "."]) == 0
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    assert main(["build", "."]) == 0
+    assert "\rCompiled 25 of 25" in capsys.readouterr().err
+
+
+def test_thousands_of_levels_are_an_error_and_no_crash(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.py").write_text(
+        "from headcount import Command, b\nx = 'deep'\nfor _ in range(20000): x = b[x]\n"
+        "doc = Command(name='x', description='d')[x]\n"
+    )
+    definition("b.tsx", body="<b>" * 5000 + "x" + "</b>" * 5000)
+    assert main(["build", "a.py", "b.tsx"]) == 3
+    assert capsys.readouterr().err.count("[too-deep]") == 2

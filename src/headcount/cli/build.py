@@ -103,14 +103,14 @@ def _dialect(name: str) -> Dialect:
 
 
 def _show(result: Built) -> None:
-    if result.printed:
-        print(printable(result.printed.rstrip("\n")), file=sys.stderr)
+    for line in result.printed.splitlines():
+        print(printable(line), file=sys.stderr)
     for found in result.diagnostics:
         print(render(found), file=sys.stderr)
     if result.markdown is not None:
         sys.stdout.buffer.write(result.markdown.encode())
     elif result.status in _SAID:
-        print(_SAID[result.status].format(output=result.output, source=result.source))
+        print(printable(_SAID[result.status].format(output=result.output, source=result.source)))
 
 
 def _summarize(totals: Totals) -> None:
