@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 
 import apsw
@@ -23,7 +24,9 @@ def create(path: str) -> None:
         db = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
         try:
             db.set_busy_timeout(BUSY_TIMEOUT_MS)
-            upgrade(db, path, db.pragma("user_version"))
+            version = db.pragma("user_version")
+            if version != VERSION:
+                upgrade(db, path, version)
         finally:
             db.close()
     except apsw.Error as error:
@@ -38,18 +41,32 @@ def upgrade(db: apsw.Connection, path: str, version: int) -> None:
             ("Upgrade headcount, or use another state directory with HEADCOUNT_HOME",),
             code="newer-state",
         )
-    if version == 0:
-        _check_empty(db, path)
-        db.pragma("journal_mode", "wal")
-    with Transaction(db, write=True):
-        version = db.pragma("user_version")  # somebody else may have been faster
-        if version == VERSION:
-            return
-        for script in [read_sql("schema.sql")] if version == 0 else scripts_after(version):
-            for _ in db.execute(script):
-                pass
-        db.pragma("application_id", APPLICATION_ID)
-        db.pragma("user_version", VERSION)
+    with _Alone(os.path.dirname(path)):
+        if db.pragma("user_version") == 0:
+            _check_empty(db, path)
+            db.pragma("journal_mode", "wal")
+        with Transaction(db, write=True):
+            version = db.pragma("user_version")  # somebody else may have been faster
+            if version == VERSION:
+                return
+            for script in [read_sql("schema.sql")] if version == 0 else scripts_after(version):
+                for _ in db.execute(script):
+                    pass
+            db.pragma("application_id", APPLICATION_ID)
+            db.pragma("user_version", VERSION)
+
+
+class _Alone:
+    """One process makes or upgrades at a time: SQLite does not wait for a lock while it changes to WAL."""
+
+    def __init__(self, directory: str) -> None:
+        self._fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    def __enter__(self) -> None:
+        fcntl.flock(self._fd, fcntl.LOCK_EX)
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._fd)
 
 
 def scripts_after(version: int) -> list[str]:

@@ -92,8 +92,7 @@ def idle(db: apsw.Connection, team: Card, now: float, caller: Caller) -> Word:
 def review(
     db: apsw.Connection, team: Card, now: float, caller: Caller, task_id: str, verdict: str, words: str
 ) -> Word:
-    """A reviewer's verdict: one for each reviewer and task, the latest; whoever runs the task binds it to the
-    commit that this reviewer was given."""
+    """A reviewer's verdict; whoever runs the task binds it to the commit that this reviewer was given."""
     authority.check("review", caller.kind, caller.key)
     rules.check_choice("verdict", verdict, (PASS, CHANGES))
     task = taskboard.get(db, team.id, task_id)
@@ -102,9 +101,8 @@ def review(
     if task[5] == "complete":
         raise Declined(f"{task_id} is complete", "its review has ended", code="review-ended")
     _check_reason(words, team)
-    said = {"task": task_id, "verdict": verdict, "words": words, "at": now}
-    db.execute(TEAMS["put_fact"], (team.id, caller.key, "verdict", dumps(said)))
-    journal.note(db, team.id, now, "reviewed", caller.key, said)
+    said = {"key": caller.key, "task": task_id, "verdict": verdict, "words": words}
+    journal.add_input(db, team.id, "Reviewed", dumps(said))
     return Word(task_id, team)
 
 

@@ -71,7 +71,7 @@ def send(office: Office, caller: str, sender: str, to: str, subject: str, body: 
 def _recipients(office: Office, sender: str, to: str) -> list[str]:
     if to != rules.ALL:
         return [office.find_box(to)]
-    everyone = [key for key, _ in office.live() if key != sender]
+    everyone = [key for key, role in office.live() if sender not in (key, role)]
     if not everyone:
         raise Declined("Nobody was told", f"{office.team.name} has no member alive", code="nobody-there")
     return everyone

@@ -404,6 +404,7 @@ class MailClaims:
     def test_A7_a_broadcast_has_an_id_for_each_recipient_and_one_group(self, store: Store) -> None:
         with store.write() as tx:
             team = make_team(tx, "review", "alice", "bob", "carol")
+            team = add_members(tx, team, "boss", role="lead")
             gone = replace(team.members["carol#1"], state=State.GONE)
             tx.save_team(team, replace(team, members={**team.members, "carol#1": gone}))
             sent = tx.send(team.id, "lead", "lead", "all", "news", "for all")
