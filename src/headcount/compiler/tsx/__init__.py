@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from headcount.compiler.element import Diagnostic, Element
+from headcount.compiler.tsx.parse import LARGE
 from headcount.compiler.tsx.reader import Reader
 
 
@@ -27,6 +28,24 @@ class ReadResult(NamedTuple):
 def read_tsx(path: str, source: bytes | None = None) -> ReadResult:
     """Reads the definition at `path`, or `source` as if it stood there. Never raises for bad input."""
     reader = Reader()
-    root = reader.read(path, source)
+    root = _without_collector(reader, path, source) if _is_large(source) else reader.read(path, source)
     diagnostics = reader.report.sorted(path) if reader.report.items else ()
     return ReadResult(root, diagnostics, tuple(reader.files))
+
+
+def _is_large(source: bytes | None) -> bool:
+    return source is not None and len(source) > LARGE
+
+
+def _without_collector(reader: Reader, path: str, source: bytes | None) -> Element | None:
+    """A large tree is made of hundreds of thousands of tuples, none of which is garbage; looking through
+    them again and again takes as long as reading them."""
+    import gc
+
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return reader.read(path, source)
+    finally:
+        if was_enabled:
+            gc.enable()

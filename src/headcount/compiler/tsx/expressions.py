@@ -52,8 +52,19 @@ if TYPE_CHECKING:
 MAX_ITEMS = 20_000
 # Of what every JavaScript has: names that a definition may try, and that are never evaluated.
 GLOBALS = frozenset(
-    ("Array", "Date", "JSON", "Math", "Number", "Object", "Promise", "String", "console", "fetch")
-    + ("globalThis", "parseInt", "process", "require", "window")
+    (
+        "Array",
+        "Date",
+        "JSON",
+        "Math",
+        "Number",
+        "Object",
+        "Promise",
+        "String",
+        "console",
+        "process",
+        "require",
+    )
 )
 
 

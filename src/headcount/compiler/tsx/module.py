@@ -94,7 +94,7 @@ class Const(Lazy):
 
     def force(self, reader: Reader) -> Evaluated:
         if self.busy:
-            return report_cycle(reader, self.name, self.node, self.scope)
+            return report_cycle(reader, self.name, self._declarator(), self.scope)
         self.busy = True
         value: Evaluated = MISSING
         if self.value_start:
@@ -108,8 +108,10 @@ class Const(Lazy):
         return value
 
     def value_node(self) -> Node | None:
-        declarator = parts(self.node)[0] if self.value_start else self.node
-        return declarator.child_by_field_id(FIELD_VALUE)
+        return self._declarator().child_by_field_id(FIELD_VALUE)
+
+    def _declarator(self) -> Node:
+        return parts(self.node)[0] if self.value_start else self.node
 
 
 class Unpacked(Lazy):
@@ -197,9 +199,9 @@ def declare(reader: Reader, name: str, value: Evaluated, node: Node, scope: Scop
 
 def _bind_variables(reader: Reader, node: Node, scope: Scope) -> None:
     quick = quick_declaration(scope.data, node.start_byte) if node.named_child_count == 1 else None
-    if quick is not None:
+    if quick is not None and quick[0] not in scope.names:
         name, value_start = quick
-        declare(reader, name, Const(name, node, scope, value_start), node, scope)
+        scope.names[name] = Const(name, node, scope, value_start)
         return
     for declarator in node.named_children:
         if declarator.kind_id == COMMENT:

@@ -86,14 +86,43 @@ def _report_missing(source: SourceFile, node: Node, report: Report) -> None:
 
 
 def _report_error(source: SourceFile, node: Node, report: Report, closed: set[str]) -> None:
-    unclosed = _unclosed(source, node)
-    if unclosed is not None:
-        if unclosed.kind_id == JSX_OPENING and _tag_name(source, unclosed) in closed:
-            return  # it was closed, by a tag that closed another one: that has been reported
-        opened = source.text(unclosed)
-        message = f"{_first_line(opened)} is never closed"
-        report.add(source, unclosed, "syntax", message, f"Close it with {_closer(source, unclosed, opened)}.")
+    """An error node may hold the rest of the file. Then its first inner error is where things went wrong,
+    unless that is a `</`: there the parser read code, since something before was not closed."""
+    while True:
+        inner = _first_inner(node)
+        at_closing = inner is not None and source.data.startswith(b"</", inner.start_byte - 1)
+        unclosed = _unclosed(node, inner) if inner is None or at_closing else None
+        if unclosed is not None:
+            _report_unclosed(source, unclosed, report, closed)
+        elif inner is None:
+            _report_unexpected(source, node, report)
+        elif inner.is_missing:
+            _report_missing(source, inner, report)
+        else:
+            node = inner
+            continue
         return
+
+
+def _first_inner(error: Node) -> Node | None:
+    node: Node | None = error
+    while node is not None:
+        node = next((each for each in node.children if each.has_error or each.is_missing), None)
+        if node is not None and (node.is_error or node.is_missing):
+            return node
+    return None
+
+
+def _report_unclosed(source: SourceFile, node: Node, report: Report, closed: set[str]) -> None:
+    name = _tag_name(source, node) if node.kind_id == JSX_OPENING else ""
+    if name and name in closed:
+        return  # it was closed, by a tag that closed another one: that has been reported
+    opened = source.text(node)
+    closer = f"</{name}>" if node.kind_id == JSX_OPENING else PAIRS.get(opened, opened)
+    report.add(source, node, "syntax", f"{_first_line(opened)} is never closed", f"Close it with {closer}.")
+
+
+def _report_unexpected(source: SourceFile, node: Node, report: Report) -> None:
     culprit = node.children[0] if node.children else node
     found = _first_line(source.text(culprit)) or "the end of the file"
     parent = node.parent
@@ -110,10 +139,12 @@ def _nearby_hint(source: SourceFile, node: Node) -> str:
     return f"Look at what stands before it: {before[-60:]}" if before else "Look at the line before it."
 
 
-def _unclosed(source: SourceFile, error: Node) -> Node | None:
-    """The innermost bracket, quote or tag in `error` that nothing closes."""
+def _unclosed(error: Node, before: Node | None) -> Node | None:
+    """The innermost bracket, quote or tag in `error`, up to `before`, that nothing closes."""
     stack: list[Node] = []
     for child in error.children:
+        if before is not None and child.end_byte >= before.start_byte:
+            break
         kind = child.type
         if stack and _closes(stack[-1], kind):
             stack.pop()
@@ -124,10 +155,6 @@ def _unclosed(source: SourceFile, error: Node) -> Node | None:
 
 def _closes(opened: Node, kind: str) -> bool:
     return kind == ("jsx_closing_element" if opened.kind_id == JSX_OPENING else PAIRS[opened.type])
-
-
-def _closer(source: SourceFile, opened: Node, text: str) -> str:
-    return f"</{_tag_name(source, opened)}>" if opened.kind_id == JSX_OPENING else PAIRS.get(text, text)
 
 
 def _first_line(text: str) -> str:

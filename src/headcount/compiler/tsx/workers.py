@@ -29,12 +29,15 @@ OPTIONS = ("agent", "command", "role", "workspace", "finalizers", "model", "type
 
 
 def define_worker(call: Call) -> Evaluated:
-    call.at_most(4, "defineWorker")
     name = call.text(0, "A worker's name")
     positional = call.arguments
     options: Mapping[str, Evaluated] | None = None
     if len(positional) > 1 and type(positional[-1]) is JsObject:
         *positional, options = positional
+    if len(positional) > 3:
+        call.refuse(
+            3, "After its model defineWorker takes an object of options", "Remove it, or write { … }."
+        )
     given = options or {}
     kind = _type(call, positional[1] if len(positional) > 1 else given.get("type"))
     model = _optional(
