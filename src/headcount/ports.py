@@ -267,11 +267,24 @@ class Workspaces(Protocol):
 
     def create(self, team: str, member: str, generation: int, plan: Mapping[str, Any]) -> Workspace: ...
     def read(self, workspace: Workspace, policy: Policy, plan: Mapping[str, Any]) -> Findings: ...
-    def salvage(self, workspace: Workspace, policy: Policy) -> Salvage | None:
+    def salvage(self, workspace: Workspace, policy: Policy) -> tuple[Findings, Salvage | None]:
         """Everything in it, in a ref that was read back; None when there is nothing to save."""
 
     def remove(self, workspace: Workspace, proof: GoneProof, plan: Mapping[str, Any]) -> str | None:
         """Through the one gate; the reason when it was kept."""
+
+    # for a run
+    def merge(self, branch: str, commit: str, message: str) -> tuple[str, ...]:
+        """Into the integration branch; the paths in conflict, if that is why it was not merged."""
+
+    def show_commit(self, workspace: Workspace, commit: str, policy: Policy) -> bool:
+        """Move a reviewer's workspace to another commit, if nothing in it would be lost."""
+
+    def checkout(self, branch: str) -> AbstractContextManager[str]:
+        """A directory with what is on the branch, for as long as it is needed."""
+
+    def added_lines(self, base: str, branch: str) -> dict[str, int]:
+        """Lines added since `base`, by path."""
 
 
 class Judge(Protocol):

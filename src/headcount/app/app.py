@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.app import caller as callers
 from headcount.app.home import find_home, make_home
+from headcount.app.starting import make_start
 from headcount.domain.names import check_team_name, show
 from headcount.domain.policy import Policy
 from headcount.domain.settings import find_settings, read_settings
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from headcount.domain.settings import Settings
     from headcount.ports import Store, Tx
     from headcount.protocol.events import Event
+    from headcount.protocol.member import Member
     from headcount.protocol.team import Team
 
 
@@ -82,9 +84,13 @@ class App:
     def hear(self, name: str, *events: Event) -> Team:
         """Commit what follows from `events`, then wake whoever it concerns."""
         with self.turn(name) as (tx, team, policy):
-            heard = hear(tx, team, events, policy)
+            heard = hear(tx, team, events, policy, self.make_start)
         self.ring(heard)
         return heard.team
+
+    def make_start(self, team: Team, member: Member, plan: Mapping[str, Any]) -> Mapping[str, Any]:
+        """For whom a run starts by itself."""
+        return make_start(self.home, self.settings, team, member, plan)
 
     @contextmanager
     def turn(self, name: str) -> Iterator[tuple[Tx, Team, Policy]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from headcount.app.teams import Plan
+from headcount.app.starting import Plan
 from headcount.compiler.compile import compile_file
 from headcount.domain.names import check_member_name, check_team_name
 from headcount.errors import DefinitionError, HeadcountError

@@ -21,8 +21,9 @@ from headcount.app.progress import follow
 from headcount.app.resident import driving
 from headcount.app.salvages import restore_saved
 from headcount.app.standing_down import stand_down
+from headcount.app.starting import Plan
 from headcount.app.story import tell
-from headcount.app.teams import Plan, create_team, spawn
+from headcount.app.teams import create_team, spawn
 from headcount.app.up import wait_for
 from headcount.app.world import make_runtimes
 from headcount.errors import WorldError

@@ -119,7 +119,7 @@ def _end(app: App, orphan: Orphan) -> dict[str, Any]:
 
 def _save(workspaces: EngineWorkspaces, orphan: Orphan, policy: Any, answer: dict[str, Any]) -> None:
     if orphan.workspace is not None:
-        saved = workspaces.salvage(orphan.workspace, policy)
+        _, saved = workspaces.salvage(orphan.workspace, policy)
         answer["salvage"] = saved.ref if saved else answer["salvage"]
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from headcount.agents.launch import Order, plan_launch
+from headcount.app.starting import Plan, make_start
 from headcount.domain.names import check_member_name, check_size, check_team_name, show
-from headcount.engine.hear import hear, new_mail
+from headcount.engine.hear import hear
+from headcount.engine.writing import first_mail, new_mail
 from headcount.errors import Declined
 from headcount.protocol import events as ev
-from headcount.protocol.effects import Post
 from headcount.protocol.team import why_not_start
-from headcount.runtime.mark import new_mark, state_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,27 +20,6 @@ if TYPE_CHECKING:
     from headcount.ports import Tx
     from headcount.protocol.member import Member
     from headcount.protocol.team import Team
-
-
-class Plan(NamedTuple):
-    """How one member is to be started, as a definition or a caller says it."""
-
-    name: str
-    agent: str | None = None
-    command: tuple[str, ...] | None = None
-    model: str | None = None
-    prompt: str = ""
-    role: str = "worker"
-    task: str | None = None
-    awaits_review: bool = False
-    base: str | None = None  # the commit that its workspace begins at
-    detached: bool = False
-    workspace: str | None = None  # a name that several members share
-    finalizers: tuple[tuple[str, ...], ...] = ()
-    directory: str = ""  # what relative paths in its command are relative to
-    runtime: str | None = None
-    integration: str | None = None  # the branch that its commits are compared with
-    require_merged: bool = False
 
 
 def create_team(
@@ -76,7 +54,7 @@ def spawn(app: App, team_name: str, plan: Plan) -> Member:
     app.check("spawn")
     check_member_name(plan.name)
     with app.turn(team_name) as (tx, team, policy):
-        heard = hear(tx, team, (), policy)
+        heard = hear(tx, team, (), policy, app.make_start)
         refused = why_not_start(heard.team, plan.name, policy)
         if refused is None and len(heard.team.members) >= app.limits.members:
             refused = "too-many-members", f"a team has at most {app.limits.members:,} members"
@@ -88,14 +66,14 @@ def spawn(app: App, team_name: str, plan: Plan) -> Member:
                 code=refused[0],
             )
         spawned = ev.Spawn(plan.name, plan.role, plan.task, plan.awaits_review, app.caller.who)
-        heard = hear(tx, heard.team, [spawned], policy)
+        heard = hear(tx, heard.team, [spawned], policy, app.make_start)
         member = heard.team.latest(plan.name)
         assert member is not None
         plan = plan._replace(agent=plan.agent or _agent_of_team(tx, team.id, plan))
-        tx.put_fact(team.id, member.key, "start", _start_fact(app, heard.team, member, plan))
+        start = make_start(app.home, app.settings, heard.team, member, plan._asdict())
+        tx.put_fact(team.id, member.key, "start", start)
         if plan.prompt:
-            # Durable before the process is: an agent that has no other way to its prompt reads its mail.
-            tx.post(new_mail(heard.team, Post(member.key, "Your task", plan.prompt, sender="lead")))
+            tx.post(new_mail(heard.team, first_mail(member, plan.prompt)))
     app.ring(heard)
     return member
 
@@ -103,49 +81,6 @@ def spawn(app: App, team_name: str, plan: Plan) -> Member:
 def _agent_of_team(tx: Tx, team_id: str, plan: Plan) -> str | None:
     """What the team was created with, for members that name neither an agent nor a command."""
     return None if plan.command else tx.team_settings(team_id).get("agent")
-
-
-def _start_fact(app: App, team: Team, member: Member, plan: Plan) -> dict[str, Any]:
-    """All that a start needs, so that any engine can do it, or do it again."""
-    agent, command = _who_is_it(app, plan)
-    prompt_file = f"{app.home}/teams/{team.name}/prompts/{member.name}-{member.generation}.md"
-    order = Order(
-        app.home, team.name, member.name, plan.prompt, prompt_file, plan.model or "", command,
-        plan.directory or app.root,
-    )  # fmt: skip
-    launch = plan_launch(agent, order)
-    return {
-        "mark": str(new_mark(state_id(app.home), team.name, member.name, member.generation)),
-        "agent": agent,
-        "prompt_file": prompt_file,
-        "argv": list(launch.argv),
-        "env": dict(launch.env),
-        "stdin": launch.stdin,
-        "exit_text": launch.exit_text,
-        "runtime": plan.runtime or launch.runtime,
-        "prompt": plan.prompt,
-        "model": plan.model,
-        "base": plan.base,
-        "detached": plan.detached,
-        "workspace": plan.workspace,
-        "finalizers": [list(argv) for argv in plan.finalizers],
-        "integration": plan.integration,
-        "require_merged": plan.require_merged,
-        "sync": app.settings.integration.sync,
-    }
-
-
-def _who_is_it(app: App, plan: Plan) -> tuple[str, tuple[str, ...]]:
-    """The definition says; else `[agents.NAME]`, else `[agents] default`."""
-    if plan.command:
-        return plan.agent or "command", plan.command
-    if plan.agent:
-        return plan.agent, ()
-    agents = app.settings.agents
-    mine = agents.workers.get(plan.name)
-    if mine is None:
-        return agents.default, ()
-    return mine.agent or ("command" if mine.command else agents.default), mine.command
 
 
 # --- how everything stands ------------------------------------------------------------------------------

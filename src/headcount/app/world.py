@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def make_world(app: App) -> World:
     runtimes = cast("dict[str, Runtime]", make_runtimes(app))
-    return World(app.home, runtimes, make_workspaces(app), judge)
+    return World(app.home, runtimes, make_workspaces(app), judge, app.make_start)
 
 
 def make_workspaces(app: App) -> EngineWorkspaces:

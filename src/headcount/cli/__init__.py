@@ -12,6 +12,8 @@ import sys
 COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("demo", "see in twenty seconds what this is for"),
     "up": ("up", "start a team"),
+    "run": ("run", "run a team's tasks with reviews and gates, then stand it down"),
+    "abort": ("abort", "end a run: nothing new starts, what is under way is stood down"),
     "spawn": ("spawn", "start one more member"),
     "pause": ("pause", "hold a member's processes"),
     "resume": ("pause", "let a paused member go on"),

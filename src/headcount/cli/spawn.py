@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from headcount.app.app import open_app
 from headcount.app.resident import ensure_driven
-from headcount.app.teams import Plan, spawn
+from headcount.app.starting import Plan
+from headcount.app.teams import spawn
 from headcount.app.up import start_limit, wait_for
 from headcount.protocol.member import State
 

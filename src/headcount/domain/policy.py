@@ -24,6 +24,7 @@ class Policy:
     exit_grace_s: float = field(default=5, metadata=_doc("its own way to exit → SIGTERM"))
     stop_grace_s: float = field(default=10, metadata=_doc("SIGTERM → SIGKILL, and SIGKILL → stuck"))
     finalizer_timeout_s: float = field(default=60, metadata=_doc("one finalizer, or one step of cleanup"))
+    gate_timeout_s: float = field(default=1800, metadata=_doc("the command of the verification gate"))
     stall_timeout_s: float = field(
         default=1800, metadata=_doc("no sign of progress: shown as stalled, nudged once")
     )

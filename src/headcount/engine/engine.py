@@ -26,6 +26,7 @@ from headcount.engine.job import Job, Outcome, World
 from headcount.engine.lanes import Lanes
 from headcount.engine.mirror import write_mirror
 from headcount.engine.perform import ended, perform, prove
+from headcount.engine.writing import new_mail
 from headcount.ports import Identity
 from headcount.protocol.effects import Act, ActKind, Note
 from headcount.protocol.team import Status
@@ -43,7 +44,9 @@ _THREADS = 16
 _RING_CHECK_S = 10.0  # a wake-up is a hint; this is the most that a lost one can cost
 _IDLE_CHECK_S = 1.0
 # Acts that make sense however far the member has moved on since.
-_TIMELESS = frozenset((ActKind.NOTIFY, ActKind.CLOSE_STEP))
+_TIMELESS = frozenset(
+    (ActKind.NOTIFY, ActKind.CLOSE_STEP, ActKind.MERGE, ActKind.ASK_REVIEW, ActKind.RUN_GATE)
+)
 _FACTS_FOR_CLOSING = ("start", "workspace", "proof", "finalized", "removed")
 
 
@@ -176,7 +179,9 @@ class Engine:
             policy = self._policy_of(tx.team_settings(team.id))
             for result in results:
                 _record(tx, team, result)
-            heard = hear(tx, team, [e for result in results for e in result.outcome.events], policy)
+            events = [event for result in results for event in result.outcome.events]
+            happened = [event for result in results for event in result.outcome.happened]
+            heard = hear(tx, team, events, policy, self._world.make_start, happened)
             jobs = self._new_jobs(tx, heard.team, policy)
         if heard.effects or results:
             self._store.ring(heard.channels)
@@ -219,11 +224,8 @@ class Engine:
         """All that the act needs, read now: the thread that performs it sees no store."""
         job = Job(act, team, policy, self._world, team.members.get(act.about))
         environment = tx.fact(team.id, "", "environment") or {}
-        if act.kind is ActKind.CLOSE_STEP:
-            everyone: dict[str, Any] = {name: tx.facts(team.id, name) for name in _FACTS_FOR_CLOSING}
-            if act.data["step"] == "archive":
-                everyone["export"] = export(tx, team)
-            return replace(job, everyone=everyone, start={"env": environment})
+        if act.kind in _TIMELESS:
+            return replace(job, everyone=_everyone(tx, team, act), start={"env": environment})
         start = dict(tx.fact(team.id, act.about, "start") or {})
         start["env"] = {**environment, **start.get("env", {})}
         token = ""
@@ -274,8 +276,18 @@ def _record(tx: Tx, team: Team, result: _Result) -> None:
     for (about, name), value in result.outcome.facts.items():
         tx.put_fact(team.id, about, name, value)
     tx.note(team.id, result.outcome.notes)
+    for mail in result.outcome.mail:
+        tx.post(new_mail(team, mail))
     if result.act is not None:
         tx.end_act(team.id, result.act.id)
+
+
+def _everyone(tx: Tx, team: Team, act: Act) -> dict[str, Any]:
+    """For acts that are not about one incarnation: what is known of all."""
+    everyone: dict[str, Any] = {name: tx.facts(team.id, name) for name in _FACTS_FOR_CLOSING}
+    if act.data.get("step") == "archive":
+        everyone["export"] = export(tx, team)
+    return everyone
 
 
 def _superseded(team: Team, act: Act) -> bool:

@@ -9,10 +9,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headcount.domain.policy import Policy
+    from headcount.engine.conduct import MakeStart
     from headcount.ports import Handle, Judge, Runtime, Workspaces
-    from headcount.protocol.effects import Act, Note
+    from headcount.protocol.effects import Act, Note, Post
     from headcount.protocol.events import Event
     from headcount.protocol.member import Member
+    from headcount.protocol.phase_events import PhaseEvent
     from headcount.protocol.team import Team
 
 
@@ -24,6 +26,7 @@ class World:
     runtimes: Mapping[str, Runtime]  # plain, tmux
     workspaces: Workspaces
     judge: Judge
+    make_start: MakeStart
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +59,5 @@ class Outcome:
     facts: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)  # by about and name
     notes: tuple[Note, ...] = ()
     handle: Handle | None = None
+    happened: tuple[PhaseEvent, ...] = ()  # for the tasks of a run
+    mail: tuple[Post, ...] = ()

@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 from headcount.domain.findings import GoneProof, Workspace
-from headcount.engine import closing
+from headcount.engine import closing, run_acts
 from headcount.engine.job import Job, Outcome
 from headcount.errors import HeadcountError
 from headcount.ports import SpawnSpec
@@ -20,8 +20,10 @@ from headcount.protocol import events as ev
 from headcount.protocol.effects import ActKind, Note
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
+    from headcount.domain.findings import Salvage
     from headcount.ports import Proof
     from headcount.protocol.member import Member
 
@@ -113,34 +115,38 @@ def _inspect(job: Job) -> Outcome:
 def _salvage(job: Job) -> Outcome:
     """Frozen while it is read, so that what is saved is one moment; thawed whatever happens."""
     key, epoch = job.act.about, job.act.epoch
-    if job.workspace is None:
-        return Outcome((ev.Saved(key, epoch),))
     frozen = job.runtime.pause(job.handle).confirmed if job.handle is not None else True
     try:
-        saved = job.world.workspaces.salvage(Workspace.from_dict(job.workspace), job.policy)
+        saved, facts = _save(job)
     except (HeadcountError, OSError) as error:
         return Outcome((ev.SalvageFailed(key, epoch, getattr(error, "why", "") or str(error)),))
     finally:
         if job.handle is not None:
             job.runtime.resume(job.handle)
     notes = () if frozen else (Note("warning", key, {"text": "salvaged while not all of it stood still"}),)
-    if saved is None:
-        return Outcome((ev.Saved(key, epoch),), notes=notes)
-    return Outcome((ev.Saved(key, epoch, saved.ref),), {(saved.ref, "salvage"): saved.as_dict()}, notes)
+    return Outcome((ev.Saved(key, epoch, saved.ref if saved else None),), facts, notes)
 
 
 def _last_read(job: Job) -> Outcome:
     """After the proof nobody writes any more: what changed since the last look is saved now."""
     key, epoch = job.act.about, job.act.epoch
-    if job.workspace is None:
-        return Outcome((ev.LastRead(key, epoch, True),))
     try:
-        saved = job.world.workspaces.salvage(Workspace.from_dict(job.workspace), job.policy)
+        saved, facts = _save(job)
     except (HeadcountError, OSError) as error:
         return Outcome((ev.LastRead(key, epoch, False, reason=getattr(error, "why", "") or str(error)),))
-    if saved is None or not saved.created:
-        return Outcome((ev.LastRead(key, epoch, True),))
-    return Outcome((ev.LastRead(key, epoch, True, saved.ref),), {(saved.ref, "salvage"): saved.as_dict()})
+    ref = saved.ref if saved is not None and saved.created else None
+    return Outcome((ev.LastRead(key, epoch, True, ref),), facts)
+
+
+def _save(job: Job) -> tuple[Salvage | None, dict[tuple[str, str], Mapping[str, Any]]]:
+    """What was saved, if anything had to be, and what is known now."""
+    if job.workspace is None:
+        return None, {}
+    findings, saved = job.world.workspaces.salvage(Workspace.from_dict(job.workspace), job.policy)
+    facts: dict[tuple[str, str], Mapping[str, Any]] = {(job.act.about, "findings"): findings.as_dict()}
+    if saved is not None:
+        facts[saved.ref, "salvage"] = saved.as_dict()
+    return saved, facts
 
 
 # --- ending ----------------------------------------------------------------------------------------------
@@ -267,4 +273,7 @@ _PERFORM: dict[ActKind, Callable[[Job], Outcome]] = {
     ActKind.LAST_READ: _last_read,
     ActKind.CLOSE_STEP: closing.perform_step,
     ActKind.NOTIFY: _notify,
+    ActKind.MERGE: run_acts.merge,
+    ActKind.ASK_REVIEW: run_acts.ask_review,
+    ActKind.RUN_GATE: run_acts.run_gate,
 }

@@ -29,6 +29,10 @@ class ActKind(StrEnum):
     LAST_READ = "last_read"
     CLOSE_STEP = "close_step"
     NOTIFY = "notify"
+    # of a run: `about` is a task, or "" for the phase
+    MERGE = "merge"
+    ASK_REVIEW = "ask_review"
+    RUN_GATE = "run_gate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,8 @@ class Act:
 
     @property
     def id(self) -> str:
-        return f"{self.about}:{self.epoch}:{self.kind}"
+        tag = f":{self.data['tag']}" if "tag" in self.data else ""
+        return f"{self.about}:{self.epoch}:{self.kind}{tag}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,14 @@ class ChangesRequested(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class RefusedForGood(Event):
+    """It was asked as often as a run asks, and refused each time: somebody must decide."""
+
+    key: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Paused(Event):
     key: str
     by: str = "operator"
@@ -103,6 +111,16 @@ class IdleReported(Event):
 class TaskClaimed(Event):
     key: str
     task: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed(Event):
+    """A reviewer's verdict on a task: pass or changes. The task's own rules decide what it is worth."""
+
+    key: str
+    task: str
+    verdict: str
+    words: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,7 @@ class Cue(StrEnum):
     STALLED = "stalled"
     RELEASED = "released"
     CHANGES = "changes"
+    REFUSES = "refuses"
     # findings
     SPOTLESS = "spotless"
     CLEAN = "clean"
@@ -150,6 +151,7 @@ def _rules() -> dict[tuple[State, Cue], Rule]:
         (s.RUNNING, c.CLAIMED): r(s.RUNNING, (d.MARK_WORKING,)),
         (s.RUNNING, c.STALLED): r(s.RUNNING, (d.MARK_STALLED,)),
         (s.RUNNING, c.CHANGES): r(s.RUNNING, (d.MARK_WORKING, d.MAIL_CHANGES, d.NUDGE_CHANGES)),
+        (s.RUNNING, c.REFUSES): r(s.ESCALATED, (d.ESCALATE,)),
         (s.RUNNING, c.EXITED): r(s.SALVAGING, (d.MARK_EXITED, d.SALVAGE)),
         # asked: the request is in its mailbox; it waits here, answered, until everyone has answered
         (s.ASKED, c.APPROVED): r(s.ASKED, (d.RECORD_ANSWER,)),

@@ -43,13 +43,16 @@ def stand_down(turn: Turn, event: StandDown) -> None:
 
 
 def _open(turn: Turn, event: StandDown, targets: tuple[str, ...], overlapping: list[Request]) -> None:
+    about = targets
     for narrower in overlapping:
         del turn.requests[narrower.id]
         targets += tuple(key for key in narrower.targets if key not in targets)
     request = Request(
-        event.request_id, targets, event.names is None, event.reason, event.force, event.keep_team, event.by,
+        event.request_id, targets, event.names is None, event.reason, keep_team=event.keep_team, by=event.by,
         taken_over=tuple(overlapping),
     )  # fmt: skip
+    if event.force:
+        request = _with_force(request, about)
     turn.requests[request.id] = request
     turn.note(
         "stand_down", "", request=request.id, targets=list(targets), whole_team=request.whole_team,
@@ -63,12 +66,18 @@ def _open(turn: Turn, event: StandDown, targets: tuple[str, ...], overlapping: l
 def _join(turn: Turn, request: Request, event: StandDown) -> None:
     """Asking again: the same request, perhaps with force, and what is stuck is tried again."""
     turn.note("stand_down_joined", "", request=request.id, force=event.force, by=event.by)
+    about = _targets(turn, event.names) if event.names is not None else request.targets
     if event.force:
-        turn.requests[request.id] = request = replace(request, force=True)
-    for key in request.targets:
+        turn.requests[request.id] = _with_force(request, about)
+    for key in about:
         if event.force:
             _force(turn, key, event.by)
         _try_again(turn, key)
+
+
+def _with_force(request: Request, about: Iterable[str]) -> Request:
+    forced = tuple(dict.fromkeys((*request.forced, *about)))
+    return replace(request, force=request.force or set(forced) >= set(request.targets), forced=forced)
 
 
 def _targets(turn: Turn, names: tuple[str, ...] | None) -> tuple[str, ...]:

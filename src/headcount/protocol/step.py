@@ -90,12 +90,13 @@ def _done(turn: Turn, event: ev.DoneSignalled) -> None:
 
 
 def _inspected(turn: Turn, event: ev.Inspected) -> None:
-    if event.clean is not None:
-        _verdict(turn, event.key, event.clean, event.spotless, event.issues)
-    elif turn.members[event.key].judging:
+    member = turn.members[event.key]
+    if member.state is not State.INSPECTING or (member.judging and event.clean is None):
         turn.late(event.key, result="inspected")
-    else:
+    elif event.clean is None:
         turn.findings_to_witness(event)
+    else:
+        _verdict(turn, event.key, event.clean, event.spotless, event.issues)
 
 
 def _reviewed(turn: Turn, event: ev.Reviewed) -> None:
@@ -139,6 +140,14 @@ def _changes(turn: Turn, event: ev.ChangesRequested) -> None:
         turn.late(event.key, signal="changes")
     else:
         turn.cue(event.key, Cue.CHANGES, text=event.text)
+
+
+def _refused_for_good(turn: Turn, event: ev.RefusedForGood) -> None:
+    """A request that has opened since asks it anew."""
+    if turn.members[event.key].request is not None:
+        turn.late(event.key, signal="refused")
+    else:
+        turn.cue(event.key, Cue.REFUSES, reason=event.reason)
 
 
 def _decided(turn: Turn, event: ev.Decided) -> None:
@@ -199,7 +208,18 @@ def _exited(turn: Turn, event: ev.Exited) -> None:
         turn.cue(event.key, Cue.EXITED, answer="exited", detail=event.detail)
 
 
+def _not_empty(turn: Turn, event: ev.NotEmpty) -> None:
+    if turn.members[event.key].stuck:
+        turn.late(event.key, result="not_empty")
+    else:
+        turn.cue(event.key, Cue.NOT_EMPTY, alive=event.alive)
+
+
 def _last_read(turn: Turn, event: ev.LastRead) -> None:
+    """Whoever is settled has its outcome, and that is final (I6)."""
+    if turn.members[event.key].settled:
+        turn.late(event.key, result="last_read")
+        return
     cue = Cue.LAST_READ if event.ok else Cue.LAST_READ_FAILED
     turn.cue(event.key, cue, ref=event.ref, reason=event.reason)
 
@@ -229,7 +249,7 @@ _HEAR: dict[type[ev.Event], Callable[[Turn, Any], None]] = {
     ev.StandDown: stand_down,
     ev.Decided: _decided,
     ev.Released: _plain(Cue.RELEASED),
-    ev.RefusedForGood: _plain(Cue.REFUSES, "reason"),
+    ev.RefusedForGood: _refused_for_good,
     ev.ChangesRequested: _changes,
     ev.Paused: _paused,
     ev.Resumed: _resumed,
@@ -246,7 +266,7 @@ _HEAR: dict[type[ev.Event], Callable[[Turn, Any], None]] = {
     ev.Saved: _plain(Cue.SAVED, "ref"),
     ev.SalvageFailed: _plain(Cue.SALVAGE_FAILED, "reason"),
     ev.TreeEmpty: _plain(Cue.TREE_EMPTY, "method"),
-    ev.NotEmpty: _plain(Cue.NOT_EMPTY, "alive"),
+    ev.NotEmpty: _not_empty,
     ev.LastRead: _last_read,
     ev.StepEnded: step_ended,
     ev.TimedOut: _timed_out,

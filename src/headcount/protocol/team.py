@@ -69,10 +69,15 @@ class Request:
     taken_over: tuple[Request, ...] = ()  # narrower requests, as they stood
     result: str | None = None  # shutdown, rejected: how it ended
     rejected_by: tuple[tuple[str, str], ...] = ()
+    forced: tuple[str, ...] = ()  # whom force was given for, when it was not for all
 
     def forces(self, key: str) -> bool:
         """Force holds for whom it was given, and goes on when a wider request takes over."""
-        return self.force or any(key in r.targets and r.forces(key) for r in self.taken_over)
+        return (
+            self.force
+            or key in self.forced
+            or any(key in r.targets and r.forces(key) for r in self.taken_over)
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from headcount.domain.findings import Salvage
+from headcount.errors import UsageError
 from headcount.workspace.archive import archive
 from headcount.workspace.findings import read_findings
+from headcount.workspace.integration import Conflict, Integration
 from headcount.workspace.remove import Refused, remove, remove_directory
 from headcount.workspace.repository import Repository
 from headcount.workspace.salvage import salvage
 from headcount.workspace.worktrees import Workspaces
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from headcount.domain.findings import Findings, GoneProof, Workspace
     from headcount.domain.policy import Policy
@@ -48,13 +53,13 @@ class EngineWorkspaces:
             timeout_s=policy.inspect_timeout_s,
         )
 
-    def salvage(self, workspace: Workspace, policy: Policy) -> Salvage | None:
+    def salvage(self, workspace: Workspace, policy: Policy) -> tuple[Findings, Salvage | None]:
         findings = read_findings(self._repo, workspace, timeout_s=policy.inspect_timeout_s)
         if findings.spotless:
-            return None
+            return findings, None
         if self._repo is None or workspace.git_dir is None:
-            return self._archive(workspace)
-        return salvage(
+            return findings, self._archive(workspace)
+        return findings, salvage(
             self._repo,
             workspace,
             findings=findings,
@@ -69,6 +74,49 @@ class EngineWorkspaces:
         else:
             gone = remove(self._repo, workspace, proof, integration=plan.get("integration"))
         return "; ".join(gone.reasons) if isinstance(gone, Refused) else None
+
+    # --- for a run
+
+    def merge(self, branch: str, commit: str, message: str) -> tuple[str, ...]:
+        merged = Integration(self._git_repository(), branch).merge(commit, message)
+        return merged.paths if isinstance(merged, Conflict) else ()
+
+    def show_commit(self, workspace: Workspace, commit: str, policy: Policy) -> bool:
+        """Only what is spotless is moved, and git itself refuses to overwrite anything (C21)."""
+        repo = self._git_repository()
+        findings = read_findings(repo, workspace, timeout_s=policy.inspect_timeout_s)
+        if not findings.spotless or workspace.git_dir is None or workspace.branch is not None:
+            return False
+        git = repo.git.on(workspace.git_dir, workspace.path)
+        return git.run("checkout", "--quiet", "--detach", commit, ok=range(256)).code == 0
+
+    @contextmanager
+    def checkout(self, branch: str) -> Iterator[str]:
+        """Outside of the user's worktrees; made by us a moment ago and used by nobody else, so it can go."""
+        repo = self._git_repository()
+        with tempfile.TemporaryDirectory(prefix="headcount-gate-") as scratch:
+            place = f"{scratch}/tree"
+            repo.git.run("worktree", "add", "--quiet", "--detach", place, branch)
+            try:
+                yield place
+            finally:
+                repo.git.run("worktree", "remove", "--force", place, ok=range(256))
+
+    def added_lines(self, base: str, branch: str) -> dict[str, int]:
+        """Binary files have no lines, and are left out."""
+        numstat = self._git_repository().git.run(
+            "diff", "--numstat", "-z", "--no-renames", f"{base}...{branch}"
+        )
+        rows = (record.split(b"\t", 2) for record in numstat.records())
+        return {os.fsdecode(path): int(added) for added, _, path in rows if added != b"-" and int(added)}
+
+    def _git_repository(self) -> Repository:
+        if self._repo is None:
+            raise UsageError(
+                "A run needs a git repository", "there is none here", ("Make one with `git init`",),
+                code="no-repository",
+            )  # fmt: skip
+        return self._repo
 
     def _archive(self, workspace: Workspace) -> Salvage:
         kept = archive(workspace, self._archive_directory)

@@ -13,7 +13,8 @@ from headcount.app.app import App
 from headcount.app.progress import follow
 from headcount.app.resident import driving
 from headcount.app.standing_down import stand_down
-from headcount.app.teams import Plan, create_team, spawn
+from headcount.app.starting import Plan
+from headcount.app.teams import create_team, spawn
 from headcount.app.up import wait_for
 from headcount.app.world import make_runtimes
 from headcount.domain.policy import Policy

@@ -1,0 +1,247 @@
+"""Running a team's tasks: a worker and its reviewers for each, gates, and a stand-down at the end.
+
+`run` begins a phase, or goes on with the one that there is. The engine does the rest, by the tables: whoever
+watches may go away and come back.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from headcount.app.teams import create_team, spawn
+from headcount.app.world import find_repository
+from headcount.domain.names import show
+from headcount.engine.conduct import PHASE, ROSTER, Conductor, utc_now
+from headcount.engine.writing import write_effects
+from headcount.errors import DefinitionError, UsageError
+from headcount.ports import Task as BoardTask
+from headcount.protocol import phase_events as pe
+from headcount.protocol.completion import checklist
+from headcount.protocol.phase import State, open_phase
+from headcount.protocol.phase_codec import phase_as_json, phase_from_json
+from headcount.protocol.task import Task
+from headcount.protocol.team import Status
+from headcount.workspace import Integration
+
+if TYPE_CHECKING:
+    from headcount.app.app import App
+    from headcount.app.definition import Definition
+    from headcount.app.starting import Plan
+    from headcount.compiler import ir
+    from headcount.domain.settings import Gates
+    from headcount.workspace import Repository
+
+REVIEWERS = ("spec-reviewer", "code-quality-reviewer")
+_REVIEWER_MODEL = {"spec-reviewer": "haiku", "code-quality-reviewer": "opus"}
+
+
+def begin_run(app: App, definition: Definition) -> str:
+    """Begin it, go on with it, or, when it is blocked, try again; the team's name."""
+    with app.store.read() as tx:
+        team = tx.load_team(definition.team)
+        raw = tx.fact(team.id, "", PHASE) if team is not None and team.status is not Status.SHUTDOWN else None
+    if team is None or team.status is Status.SHUTDOWN:
+        _begin(app, definition)
+    elif raw is None:
+        raise UsageError(
+            f"The team {definition.team} is open, and was not started by run",
+            f"it is {team.status}",
+            (f"End it first with `headcount down {definition.team}`",),
+            code="team-exists",
+        )
+    elif phase_from_json(raw).state is State.BLOCKED:
+        happen(app, definition.team, pe.RetryRun(utc_now(), phase_from_json(raw).attempt))
+    return definition.team
+
+
+def abort(app: App, team_name: str, reason: str) -> dict[str, Any]:
+    """The lead's way to ask the witness to end a run: what is under way is stood down, nothing new starts."""
+    app.check("abort")
+    with app.store.read() as tx:
+        if tx.fact(app.load(tx, team_name).id, "", PHASE) is None:
+            raise UsageError(
+                f"{show(team_name)} runs no tasks", "there is nothing to abort",
+                (f"Stand it down with `headcount down {team_name}`",), code="no-run",
+            )  # fmt: skip
+    happen(app, team_name, pe.AbortRun(utc_now(), reason, app.caller.who))
+    return read_run(app, team_name)
+
+
+def happen(app: App, team_name: str, event: pe.PhaseEvent) -> None:
+    """Let the phase hear something, as the engine would."""
+    with app.turn(team_name) as (tx, team, policy):
+        conductor = Conductor(tx, team, [], policy, app.make_start)
+        conductor.conduct([event])
+        tx.save_team(team, conductor.team)
+        write_effects(tx, conductor.team, conductor.effects)
+    app.store.ring(["engine", f"team/{team_name}"])
+
+
+def read_run(app: App, team_name: str) -> dict[str, Any]:
+    """How a run stands: its tasks, its checklist, and what it is blocked by."""
+    with app.store.read() as tx:
+        team = app.load(tx, team_name)
+        raw = tx.fact(team.id, "", PHASE)
+        roster = tx.fact(team.id, "", ROSTER) or {}
+    if raw is None:
+        raise UsageError(f"{show(team_name)} runs no tasks", "it was started by up", code="no-run")
+    phase = phase_from_json(raw)
+    return {
+        "team": team_name,
+        "status": "blocked" if phase.state is State.BLOCKED else str(phase.state),
+        "attempt": phase.attempt,
+        "reason": phase.reason,
+        "tasks": [_task_line(task, roster) for task in phase.tasks.values()],
+        "checklist": [
+            {"item": item.title, "done": item.done, "evidence": item.evidence}
+            for item in checklist(phase, team.members.values())
+        ],
+        "integration": roster.get("integration"),
+        "base": roster.get("base"),
+        "notes": list(phase.notes),
+    }
+
+
+def is_over(run: dict[str, Any]) -> bool:
+    return run["status"] in (State.COMPLETE, State.BLOCKED)
+
+
+def _task_line(task: Task, roster: Any) -> dict[str, Any]:
+    return {
+        "id": task.id,
+        "subject": roster["tasks"][task.id]["subject"],
+        "state": str(task.state),
+        "rounds": task.rounds,
+        "restarts": task.restarts,
+        "worker": task.worker.key if task.worker else None,
+        "commit": task.commit or None,
+        "reason": task.reason,
+        "unreviewed": task.unreviewed,
+    }
+
+
+# --- beginning -----------------------------------------------------------------------------------------
+
+
+def _begin(app: App, definition: Definition) -> None:
+    repo = find_repository(app)
+    if repo is None or repo.head_commit() is None:
+        raise UsageError(
+            "A run needs a git repository with a commit",
+            "workers branch off from it, and their work is merged",
+            ("Make one with `git init` and `git commit`",),
+            code="no-repository",
+        )
+    workers = [plan for plan in definition.members if plan.role == "worker"]
+    if not definition.tasks or not workers:
+        raise DefinitionError(
+            f"{definition.path} cannot be run",
+            "it has no TaskDef" if not definition.tasks else "it has no worker",
+            ("Start the team without tasks with `headcount up`",),
+            code="nothing-to-run",
+        )
+    at_once = definition.workflow.tasks_at_once if definition.workflow else None
+    if at_once:
+        app.settings = replace(app.settings, policy=replace(app.settings.policy, tasks_at_once=at_once))
+    create_team(app, definition.team, definition.description, mode="run", environ=os.environ)
+    roster = _roster(app, definition, repo)
+    _open_phase(app, definition, roster)
+    for plan in definition.members:
+        if plan.role in ("lead", "witness"):
+            spawn(app, definition.team, plan)
+
+
+def _roster(app: App, definition: Definition, repo: Repository) -> dict[str, Any]:
+    """What the conductor needs of the definition, so that it can go on without the file."""
+    base = repo.head_commit()
+    integration = Integration.create(repo, definition.team, branch=app.settings.integration.branch)
+    plans = {
+        plan.name: _run_plan(plan, integration.branch)._asdict()
+        for plan in definition.members
+        if plan.role == "worker" or plan.role in REVIEWERS
+    }
+    return {
+        "workers": [plan.name for plan in definition.members if plan.role == "worker"],
+        "reviewers": [[plan.role, plan.name] for plan in definition.members if plan.role in REVIEWERS],
+        "plans": plans,
+        "tasks": {str(task.number): _about(task) for task in definition.tasks},
+        "integration": integration.branch,
+        "base": base,
+        "require_merged": app.settings.policy.require_merged in ("run", "always"),
+    }
+
+
+def _run_plan(plan: Plan, integration: str) -> Plan:
+    return plan._replace(integration=integration, model=plan.model or _REVIEWER_MODEL.get(plan.role))
+
+
+def _about(task: ir.Task) -> dict[str, Any]:
+    return {
+        "subject": task.task.subject,
+        "prompt": task.prompt,
+        "model": task.model,
+        "metadata": dict(task.metadata),
+    }
+
+
+def _open_phase(app: App, definition: Definition, roster: dict[str, Any]) -> None:
+    numbers = {task.task.uid: str(task.number) for task in definition.tasks}
+    tasks = [
+        Task(
+            str(task.number),
+            depends_on=tuple(numbers[ref.uid] for ref in task.blocked_by),
+            wants=task.worker.name if task.worker else None,
+        )
+        for task in definition.tasks
+    ]
+    with app.turn(definition.team) as (tx, team, policy):
+        for task, source in zip(tasks, definition.tasks, strict=True):
+            tx.add_task(_board_task(team.id, task, source))
+        phase, effects = open_phase(team.name, tasks, _gates(app, definition), utc_now(), policy)
+        tx.put_fact(team.id, "", ROSTER, roster)
+        tx.put_fact(team.id, "", PHASE, phase_as_json(phase))
+        conductor = Conductor(tx, team, [], policy, app.make_start)
+        conductor.order(effects)
+        conductor.conduct(())
+        tx.save_team(team, conductor.team)
+        write_effects(tx, conductor.team, conductor.effects)
+    app.store.ring(["engine"])
+
+
+def _board_task(team_id: str, task: Task, source: ir.Task) -> BoardTask:
+    return BoardTask(
+        task.id,
+        team_id,
+        source.task.subject,
+        source.prompt,
+        source.active_form or None,
+        depends_on=task.depends_on,
+    )
+
+
+def _gates(app: App, definition: Definition) -> Gates:
+    """The definition's own, where it says so."""
+    gates, workflow = app.settings.gates, definition.workflow
+    if workflow is None:
+        return gates
+    return replace(
+        gates,
+        verify=workflow.verify or gates.verify,
+        max_total_lines=workflow.max_total_lines or gates.max_total_lines,
+    )
+
+
+def follow_run(app: App, team_name: str) -> Any:
+    """The run, again whenever something changed, until it is over."""
+    while True:
+        now = read_run(app, team_name)
+        yield now
+        if is_over(now):
+            return
+        app.store.wait(f"team/{team_name}", 1.0)
+
+
+def take_over_hint(run: dict[str, Any]) -> str:
+    return f"git merge {run['integration']}"

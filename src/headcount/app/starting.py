@@ -1,0 +1,83 @@
+"""How a member is to be started, from a plan to all that the engine needs for it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from headcount.agents.launch import Order, plan_launch
+from headcount.runtime.mark import new_mark, state_id
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from headcount.domain.settings import Settings
+    from headcount.protocol.member import Member
+    from headcount.protocol.team import Team
+
+
+class Plan(NamedTuple):
+    """How one member is to be started, as a definition or a caller says it."""
+
+    name: str
+    agent: str | None = None
+    command: tuple[str, ...] | None = None
+    model: str | None = None
+    prompt: str = ""
+    role: str = "worker"
+    task: str | None = None
+    awaits_review: bool = False
+    base: str | None = None  # the commit that its workspace begins at
+    detached: bool = False
+    workspace: str | None = None  # a name that several members share
+    finalizers: tuple[tuple[str, ...], ...] = ()
+    directory: str = ""  # what relative paths in its command are relative to
+    runtime: str | None = None
+    integration: str | None = None  # the branch that its commits are compared with
+    require_merged: bool = False
+
+
+def make_start(
+    home: str, settings: Settings, team: Team, member: Member, planned: Mapping[str, Any]
+) -> dict[str, Any]:
+    """All that a start needs, so that any engine can do it, or do it again. `planned` is a Plan, as JSON."""
+    plan = Plan(**planned)
+    agent, command = _who_is_it(settings, plan)
+    prompt_file = f"{home}/teams/{team.name}/prompts/{member.name}-{member.generation}.md"
+    order = Order(
+        home, team.name, member.name, plan.prompt, prompt_file, plan.model or "", command,
+        plan.directory or os.path.dirname(home),
+    )  # fmt: skip
+    launch = plan_launch(agent, order)
+    return {
+        "mark": str(new_mark(state_id(home), team.name, member.name, member.generation)),
+        "agent": agent,
+        "prompt_file": prompt_file,
+        "argv": list(launch.argv),
+        "env": dict(launch.env),
+        "stdin": launch.stdin,
+        "exit_text": launch.exit_text,
+        "runtime": plan.runtime or launch.runtime,
+        "prompt": plan.prompt,
+        "model": plan.model,
+        "base": plan.base,
+        "detached": plan.detached,
+        "workspace": plan.workspace,
+        "finalizers": [list(argv) for argv in plan.finalizers],
+        "integration": plan.integration,
+        "require_merged": plan.require_merged,
+        "sync": settings.integration.sync,
+    }
+
+
+def _who_is_it(settings: Settings, plan: Plan) -> tuple[str, tuple[str, ...]]:
+    """The definition says; else `[agents.NAME]`, else `[agents] default`."""
+    if plan.command:
+        return plan.agent or "command", tuple(plan.command)
+    if plan.agent:
+        return plan.agent, ()
+    agents = settings.agents
+    mine = agents.workers.get(plan.name)
+    if mine is None:
+        return agents.default, ()
+    return mine.agent or ("command" if mine.command else agents.default), mine.command

@@ -1,0 +1,31 @@
+"""`headcount abort`: end a run. What is under way is stood down, nothing new starts."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from headcount.app.app import open_app
+from headcount.app.resident import ensure_driven
+from headcount.app.run import abort
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("team", nargs="?", metavar="TEAM")
+    parser.add_argument("--reason", required=True, metavar="R")
+
+
+def run(args: argparse.Namespace) -> int:
+    app = open_app()
+    team = app.pick_team(args.team)
+    now = abort(app, team, args.reason)
+    if not app.caller.is_member:
+        ensure_driven(app)
+    if args.json:
+        print(json.dumps(now, ensure_ascii=False))
+    else:
+        print(f"Aborting {team}: what is under way is stood down. Follow it with `headcount status {team}`.")
+    return 0

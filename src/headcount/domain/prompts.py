@@ -1,0 +1,41 @@
+"""What a member of a run is told: its task, how to report, and how it ends. Short: tokens are money."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_DONE = """\
+When it is done: commit everything on your branch, leave no stash and no untracked file, then run
+`headcount done`. If you are sent back, fix what is named and run `headcount done` again. When you are asked
+to stand down, run `headcount approve`, or `headcount reject --reason WHY`. Your mail: `headcount inbox`.
+"""
+
+_REVIEW = """\
+Your workspace stands at the commit under review; change nothing. Say what you found with
+`headcount review pass {task}` or `headcount review changes {task} --reason "what must change"`. When you are
+asked to stand down, run `headcount approve`. Your mail: `headcount inbox`.
+"""
+
+
+def for_worker(who: str, task: Any, about: Mapping[str, Any]) -> str:
+    parts = [who, f"# Task {task.id}: {about['subject']}", about["prompt"]]
+    if task.words:
+        parts.append(f"An earlier attempt was sent back:\n\n{task.words}")
+    if task.base.startswith("refs/"):
+        parts.append(f"Your workspace holds what the last worker left, from {task.base}.")
+    return "\n\n".join(part for part in (*parts, _DONE) if part)
+
+
+def for_reviewer(who: str, task: Any, about: Mapping[str, Any]) -> str:
+    parts = [who, f"# Review task {task.id}: {about['subject']}", about["prompt"], f"Commit: {task.commit}"]
+    return "\n\n".join(part for part in (*parts, _REVIEW.format(task=task.id)) if part)
+
+
+def another_round(task: Any, about: Mapping[str, Any]) -> str:
+    return (
+        f"Task {task.id} ({about['subject']}) has a new commit to review: {task.commit}\n\n"
+        + _REVIEW.format(task=task.id)
+    )

@@ -1,0 +1,101 @@
+"""The acts of a run: merging what was reviewed, showing a reviewer the next commit, and the two gates.
+
+A gate passes by an exit status or a count that we saw ourselves. What could not be run has not passed (E3).
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+from headcount.domain.checklist import VERIFICATION
+from headcount.domain.findings import Workspace
+from headcount.engine.complexity import measure
+from headcount.engine.conduct import utc_now
+from headcount.engine.job import Outcome
+from headcount.errors import HeadcountError
+from headcount.protocol import phase_events as pe
+from headcount.protocol import task_events as te
+from headcount.protocol.effects import Note, Post
+
+if TYPE_CHECKING:
+    from headcount.engine.job import Job
+
+_TAIL = 2000
+
+
+def merge(job: Job) -> Outcome:
+    """Merging what is merged already succeeds, so a repeat after a crash is harmless."""
+    task, attempt = job.act.about, job.act.epoch
+    commit, branch = str(job.act.data["commit"]), str(job.act.data["branch"])
+    event: te.TaskEvent
+    try:
+        conflicts = job.world.workspaces.merge(branch, commit, f"Merge task {task}")
+        event = te.Conflicted(attempt, commit, conflicts) if conflicts else te.Merged(attempt, commit)
+    except (HeadcountError, OSError) as error:
+        event = te.MergeFailed(attempt, commit, getattr(error, "why", "") or str(error))
+    return Outcome(happened=(pe.TaskHappened(utc_now(), task, event),))
+
+
+def ask_review(job: Job) -> Outcome:
+    """Its workspace first, then its mail. What a reviewer has changed there is left alone: the mail names the
+    commit, and its verdict binds to that commit all the same."""
+    key, commit = str(job.act.data["key"]), str(job.act.data["commit"])
+    where = job.everyone.get("workspace", {}).get(key)
+    moved = False
+    if where is not None:
+        try:
+            moved = job.world.workspaces.show_commit(Workspace.from_dict(where), commit, job.policy)
+        except (HeadcountError, OSError):
+            moved = False
+    text = str(job.act.data["text"])
+    if not moved:
+        text += f"\nYour workspace could not be moved there: look at it with `git show {commit}`.\n"
+    mail = Post(key, "Review again", text, priority="high", sender="lead")
+    return Outcome(facts={(key, "reviewing"): {"commit": commit}}, mail=(mail,))
+
+
+def run_gate(job: Job) -> Outcome:
+    gate, attempt = str(job.act.data["tag"]), job.act.epoch
+    try:
+        with job.world.workspaces.checkout(str(job.act.data["branch"])) as place:
+            verdict, evidence = (_verify if gate == VERIFICATION else _complexity)(job, place)
+    except (HeadcountError, OSError) as error:
+        verdict, evidence = "not_run", getattr(error, "why", "") or str(error)
+    note = Note("gate", "", {"gate": gate, "verdict": verdict, "evidence": evidence})
+    return Outcome(notes=(note,), happened=(pe.GateEnded(utc_now(), gate, attempt, verdict, evidence),))
+
+
+def _verify(job: Job, place: str) -> tuple[str, str]:
+    """The command, in a checkout of the integration branch, with the environment of the run."""
+    command = str(_gates(job)["verify"])
+    env = {**os.environ, **job.start.get("env", {})}
+    try:
+        done = subprocess.run(
+            command, shell=True, cwd=place, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, timeout=job.policy.gate_timeout_s, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return "not_run", f"`{command}` took more than {job.policy.gate_timeout_s:g} s"
+    last = done.stdout.decode(errors="replace").strip()[-_TAIL:]
+    if done.returncode in (126, 127):  # the shell's way to say that it found nothing to run
+        return "not_run", f"`{command}` could not be run: {last}"
+    verdict = "passed" if done.returncode == 0 else "failed"
+    return verdict, f"`{command}` ended with code {done.returncode}" + (
+        f": {last}" if done.returncode else ""
+    )
+
+
+def _complexity(job: Job, place: str) -> tuple[str, str]:
+    gates = _gates(job)
+    branch, base = str(job.act.data["branch"]), str(job.act.data["base"])
+    added = job.world.workspaces.added_lines(base, branch)
+    found = measure(place, added, gates)
+    if found.problems:
+        return "failed", "; ".join(found.problems)
+    return "passed", f"{len(added)} files, {found.total} lines added, longest function {found.longest} lines"
+
+
+def _gates(job: Job) -> Any:
+    return job.act.data["gates"]
