@@ -3,7 +3,7 @@
     tools.py       every tool: its words for a model, its parameters, its hints
     arguments.py   what a client sent, checked against that table
     dialect.py     answers under other names, in our words
-    handlers.py    one thin function a tool, over the use cases in `app/`
+    handlers/      one thin function a tool, over the use cases in `app/`
     session.py     opens the state on the first call, and turns answers and errors into results
     speech.py      what the protocol says around a call: versions, capabilities, error codes
     stdio.py       standard input and output; imports next to nothing before the first call
@@ -11,5 +11,5 @@
     http.py        streamable HTTP on loopback, by the official SDK
 
 A client's first turn begins whether or not the server has answered, so `tools/list` must not wait for the
-store or the SDK. Everything above `handlers.py` is light.
+store or the SDK. Everything above `handlers/` is light.
 """

@@ -49,10 +49,11 @@ class Session:
             self._app = None
 
     def _perform(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        from headcount.mcp_server.handlers import HANDLERS, count_unread
+        from headcount.app.mail import count_unread
+        from headcount.mcp_server.handlers import find_handler
 
         app = self.open()
-        answer = HANDLERS[name](app, arguments)
+        answer = find_handler(name)(app, arguments)
         waiting = count_unread(app) if app.caller.is_member and name != "inbox" else 0
         # A member that calls anything hears of its mail: a handful of tokens, and only when there is some.
         return {**answer, "unread": waiting} if waiting else answer

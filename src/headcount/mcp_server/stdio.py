@@ -107,9 +107,10 @@ class Server:
     def _call(self, request_id: Any, params: dict[str, Any]) -> None:
         speech.read_version(params)
         if self._worker is None:
+            from headcount.mcp_server.session import Session
             from headcount.mcp_server.worker import Worker
 
-            self._worker = Worker(self._say)
+            self._worker = Worker(self._say, Session())
         self._worker.put(request_id, params)
 
     def _cancel(self, params: Any) -> None:

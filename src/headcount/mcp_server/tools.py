@@ -206,11 +206,7 @@ TOOLS: tuple[Tool, ...] = (
         "it you are told what.",
         {
             "task_id": TASK_ID,
-            "checklist": {
-                "type": ["boolean", "object"],
-                "description": "The decommission checklist: true, or an item each with true or false",
-                "additionalProperties": {"type": "boolean"},
-            },
+            "checklist": _flag("true: you went through the decommission checklist, and every item holds"),
             "team_name": TEAM,
         },
         again=True,

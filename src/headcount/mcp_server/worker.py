@@ -7,11 +7,12 @@ import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headcount.mcp_server import speech
-from headcount.mcp_server.session import Session
 from headcount.mcp_server.speech import ProtocolError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from headcount.mcp_server.session import Session
 
     Say = Callable[[Any, dict[str, Any] | ProtocolError], None]
 
@@ -28,9 +29,9 @@ class Worker:
     answer is not sent, as the protocol wants it.
     """
 
-    def __init__(self, say: Say) -> None:
+    def __init__(self, say: Say, session: Session) -> None:
         self._say = say
-        self._session = Session()
+        self._session = session
         self._calls: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._open: set[Any] = set()
