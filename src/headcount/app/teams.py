@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from headcount.app.starting import Plan, make_start
 from headcount.domain.names import check_member_name, check_size, check_team_name, show
 from headcount.engine.hear import hear
+from headcount.engine.succession import open_handover, with_handover
 from headcount.engine.writing import first_mail, new_mail
 from headcount.errors import Declined
 from headcount.protocol import events as ev
@@ -70,6 +71,8 @@ def spawn(app: App, team_name: str, plan: Plan) -> Member:
         member = heard.team.latest(plan.name)
         assert member is not None
         plan = plan._replace(agent=plan.agent or _agent_of_team(tx, team.id, plan))
+        tx.put_fact(team.id, member.key, "plan", plan._asdict())
+        plan = plan._replace(prompt=with_handover(plan.prompt, open_handover(tx, team.id, plan.name)))
         start = make_start(app.home, app.settings, heard.team, member, plan._asdict())
         tx.put_fact(team.id, member.key, "start", start)
         if plan.prompt:

@@ -17,6 +17,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "spawn": ("spawn", "start one more member"),
     "pause": ("pause", "hold a member's processes"),
     "resume": ("pause", "let a paused member go on"),
+    "cycle": ("cycle", "hand a member's work over to its next generation"),
+    "witness": ("witness", "look, judge, speak, see, hand over"),
     "status": ("status", "who is there, what they do, what waits for somebody"),
     "down": ("down", "stand a team or some of its members down"),
     "escalations": ("escalations", "what waits for a decision"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from headcount.engine.conduct import PHASE, Conductor
+from headcount.engine.succession import acted, succeed
 from headcount.engine.writing import write_effects
 from headcount.protocol.effects import Post
 from headcount.protocol.step import step
@@ -50,9 +51,13 @@ def hear(
     """
     before = team
     effects: list[Effect] = []
-    for event in (*tx.take_inputs(team.id), *events):
+    said = tx.take_inputs(team.id)
+    acted(tx, team, said)
+    for event in (*said, *events):
         team, more = step(team, event, policy)
         effects.extend(more)
+    if make_start is not None:
+        team = succeed(tx, team, effects, policy, make_start)
     if make_start is not None and tx.fact(team.id, "", PHASE) is not None:
         conductor = Conductor(tx, team, effects, policy, make_start)
         conductor.conduct(happened)

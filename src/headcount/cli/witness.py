@@ -1,0 +1,99 @@
+"""`headcount witness`: look, judge, speak, see, hand over."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from headcount.app import witness
+from headcount.app.app import open_app
+from headcount.app.resident import ensure_driven
+from headcount.cli.terminal import plain
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    findings = verbs.add_parser("findings", help="what stands in its workspace now")
+    findings.add_argument("--last", action="store_true", help="as the last inspection saw it")
+    verdict = verbs.add_parser("verdict", help="judge the findings that were mailed to the witness")
+    nudge = verbs.add_parser("nudge", help="put a text in front of it")
+    capture = verbs.add_parser("capture", help="what its screen shows")
+    handoff = verbs.add_parser("handoff", help="a note for the next session, from the journal")
+    for verb in (findings, verdict, nudge, capture):
+        verb.add_argument("member", metavar="MEMBER")
+    handoff.add_argument("member", nargs="?", metavar="MEMBER", help="default: the witness itself")
+    verdict.add_argument("verdict", choices=("clean", "dirty"))
+    verdict.add_argument("--issue", action="append", default=[], metavar="I", help="may be repeated")
+    nudge.add_argument("text", metavar="TEXT")
+    handoff.add_argument("--remarks", default="", metavar="R")
+    for verb in (findings, verdict, nudge, capture, handoff):
+        verb.add_argument("--team", metavar="T")
+        verb.add_argument("--json", action="store_true", help="answer as JSON on standard output")
+
+
+def run(args: argparse.Namespace) -> int:
+    answer, code = _VERBS[args.verb](args)
+    if args.json:
+        print(json.dumps(answer, ensure_ascii=False))
+    else:
+        print(_TEXT[args.verb](answer))
+    return code
+
+
+def _findings(args: argparse.Namespace) -> tuple[dict[str, Any], int]:
+    found = witness.findings(open_app(), args.member, args.team, live=not args.last)
+    return found, 0 if found["clean"] else 1
+
+
+def _verdict(args: argparse.Namespace) -> tuple[dict[str, Any], int]:
+    app = open_app()
+    answer = witness.verdict(app, args.member, args.verdict == "clean", args.issue, args.team)
+    if not app.caller.is_member:
+        ensure_driven(app)
+    return answer, 0
+
+
+def _nudge(args: argparse.Namespace) -> tuple[dict[str, Any], int]:
+    answer = witness.nudge(open_app(), args.member, args.text, args.team)
+    return answer, 0 if answer["delivered"] else 1
+
+
+def _capture(args: argparse.Namespace) -> tuple[dict[str, Any], int]:
+    return witness.capture(open_app(), args.member, args.team), 0
+
+
+def _handoff(args: argparse.Namespace) -> tuple[dict[str, Any], int]:
+    return witness.handoff(open_app(), args.member, args.remarks, (), args.team), 0
+
+
+def _tell_findings(found: dict[str, Any]) -> str:
+    head = f"{found['member']}#{found['generation']}: {'clean' if found['clean'] else 'dirty'}"
+    lines = [f"  {plain(issue)}" for issue in found["issues"]]
+    if found["clean"] and not found["spotless"]:
+        lines.append(f"  {len(found['items'])} things that nobody needs to act on, and that would be saved")
+    return "\n".join([head, *lines])
+
+
+def _tell_nudge(answer: dict[str, Any]) -> str:
+    if answer["delivered"]:
+        return f"Nudged {answer['member']}; it was seen to take it."
+    return f"Not delivered to {answer['member']}: nothing reads there. The mail {answer['messageId']} is in its inbox."
+
+
+_VERBS = {
+    "findings": _findings,
+    "verdict": _verdict,
+    "nudge": _nudge,
+    "capture": _capture,
+    "handoff": _handoff,
+}
+_TEXT = {
+    "findings": _tell_findings,
+    "verdict": lambda a: f"Judged {a['member']}: {a['verdict']}.",
+    "nudge": _tell_nudge,
+    "capture": lambda a: a["screen"],
+    "handoff": lambda a: a["body"],
+}
