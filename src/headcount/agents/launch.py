@@ -47,12 +47,15 @@ AGENTS: dict[str, Callable[[Order], Launch]] = {
 
 
 def plan_launch(agent: str, order: Order) -> Launch:
-    launch = AGENTS.get(agent)
-    if launch is None:
+    check_agent(agent)
+    return AGENTS[agent](order)
+
+
+def check_agent(agent: str) -> None:
+    if agent not in AGENTS:
         raise UsageError(
             f"There is no agent {agent!r}",
             f"these are known: {', '.join(AGENTS)}",
             ('Give the worker a command: define_worker("bob", command=["./agent.sh", "bob"])',),
             code="unknown-agent",
         )
-    return launch(order)
