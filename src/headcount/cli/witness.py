@@ -12,6 +12,7 @@ from headcount.cli.terminal import plain
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -80,7 +81,8 @@ def _tell_findings(found: dict[str, Any]) -> str:
 def _tell_nudge(answer: dict[str, Any]) -> str:
     if answer["delivered"]:
         return f"Nudged {answer['member']}; it was seen to take it."
-    return f"Not delivered to {answer['member']}: nothing reads there. The mail {answer['messageId']} is in its inbox."
+    where = f"The mail {answer['messageId']} is in its inbox."
+    return f"Not delivered to {answer['member']}: nothing reads there. {where}"
 
 
 _VERBS = {
@@ -90,7 +92,7 @@ _VERBS = {
     "capture": _capture,
     "handoff": _handoff,
 }
-_TEXT = {
+_TEXT: dict[str, Callable[[dict[str, Any]], str]] = {
     "findings": _tell_findings,
     "verdict": lambda a: f"Judged {a['member']}: {a['verdict']}.",
     "nudge": _tell_nudge,

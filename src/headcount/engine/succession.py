@@ -1,8 +1,8 @@
 """Cycling: a member is stood down, and its next generation starts in the same workspace, with the handover.
 
 No handover, no cycle: the wish to cycle is stored together with the note, before anyone is asked to leave.
-The successor is ordered in the very transaction in which its predecessor is proved gone. A handover stays open
-until a successor acts: one that is killed before it did anything leaves it to the next.
+The successor is ordered in the very transaction in which its predecessor is proved gone. A handover stays
+open until a successor acts: one that is killed before it did anything leaves it to the next.
 """
 
 from __future__ import annotations
