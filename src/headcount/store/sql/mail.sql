@@ -31,8 +31,10 @@ update mail set box = 'lead', bounced_from = box
 where team = ? and box = ? and read_at is null and type not in ('shutdown_request', 'shutdown_withdrawn')
 
 -- name: forget
+-- The newest stays, so that no number is given out twice.
 delete from mail
 where read_at < ?1 and team in (select id from teams where status = 'shutdown')
+  and seq < (select max(seq) from mail)
 
 -- name: all
 select id, team, sender, box, subject, body, type, template, request_id, priority, sent_at, read_at,

@@ -22,7 +22,7 @@ create table teams (
 create unique index teams_open on teams (name) where status <> 'shutdown';
 
 create table members (
-  seq integer primary key autoincrement,   -- the order in which they were started
+  seq integer primary key,   -- the order in which they were started
   team text not null,
   key text not null,                  -- name#generation
   name text not null,
@@ -54,7 +54,7 @@ create table tokens (
 ) strict, without rowid;
 
 create table journal (
-  seq integer primary key autoincrement,
+  seq integer primary key,
   team text not null,
   at real not null,
   kind text not null,
@@ -75,7 +75,7 @@ begin
 end;
 
 create table inputs (
-  seq integer primary key autoincrement,
+  seq integer primary key,
   team text not null,
   kind text not null,
   data text not null
@@ -84,7 +84,7 @@ create table inputs (
 create index inputs_team on inputs (team, seq);
 
 create table acts (
-  seq integer primary key autoincrement,
+  seq integer primary key,
   team text not null,
   id text not null,
   data text not null,
@@ -95,7 +95,7 @@ create table acts (
 create index acts_pending on acts (team, seq) where ended_at is null;
 
 create table mail (
-  seq integer primary key autoincrement,
+  seq integer primary key,
   id text not null unique,
   team text not null,
   sender text not null,
@@ -112,8 +112,8 @@ create table mail (
   group_id text
 ) strict;
 
-create index mail_box on mail (team, box, seq);
-create index mail_unread on mail (team, box, seq) where read_at is null;
+-- One index for all of a mailbox and for what is unread in it: each more is a page more in every commit.
+create index mail_box on mail (team, box, read_at);
 
 -- Retention never takes what nobody has read, nor anything of a team that is open (B6, C9).
 create trigger mail_is_kept_until_handled before delete on mail
@@ -123,7 +123,7 @@ begin
 end;
 
 create table tasks (
-  seq integer primary key autoincrement,
+  seq integer primary key,
   id text not null,
   team text not null,
   subject text not null,

@@ -1,0 +1,35 @@
+"""A state directory with one team, for the measurements of the store and of members' commands."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+from headcount.ports import Identity, Task
+from headcount.protocol.member import State
+from headcount.store.sqlite import SqliteStore
+from headcount.testing.store_suite import make_team
+
+
+def make_team_with_mail(place: str) -> dict[str, str]:
+    """Alice of the team `bench` has read mail, a task and an open request; her environment."""
+    home = f"{place}/.headcount"
+    store = SqliteStore(home)
+    with store.write() as tx:
+        team = make_team(tx, "bench", "alice", "bob")
+        asked = replace(team.members["alice#1"], state=State.ASKED, ask="r1", request="r1")
+        tx.save_team(team, replace(team, members={**team.members, "alice#1": asked}))
+        tx.add_token(Identity(team.id, "alice#1", "worker"), "token")
+        tx.add_task(Task("", team.id, "a task"))
+        for number in range(5):
+            sent = tx.send(team.id, "lead", "lead", "alice", f"message {number}", "with a body")
+            tx.mark_read(team.id, sent.ids)
+    store.close()
+    return {
+        **{name: value for name, value in os.environ.items() if not name.startswith("HEADCOUNT_")},
+        "HEADCOUNT_HOME": home,
+        "HEADCOUNT_TEAM": "bench",
+        "HEADCOUNT_MEMBER": "alice",
+        "HEADCOUNT_GENERATION": "1",
+        "HEADCOUNT_TOKEN": "token",
+    }
