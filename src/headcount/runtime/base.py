@@ -172,13 +172,24 @@ class ProcessRuntime:
         return log.plain_text(log.read_tail(handle.directory.path, _CAPTURE_BYTES))
 
     def list_marked(self) -> dict[str, list[Process]]:
-        """Every process on this machine with a mark of this state directory, by mark."""
+        """Every process of this state directory that is alive, by mark: those that carry it, and, where
+        none does any more, what lives below a recorded keeper."""
         marked: dict[str, list[Process]] = {}
         for process in self.census.fresh().values():
             mark = parse_mark(process.mark)
             if mark is not None and mark.state == self.state_id:
                 marked.setdefault(process.mark, []).append(process)
+        for started in map(str, self.list_started()):
+            if started not in marked and (below := self._below_keeper(started)):
+                marked[started] = below
         return marked
+
+    def _below_keeper(self, mark: str) -> list[Process]:
+        directory = self._directory(mark)
+        record = directory.record()
+        if record is None or record.boot != boot_id() or not is_alive(record.keeper):
+            return []
+        return list(Tree(record, directory, self.census).find().values())
 
     def list_started(self) -> list[Mark]:
         """Every start that left records here."""

@@ -46,6 +46,10 @@ class TmuxRuntime(ProcessRuntime):
 
     def attach_command(self, handle: Handle) -> list[str]:
         """For a person's terminal."""
+        if not self.server_alive(handle):
+            raise ProcessError(
+                "There is no terminal to attach to", "its tmux server has ended", code="no-terminal"
+            )
         return ["tmux", "-S", self.socket, "attach-session", "-t", handle.record.session]
 
     def capture(self, handle: Handle) -> str:
@@ -73,18 +77,9 @@ class TmuxRuntime(ProcessRuntime):
         self._tmux("send-keys", "-t", pane, "Enter")
         return wait_for(lambda: self._screen(handle) != pasted, _SHOWN_S) and self.alive(handle)
 
-    def list_sessions(self) -> list[str]:
-        """The ids of all sessions on our socket; none when there is no server."""
-        return self._ask("list-sessions", "-F", "#{session_id}").split()
-
     def server_alive(self, handle: Handle) -> bool:
         """Ids are counted anew by every server: those of a dead one may name another's pane now."""
         return self._ask("display-message", "-p", "#{pid}").strip() == str(handle.record.server_pid)
-
-    def close_terminal(self, handle: Handle) -> None:
-        """Remove what is left of its session. Ends no process: prove it gone first."""
-        if self.server_alive(handle):
-            self._ask("kill-session", "-t", handle.record.session)
 
     def _screen(self, handle: Handle) -> str | None:
         """None when there is no such pane any more."""

@@ -38,6 +38,7 @@ from headcount.runtime.proof import (
 from headcount.runtime.spawn import Identity, Record, SpawnDirectory
 
 _FREEZE_LIMIT_S = 2.0
+_UNINTERRUPTIBLE = "D"
 _SETTLE_S = 0.001  # a signalled process needs a moment before /proc shows its new state
 _ROUND_S = 0.25  # after SIGKILL, before looking again
 _KEEPER_LIMIT_S = 2.0  # a keeper without children ends at once; this is patience with a busy machine
@@ -138,8 +139,18 @@ class Tree:
                 return Held(not others, self._views(found), self._views(others))
             for identity in others:
                 send_signal(identity, number)
+            if want_stopped:
+                self._release_vforks(found)
             if others:
                 time.sleep(_SETTLE_S)
+
+    def _release_vforks(self, found: dict[Identity, Process]) -> None:
+        """The parent of a vfork sleeps, deaf to signals, until its child has called exec; which it cannot
+        while we have stopped it. Let such a child go on for a moment; the next look stops it again."""
+        waiting = {process.pid for process in found.values() if process.state == _UNINTERRUPTIBLE}
+        for identity, process in found.items():
+            if process.stopped and process.ppid in waiting:
+                send_signal(identity, SIGCONT)
 
     # --- ending
 

@@ -34,6 +34,11 @@ def with_token(token: str) -> list[int]:
     return found
 
 
+def sessions(runtime: TmuxRuntime) -> list[str]:
+    """The ids of all sessions on its socket; none when there is no server."""
+    return runtime._ask("list-sessions", "-F", "#{session_id}").split()
+
+
 class Place:
     """One runtime on one state directory, and members of the shapes in shapes.py."""
 

@@ -110,16 +110,14 @@ def threaded(token: str) -> None:
     ctypes.CDLL(None).pthread_exit(None)
 
 
-SHAPES = (
-    "polite",
-    "stubborn",
-    "daemon",
-    "scrubbed_daemon",
-    "scrubbed_child",
-    "leaver",
-    "respawner",
-    "forker",
-)
+def vforker(token: str) -> None:
+    """Sleeps in a vfork until somebody opens the FIFO `gate` in its directory for writing."""
+    os.mkfifo("gate")
+    ready(token)
+    gate = [(os.POSIX_SPAWN_OPEN, 0, "gate", os.O_RDONLY, 0)]
+    os.posix_spawn("/bin/sleep", ["sleep", "300"], dict(os.environ), file_actions=gate)
+    idle(token)
+
 
 if __name__ == "__main__":
     globals()[sys.argv[1]](sys.argv[2])

@@ -13,7 +13,7 @@ import pytest
 from places import Place, wait_until
 
 from headcount.errors import ProcessError
-from headcount.runtime import BY_MARK_ONLY, BY_SUBREAPER, PlainRuntime
+from headcount.runtime import BY_MARK_ONLY, BY_SUBREAPER, PlainRuntime, base
 from headcount.runtime.forkserver import KEEPER
 from headcount.runtime.keeper import OUTPUT, PROCESS, REPLY, SPEC, STDIN
 
@@ -123,6 +123,21 @@ def test_D11_a_start_that_was_called_off_can_no_longer_happen(place: Place) -> N
     assert "called off" in error.value.why
     assert not touched.exists()
     assert place.runtime.list_marked() == {}
+
+
+def test_D11_a_start_whose_answer_came_too_late_is_not_reported_as_failed(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The record is there, the answer is not: it runs, so it must be known."""
+    mark = place.mark()
+
+    def read_too_early(fd: int, timeout_s: float) -> str:
+        wait_until((place.directory / "run" / mark / PROCESS).exists)
+        return ""
+
+    monkeypatch.setattr(base, "_read_reply", read_too_early)
+    handle = place.start("sleep", "300", mark=mark)
+    assert place.runtime.alive(handle)
 
 
 def test_D2_keeper_killed_before_the_record_means_that_the_agent_never_ran(plain: Place) -> None:

@@ -34,6 +34,7 @@ def test_C13_what_an_agent_left_when_it_exited_is_found_below_its_keeper(place: 
     assert str(place.runtime.wait_exit(handle, 10)) == "exited with code 0"
 
     (stray,) = place.survivors()
+    assert [process.pid for process in place.runtime.list_marked()[handle.record.mark]] == [stray]
     before = place.runtime.prove_gone(handle)
     assert not before.empty
     assert [process.pid for process in before.alive if process.evidence == "descent"] == [stray]

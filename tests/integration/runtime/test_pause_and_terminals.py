@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import os
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from places import Place, wait_until
+import pytest
+from places import Place, sessions, wait_until
 
+from headcount.errors import ProcessError
 from headcount.runtime import BY_SUBREAPER, TmuxRuntime
 
 
@@ -26,6 +29,17 @@ def test_E2_pause_stops_the_whole_tree_and_resume_continues_it(place: Place) -> 
 
     assert place.runtime.resume(handle).confirmed
     wait_until(lambda: counter.stat().st_size > before)
+
+
+def test_E2_a_parent_that_sleeps_in_a_vfork_is_held_as_soon_as_it_can_be(plain: Place) -> None:
+    handle = plain.start_shape("vforker")
+    wait_until(lambda: _state(handle.record.agent.pid) == "D")
+    with ThreadPoolExecutor(1) as pool:
+        holding = pool.submit(plain.runtime.freeze, handle)
+        wait_until(lambda: "T" in {process.state for process in plain.runtime.processes(handle)})
+        os.close(os.open(plain.directory / "gate", os.O_WRONLY))
+        assert holding.result(10).confirmed
+    assert _state(handle.record.agent.pid) == "T"
 
 
 def test_E2_a_tree_that_forks_all_the_time_is_held_too(place: Place) -> None:
@@ -51,11 +65,11 @@ def test_D3_dead_agent_is_seen_although_its_terminal_lives_on(tmux: Place) -> No
     status = runtime.wait_exit(handle, 10)
     assert status is not None
     assert status.code == 6
-    assert runtime.list_sessions() == [handle.record.session]
+    assert sessions(runtime) == [handle.record.session]
     assert not runtime.alive(handle)
     assert not runtime.prove_gone(handle).empty
     assert runtime.stop(handle, grace_s=0.1).empty
-    wait_until(lambda: not runtime.list_sessions())
+    wait_until(lambda: not sessions(runtime))
 
 
 def test_D10_when_the_tmux_server_is_killed_the_tree_is_still_found_and_ended(tmux: Place) -> None:
@@ -65,7 +79,7 @@ def test_D10_when_the_tmux_server_is_killed_the_tree_is_still_found_and_ended(tm
     os.kill(handle.record.server_pid, signal.SIGKILL)
     # The terminal is hung up: the agent dies of it, its daemon does not.
     assert runtime.wait_exit(handle, 10) is not None
-    assert runtime.list_sessions() == []
+    assert sessions(runtime) == []
     assert len(tmux.survivors()) == 1
 
     proof = runtime.stop(handle, grace_s=0.1)
@@ -85,10 +99,11 @@ def test_D10_ids_of_a_dead_server_are_not_used_on_the_next_one(tmux: Place) -> N
 
     assert runtime.alive(old)
     assert not runtime.nudge(old, "meant for the old one")
-    runtime.close_terminal(old)
+    with pytest.raises(ProcessError):
+        runtime.attach_command(old)
     assert "meant for" not in runtime.capture(new)
     assert runtime.alive(new)
-    assert runtime.list_sessions() == [new.record.session]
+    assert sessions(runtime) == [new.record.session]
 
 
 def test_C12_the_agent_owns_its_terminal_and_the_keeper_none(tmux: Place) -> None:

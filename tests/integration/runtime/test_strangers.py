@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from places import SHAPES, Place, wait_until
+from places import SHAPES, Place, sessions, wait_until
 
 from headcount.runtime import PlainRuntime, SpawnSpec, TmuxRuntime, new_mark
 from headcount.runtime.census import send_signal
@@ -145,13 +145,11 @@ def test_C11_neighbouring_session_whose_name_starts_alike_is_untouched(tmux: Pla
         subprocess.run(command, check=True, env={"PATH": os.environ["PATH"]})
     try:
         assert runtime.stop(handle, grace_s=0.1).empty
-        runtime.close_terminal(handle)
-        wait_until(lambda: len(runtime.list_sessions()) == 2)
+        wait_until(lambda: len(sessions(runtime)) == 2)
         listed = subprocess.run(["tmux", "-S", other, "ls", "-F", "#S"], capture_output=True, text=True)
         assert listed.stdout.strip() == name
         # Its ids are gone now; using them again must not reach the neighbours.
-        runtime.close_terminal(handle)
         assert not runtime.nudge(handle, "exit")
-        assert len(runtime.list_sessions()) == 2
+        assert len(sessions(runtime)) == 2
     finally:
         subprocess.run(["tmux", "-S", other, "kill-server"], check=True)
