@@ -13,6 +13,7 @@ from headcount.app.world import make_runtimes, make_workspaces
 from headcount.domain.findings import Findings, Workspace
 from headcount.domain.names import WITNESS
 from headcount.domain.templates import WITNESS_HANDOFF
+from headcount.engine.succession import HANDOVER
 from headcount.errors import Declined, UsageError
 from headcount.ports import Mail
 from headcount.protocol import events as ev
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from headcount.app.app import App
     from headcount.ports import Handle, Runtime, Tx
     from headcount.protocol.member import Member
+    from headcount.protocol.team import Team
 
 T = TypeVar("T")
 
@@ -160,16 +162,26 @@ def handoff(
     """The note for the next session, composed from the journal: durable as mail and as a fact (D15, D16)."""
     app.check("handoff")
     if member is not None:
-        team, found_member, _ = find_member(app, member, team)
+        team = find_member(app, member, team)[0]
     name = app.pick_team(team)
     with app.store.write() as tx:
         found = app.load(tx, name)
-        about = found_member.key if member is not None else WITNESS
-        kind = "member_cycle" if member is not None else "witness_cycle"
+        about, key, kind = _whose(found, member)
         subject, body = compose(tx, found, remarks, tuple(next_steps), kind)
         mail = Mail("", found.id, sender_of(app.caller), WITNESS, subject, body, template=WITNESS_HANDOFF)
         mail_id = tx.post(mail)
-        tx.put_fact(found.id, about, "handoff", {"mail": mail_id, "body": body, "by": app.caller.who})
-        tx.note(found.id, [Note("handed_over", about, {"mail": mail_id, "by": app.caller.who})])
+        tx.put_fact(found.id, about, HANDOVER, {"note": body, "open": True, "from": key})
+        tx.note(found.id, [Note("handover", key, {"mail": mail_id, "remarks": remarks})])
     app.store.ring([rules.channel(found.id, WITNESS)])
-    return {"messageId": mail_id, "about": about, "subject": subject, "body": body}
+    return {"messageId": mail_id, "from": key, "subject": subject, "body": body}
+
+
+def _whose(team: Team, name: str | None) -> tuple[str, str, str]:
+    """Name and incarnation that hand over, and the kind of note; the witness's office if it is no process."""
+    if name is None:
+        name = next((m.name for m in team.live() if m.role == WITNESS), None)
+        if name is None:
+            return WITNESS, WITNESS, "witness_cycle"
+    member = team.latest(name)
+    assert member is not None
+    return name, member.key, "witness_cycle" if member.role == WITNESS else "member_cycle"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headcount.app import witness
+from headcount.mcp_server.handlers import drive
 
 if TYPE_CHECKING:
     from headcount.app.app import App
@@ -19,7 +20,9 @@ def witness_findings(app: App, args: Arguments) -> Answer:
 
 def witness_verdict(app: App, args: Arguments) -> Answer:
     clean = args["verdict"] == "clean"
-    return witness.verdict(app, args["member"], clean, args.get("issues", ()), args.get("team_name"))
+    answer = witness.verdict(app, args["member"], clean, args.get("issues", ()), args.get("team_name"))
+    drive(app)
+    return answer
 
 
 def witness_nudge(app: App, args: Arguments) -> Answer:
