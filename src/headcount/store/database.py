@@ -21,7 +21,7 @@ DATABASE = "state.db"
 APPLICATION_ID = 0x48434E54  # "HCNT", so that `file` and we know our own
 VERSION = 1
 BUSY_TIMEOUT_MS = 30_000
-OLDEST_SAFE = 3_051_003  # 3.7.0 to 3.51.2 can corrupt a database in WAL mode when a reset races a writer
+OLDEST_SAFE = (3, 51, 3)  # 3.7.0 to 3.51.2 can corrupt a database in WAL mode when a reset races a writer
 
 _SQL = os.path.join(os.path.dirname(__file__), "sql")
 
@@ -42,7 +42,7 @@ def statements(name: str) -> dict[str, str]:
 
 def connect(path: str) -> apsw.Connection:
     """Open a database that is there, of this version or made so; `create` makes a new one."""
-    if apsw.SQLITE_VERSION_NUMBER < OLDEST_SAFE:
+    if sqlite_version() < OLDEST_SAFE:
         raise StoreError(
             f"SQLite {apsw.sqlite_lib_version()} may corrupt the state",
             "versions before 3.51.3 have the WAL-reset bug",
@@ -60,6 +60,11 @@ def connect(path: str) -> apsw.Connection:
         ) from error
     except apsw.Error as error:
         raise explain(error, path) from error
+
+
+def sqlite_version() -> tuple[int, ...]:
+    """Of the library that runs, not of the one that apsw was compiled with."""
+    return tuple(int(number) for number in apsw.sqlite_lib_version().split("."))
 
 
 def _connect(path: str) -> apsw.Connection:

@@ -12,7 +12,15 @@ import pytest
 from headcount.errors import Bug, StoreError
 from headcount.protocol import events as ev
 from headcount.store import migrate
-from headcount.store.database import APPLICATION_ID, OLDEST_SAFE, VERSION, connect, read_sql, statements
+from headcount.store.database import (
+    APPLICATION_ID,
+    OLDEST_SAFE,
+    VERSION,
+    connect,
+    read_sql,
+    sqlite_version,
+    statements,
+)
 from headcount.store.sqlite import SqliteStore
 from headcount.testing.store_suite import make_team
 
@@ -50,7 +58,15 @@ def test_every_statement_fits_the_schema() -> None:
 
 
 def test_the_sqlite_in_use_is_one_without_the_wal_reset_bug() -> None:
-    assert apsw.SQLITE_VERSION_NUMBER >= OLDEST_SAFE
+    assert sqlite_version() >= OLDEST_SAFE
+
+
+def test_a_sqlite_with_the_wal_reset_bug_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    SqliteStore(str(tmp_path)).close()
+    monkeypatch.setattr(apsw, "sqlite_lib_version", lambda: "3.51.2")
+    with pytest.raises(StoreError, match="may corrupt") as refusal:
+        connect(str(tmp_path / "state.db"))
+    assert refusal.value.code == "unsafe-sqlite"
 
 
 def test_only_its_owner_reads_the_state(tmp_path: Path) -> None:
