@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from headcount.compiler.markdown.dialects import Dialect
 
-_SURROGATES: Final = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 _TABLE_WIDTH: Final = 80
 _TABLE_HEAD: Final = "| ID | Task | Description | Depends On |\n| :--- | :--- | :--- | :--- |"
 
@@ -33,7 +32,7 @@ def write_markdown(document: ir.Document, dialect: Dialect) -> str:
         text.encode()
     except UnicodeEncodeError:
         # Half of a character, from an escape in a string: prose has no way to write it.
-        text = text.translate(_SURROGATES)
+        text = text.translate(dict.fromkeys(range(0xD800, 0xE000), "\ufffd"))
     return text
 
 
