@@ -64,6 +64,11 @@ class Bell:
         except FileNotFoundError:
             pass
 
+    def __del__(self) -> None:
+        # Its thread ended without closing; where binding failed there is no socket yet.
+        if hasattr(self, "_socket") and self._socket.fileno() >= 0:
+            self.close()
+
 
 def wait_any(bells: list[Bell], timeout_s: float) -> bool:
     """Sleep until one of the bells has rung, or the time is over."""

@@ -7,7 +7,10 @@ import os
 import threading
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakSet
+
+import apsw
 
 from headcount.domain.names import check_team_name
 from headcount.ports import Entry, Fence, Identity, Mail, Task
@@ -23,11 +26,11 @@ from headcount.store.settings import read_limits
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    import apsw
-
     from headcount.protocol.effects import Act
     from headcount.protocol.events import Event
     from headcount.protocol.team import Team
+
+R = TypeVar("R", apsw.Connection, doorbell.Bell)
 
 
 class SqliteTx:
@@ -244,15 +247,18 @@ class SqliteTx:
 
 
 class SqliteStore:
-    """The state directory's database. Each thread has a connection of its own, and so a transaction."""
+    """The state directory's database.
+
+    Each thread has a connection of its own, and so a transaction, and bells of its own, so that none takes
+    another's ring. Both go with their thread.
+    """
 
     def __init__(self, path: str, clock: Callable[[], float] = time.time) -> None:
         """`path` is the state directory, made when it is not there, or the database in it."""
         self.path = os.path.abspath(path if path.endswith(".db") else os.path.join(path, DATABASE))
         self._clock = clock
         self._local = threading.local()
-        self._connections: list[apsw.Connection] = []
-        self._bells: dict[str, doorbell.Bell] = {}
+        self._open: WeakSet[apsw.Connection | doorbell.Bell] = WeakSet()
         self._lock = threading.Lock()
         migrate.create(self.path)
         self._connection()
@@ -303,33 +309,36 @@ class SqliteStore:
         return os.path.join(os.path.dirname(self.path), "run")
 
     def listen(self, channel: str) -> None:
-        with self._lock:
-            if channel not in self._bells:
-                self._bells[channel] = doorbell.Bell(self.bells, channel)
+        self._bell(channel)
 
     def wait(self, channel: str, timeout_s: float) -> bool:
-        self.listen(channel)
-        return self._bells[channel].wait(timeout_s)
+        return self._bell(channel).wait(timeout_s)
 
     def ring(self, channels: Iterable[str]) -> None:
         doorbell.ring(self.bells, channels)
 
     def close(self) -> None:
         with self._lock:
-            for bell in self._bells.values():
-                bell.close()
-            for db in self._connections:
-                db.close()
-            self._bells.clear()
-            self._connections.clear()
+            for resource in list(self._open):
+                resource.close()
+        self._local = threading.local()
+
+    def _bell(self, channel: str) -> doorbell.Bell:
+        bells: dict[str, doorbell.Bell] = self._local.__dict__.setdefault("bells", {})
+        if channel not in bells:
+            bells[channel] = self._keep(doorbell.Bell(self.bells, channel))
+        return bells[channel]
 
     def _connection(self) -> apsw.Connection:
         db: apsw.Connection | None = getattr(self._local, "db", None)
         if db is None:
-            db = self._local.db = connect(self.path)
-            with self._lock:
-                self._connections.append(db)
+            db = self._local.db = self._keep(connect(self.path))
         return db
+
+    def _keep(self, resource: R) -> R:
+        with self._lock:
+            self._open.add(resource)
+        return resource
 
 
 def _columns(task: Task) -> tuple[Any, ...]:

@@ -389,6 +389,20 @@ class MailClaims:
             assert tx.inbox(team.id, ["alice#1", "lead"]) == []
             assert tx.team_names() == []
 
+    def test_C1_a_closed_teams_unread_mail_and_open_tasks_stay_readable(self, store: Store) -> None:
+        with store.write() as tx:
+            team = make_team(tx, "review", "alice")
+            tx.post(mail(team, "alice", "unread"))
+            tx.add_task(Task("t", team.id, "t"))
+            tx.claim_task(team.id, "alice#1", "t")
+            close_team(tx, team)
+            tx.create_team("review", "", {})
+        with store.read() as tx:
+            assert tx.count_unread("review#1") == {"alice#1": 1}
+            assert [t.status for t in tx.tasks("review#1")] == ["in_progress"]
+            assert tx.journal("review#1")[0].kind == "team_created"
+            assert tx.inbox("review#2", None) == [] and tx.tasks("review#2") == []
+
     def test_C9_retention_takes_only_what_was_read_of_closed_teams(self, store: Store) -> None:
         with store.write() as tx:
             old, new = make_team(tx, "old", "alice"), make_team(tx, "new", "alice")
@@ -672,6 +686,23 @@ class WakingClaims:
         timer.start()
         assert store.wait("box", 10)
         timer.join()
+
+    def test_threads_that_wait_for_the_same_are_all_woken(self, store: Store) -> None:
+        listening, woken = threading.Barrier(4), []
+
+        def sleep() -> None:
+            store.listen("box")
+            listening.wait(10)
+            woken.append(store.wait("box", 10))
+
+        threads = [threading.Thread(target=sleep) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        listening.wait(10)
+        store.ring(["box"])
+        for thread in threads:
+            thread.join()
+        assert woken == [True] * 3
 
     def test_a_ring_on_another_channel_wakes_nobody(self, store: Store) -> None:
         store.listen("box")
