@@ -60,7 +60,8 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _is_hot(words: list[str]) -> bool:
+    """A command may have words for members and others for the operator (`task create`)."""
     if not words or words[0] not in HOT:
         return False
-    after = HOT[words[0]]
-    return not after or (len(words) > 1 and words[1] in after)
+    theirs = HOT[words[0]]
+    return not theirs or words[1:2] in [[word] for word in theirs] or words[0] not in COMMANDS

@@ -8,7 +8,7 @@ import json
 import sys
 
 from headcount import __version__
-from headcount.cli import COMMANDS
+from headcount.cli import COMMANDS, HOT
 from headcount.errors import Bug, HeadcountError
 
 
@@ -39,7 +39,9 @@ def report(error: HeadcountError, as_json: bool) -> int:
 
 def _parse(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="headcount", description="Run teams of coding agents and bring every one of them home."
+        prog="headcount",
+        description="Run teams of coding agents and bring every one of them home.",
+        epilog=f"for members: {', '.join(HOT)}; each has --help",
     )
     parser.add_argument("--version", action="version", version=f"headcount {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)

@@ -126,6 +126,8 @@ def test_A7_a_broadcast_reaches_everyone_with_an_id_each(world: World) -> None:
         (["inbox", "--wait", "soon"], "--wait soon"),
         (["inbox", "--wait", "nan"], "--wait nan"),
         (["read"], "ID is missing"),
+        (["review"], "after review comes pass or changes"),
+        (["review", "maybe", "t1"], "after review comes pass or changes"),
         (["reject"], "--reason is missing"),
         (["review", "changes", "t1"], "reason is empty"),
         (["task", "list", "--status", "done"], "[unknown-status]"),

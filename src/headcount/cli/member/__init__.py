@@ -8,10 +8,11 @@ import os
 import sys
 import time
 
+from headcount.cli import HOT
 from headcount.cli.member.call import Call
 from headcount.cli.member.table import COMMANDS
 from headcount.cli.member.words import HELP, parse
-from headcount.errors import HeadcountError, NotAllowed
+from headcount.errors import HeadcountError, NotAllowed, UsageError
 from headcount.store.database import DATABASE, Transaction, connect
 from headcount.store.jsontext import dumps
 
@@ -28,7 +29,9 @@ _AUDITED = ("unknown-request", "nothing-to-answer")
 
 
 def main(words: list[str]) -> int:
-    name = " ".join(words[:2]) if words[0] in ("task", "review") else words[0]
+    name = " ".join(words[:2]) if HOT[words[0]] else words[0]
+    if name not in COMMANDS:
+        return _report(_no_such(words), "--json" in words)
     spec, function = COMMANDS[name]
     rest = words[len(name.split()) :]
     # What cannot be encoded is shown escaped, never a traceback.
@@ -88,6 +91,11 @@ def _identify(home: str, db: apsw.Connection, words: Words, action: str) -> Call
         with Transaction(db, write=True):
             journal.refused(db, "", time.time(), who, action, error.code, error.why)
         raise
+
+
+def _no_such(words: list[str]) -> UsageError:
+    after = " or ".join(HOT[words[0]])
+    return UsageError(f"{words[0]} what?", f"after {words[0]} comes {after}", code="usage")
 
 
 def _report(error: HeadcountError, as_json: bool) -> int:
