@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from headcount.workspace.names import from_tree
-from headcount.workspace.objects import Leaf, open_reader, read_tree, write_leaf
+from headcount.workspace.objects import Leaf, read_blobs, read_tree, write_leaf
 from headcount.workspace.picture import FILES
 from headcount.workspace.repository import Repository
 from headcount.workspace.verify import Saved
@@ -27,12 +27,12 @@ def carry_over(repo: Repository, saved: Saved, path: str) -> None:
     for name, leaf in {**head, **files}.items():
         if leaf != head.get(name) or leaf != files.get(name):
             _delete(root, name, leaf)
-    with open_reader(repo.git) as reader:
-        for name, leaf in files.items():
-            if leaf != head.get(name):
-                place = os.path.join(root, name)
-                os.makedirs(os.path.dirname(place), exist_ok=True)
-                write_leaf(place, leaf, reader.open(leaf.oid))
+    changed = {name: leaf for name, leaf in files.items() if leaf != head.get(name)}
+    blobs = read_blobs(repo.git, (leaf.oid for leaf in changed.values()))
+    for (name, leaf), blob in zip(changed.items(), blobs, strict=True):
+        place = os.path.join(root, name)
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        write_leaf(place, leaf, blob.chunks)
 
 
 def _delete(root: bytes, name: bytes, leaf: Leaf) -> None:

@@ -81,19 +81,21 @@ def list_directory(root: bytes, skip: Callable[[bytes], bool]) -> Listing:
 
 
 def read_node(root: bytes, path: bytes) -> Node:
-    found = os.lstat(os.path.join(root, path))
+    found = os.lstat(root + b"/" + path)
     return Node(path, found.st_mode, found.st_size, (found.st_ino, found.st_size, found.st_mtime_ns))
 
 
 def hash_node(root: bytes, node: Node, algorithm: str) -> str:
     """The blob name of a file's bytes or of a link's target. OSError if it cannot be read."""
-    path = os.path.join(root, node.path)
+    path = root + b"/" + node.path
     if node.is_link:
         target = os.readlink(path)
         return hash_blob(algorithm, len(target), [target])
-    with open(path, "rb", buffering=0) as file:
-        size = os.fstat(file.fileno()).st_size
-        return hash_blob(algorithm, size, iter(lambda: file.read(CHUNK), b""))
+    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        return hash_blob(algorithm, os.fstat(file).st_size, iter(lambda: os.read(file, CHUNK), b""))
+    finally:
+        os.close(file)
 
 
 def hash_blob(algorithm: str, size: int, chunks: Iterable[bytes]) -> str:

@@ -7,6 +7,7 @@ in it. Here the same status is asked of a copy of the index in which nobody said
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -24,10 +25,14 @@ class Flags:
     gitlinks: frozenset[str]
 
 
+# "H" is an ordinary entry. In a large index nearly all are, and only the others are worth a look.
+_UNUSUAL = re.compile(rb"(?:\A|(?<=\0))(?:[^H]|H 160000)[^\0]*")
+
+
 def read_flags(git: Git) -> Flags:
     assert git.work_tree is not None
     hidden, gitlinks = set(), set()
-    for record in git.run("ls-files", "-v", "--stage", "-z").records():
+    for record in _UNUSUAL.findall(git.run("ls-files", "-v", "--stage", "-z").out):
         meta, _, name = record.partition(b"\t")
         tag, mode = meta[:1], meta[2:8]
         path = os.fsdecode(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -84,62 +85,65 @@ def write_leaf(place: bytes, leaf: Leaf, chunks: Iterable[bytes]) -> None:
             file.write(chunk)
 
 
-class BlobReader:
-    """Reads objects from one `git cat-file --batch`, in chunks: a blob may be larger than memory."""
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """One object that was asked for. All of its chunks must be read before the next blob is."""
 
-    def __init__(self, requests: IO[bytes], answers: IO[bytes]) -> None:
-        self._requests = requests
-        self._answers = answers
+    oid: str
+    size: int
+    chunks: Iterator[bytes]
 
-    def size(self, oid: str) -> int | None:
-        """Ask for an object; None if it is missing. Read all its chunks before asking for the next."""
-        self._requests.write(oid.encode() + b"\n")
-        self._requests.flush()
-        header = self._answers.readline().split()
-        return int(header[2]) if len(header) == 3 else None
 
-    def chunks(self, size: int) -> Iterator[bytes]:
-        left = size
-        while left:
-            chunk = self._answers.read(min(CHUNK, left))
-            if not chunk:
-                raise GitError("Could not read an object to its end", "git stopped", code="object-missing")
-            left -= len(chunk)
-            yield chunk
-        self._answers.read(1)
-
-    def open(self, oid: str) -> Iterator[bytes]:
-        """The chunks of an object that must be there."""
-        size = self.size(oid)
-        if size is None:
+def read_blobs(git: Git, oids: Iterable[str]) -> Iterator[Blob]:
+    """The objects one after the other, in chunks: one may be larger than memory. Missing is a GitError."""
+    for oid, blob in try_blobs(git, oids):
+        if blob is None:
             raise GitError(f"Could not read object {oid}", "it is missing or broken", code="object-missing")
-        return self.chunks(size)
+        yield blob
+
+
+def try_blobs(git: Git, oids: Iterable[str]) -> Iterator[tuple[str, Blob | None]]:
+    """As `read_blobs`, with None for what is missing."""
+    with tempfile.TemporaryFile() as requests:
+        asked = list(oids)
+        requests.write("".join(f"{oid}\n" for oid in asked).encode())
+        requests.seek(0)
+        with _answers(git, requests) as answers:
+            for oid in asked:
+                header = answers.readline().split()
+                if len(header) == 3:
+                    yield oid, Blob(oid, int(header[2]), _chunks(answers, int(header[2])))
+                else:
+                    yield oid, None
 
 
 @contextmanager
-def open_reader(git: Git) -> Iterator[BlobReader]:
-    process = subprocess.Popen(
-        git.command("cat-file", "--batch"),
+def _answers(git: Git, requests: IO[bytes]) -> Iterator[IO[bytes]]:
+    with subprocess.Popen(
+        git.command("cat-file", "--batch", "--buffer"),
         env=git.environment(),
-        stdin=subprocess.PIPE,
+        stdin=requests,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
-    )
-    assert process.stdin and process.stdout
-    # A read that hangs (a network disk, a lazy fetch) ends with the process, as an error of the reader.
-    watchdog = threading.Timer(git.time_left(), os.killpg, (process.pid, signal.SIGKILL))
-    watchdog.daemon = True
-    watchdog.start()
-    try:
-        yield BlobReader(process.stdin, process.stdout)
-    except BrokenPipeError as error:
-        raise GitError("Could not read objects", "`git cat-file` stopped", code="object-missing") from error
-    finally:
-        watchdog.cancel()
-        process.stdout.close()
+    ) as process:
+        # A read that hangs (a network disk, a lazy fetch) ends with the process, as a missing object.
+        watchdog = threading.Timer(git.time_left(), os.killpg, (process.pid, signal.SIGKILL))
+        watchdog.daemon = True
+        watchdog.start()
         try:
-            process.stdin.close()
-        except BrokenPipeError:
-            pass
-        process.wait()
+            assert process.stdout is not None
+            yield process.stdout
+        finally:
+            watchdog.cancel()
+
+
+def _chunks(answers: IO[bytes], size: int) -> Iterator[bytes]:
+    left = size
+    while left:
+        chunk = answers.read(min(CHUNK, left))
+        if not chunk:
+            raise GitError("Could not read an object to its end", "git stopped", code="object-missing")
+        left -= len(chunk)
+        yield chunk
+    answers.read(1)  # the line end after an object

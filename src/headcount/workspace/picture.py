@@ -88,7 +88,7 @@ def take_picture(repo: Repository, workspace: Workspace, limits: Limits, timeout
         "workspace": workspace.as_dict(),
         "limits": [limits.total, limits.ignored],
         **about,
-        **_modes(picture, [(FILES, files), (STATE, state)]),
+        **_modes([(FILES, files), (STATE, state)]),
         "left_out": [[item.path, item.size, item.why] for item in picture.left_out],
     }
     return picture
@@ -186,32 +186,33 @@ def _note_unreadable(picture: Picture, prefix: bytes, listing: Listing) -> None:
         picture.left_out.append(_left_out(prefix + path + b"/", 0, f"could not be read: {why}"))
 
 
-def _modes(picture: Picture, listings: list[tuple[bytes, Listing]]) -> dict[str, Any]:
+def _modes(listings: list[tuple[bytes, Listing]]) -> dict[str, Any]:
     """Permissions, as the usual one of each sort and the exceptions; and what no tree can hold."""
     nodes = [
-        (os.fsdecode(prefix + node.path), node) for prefix, listing in listings for node in listing.nodes
+        (_sort(node), prefix + node.path, node.mode & 0o7777)
+        for prefix, listing in listings
+        for node in listing.nodes
     ]
-    usual = {
-        sort: Counter(node.mode & 0o7777 for _, node in nodes if _sort(node) == sort).most_common(1)
-        for sort in ("100644", "100755", "directory")
-    }
-    common = {sort: found[0][0] for sort, found in usual.items() if found}
-    parents = {os.path.dirname(path) for path, _ in nodes}
+    counts = Counter((sort, mode) for sort, _, mode in nodes if sort not in ("special", "120000"))
+    # From rare to common, and equal counts by mode: the last one of a sort stands.
+    usual = {sort: mode for (sort, mode), _ in sorted(counts.items(), key=lambda item: (item[1], item[0]))}
+    parents = {os.path.dirname(path) for _, path, _ in nodes}
     return {
-        "modes": common,
-        "odd_modes": {
-            path: node.mode & 0o7777
-            for path, node in nodes
-            if _sort(node) in common and node.mode & 0o7777 != common[_sort(node)]
-        },
-        "empty_directories": sorted(
-            path for path, node in nodes if node.is_directory and path not in parents
+        "modes": usual,
+        "odd_modes": {os.fsdecode(path): mode for sort, path, mode in nodes if usual.get(sort, mode) != mode},
+        "empty_directories": _names(
+            path for sort, path, _ in nodes if sort == "directory" and path not in parents
         ),
-        "special": sorted(path for path, node in nodes if _sort(node) == "special"),
+        "special": _names(path for sort, path, _ in nodes if sort == "special"),
     }
+
+
+def _names(paths: Iterable[bytes]) -> list[str]:
+    return [os.fsdecode(path) for path in sorted(paths)]
 
 
 def _sort(node: Node) -> str:
+    """Git's mode, "directory", or "special"."""
     if node.is_directory:
         return "directory"
     return node.tree_mode if node.is_file or node.is_link else "special"

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from headcount.errors import GitError, UsageError
 from headcount.workspace.git import Git
 from headcount.workspace.names import from_tree, numbered, shown
-from headcount.workspace.objects import open_reader, write_leaf
+from headcount.workspace.objects import read_blobs, write_leaf
 from headcount.workspace.picture import FILES, STATE
 from headcount.workspace.reflog import read_stashes
 from headcount.workspace.repository import Repository
@@ -23,7 +23,7 @@ from headcount.workspace.verify import Saved, find_broken, read_saved
 from headcount.workspace.worktrees import find_git_dir
 
 # A lock that a crash left is in the salvage as evidence; in a restored workspace it would only be in the way.
-_NOT_RESTORED = {b"index.lock", b"HEAD.lock"}
+_NOT_RESTORED = {STATE + b"index.lock", STATE + b"HEAD.lock"}
 # What `git worktree add` wrote and the salvage has in its own version.
 _REPLACED = ("HEAD", "index", "ORIG_HEAD", "logs/HEAD")
 
@@ -93,13 +93,12 @@ class _Restoring:
         return os.path.join(os.fsencode(root), path.removeprefix(prefix))
 
     def _write_leaves(self) -> None:
-        with open_reader(self.repo.git) as reader:
-            for path, leaf in self.saved.content.items():
-                name = path[: path.index(b"/") + 1] + from_tree(path[path.index(b"/") + 1 :])
-                if name.removeprefix(STATE) not in _NOT_RESTORED:
-                    place = self._place(name)
-                    os.makedirs(os.path.dirname(place), exist_ok=True)
-                    write_leaf(place, leaf, reader.open(leaf.oid))
+        wanted = {path: leaf for path, leaf in self.saved.content.items() if path not in _NOT_RESTORED}
+        blobs = read_blobs(self.repo.git, (leaf.oid for leaf in wanted.values()))
+        for (path, leaf), blob in zip(wanted.items(), blobs, strict=True):
+            place = self._place(_decoded(path))
+            os.makedirs(os.path.dirname(place), exist_ok=True)
+            write_leaf(place, leaf, blob.chunks)
 
     def _write_directories(self) -> None:
         for path in self.saved.manifest["empty_directories"]:

@@ -13,7 +13,7 @@ from headcount.errors import GitError, UsageError
 from headcount.workspace.disk import hash_blob
 from headcount.workspace.git import Git
 from headcount.workspace.names import SALVAGE, parse_salvage_ref, shown
-from headcount.workspace.objects import BlobReader, Leaf, open_reader, read_tree
+from headcount.workspace.objects import Blob, Leaf, read_blobs, read_tree, try_blobs
 from headcount.workspace.picture import FILES, STATE, Limits, Picture, take_picture
 from headcount.workspace.repository import Repository
 
@@ -64,8 +64,8 @@ def read_saved(repo: Repository, ref: str) -> Saved:
     leaves = read_tree(repo.git, commit)
     if MANIFEST not in leaves:
         raise GitError(f"{ref} is not a salvage", "it holds no manifest", code="salvage-differs")
-    with open_reader(repo.git) as reader:
-        manifest = json.loads(b"".join(reader.open(leaves[MANIFEST].oid)))
+    blobs = read_blobs(repo.git, [leaves[MANIFEST].oid])
+    manifest = json.loads(b"".join(chunk for blob in blobs for chunk in blob.chunks))
     return Saved(ref, commit, repo.git.text("log", "-1", "--format=%B", commit), manifest, leaves)
 
 
@@ -118,10 +118,8 @@ def differences(saved: Saved, picture: Picture) -> list[str]:
 def find_broken(git: Git, algorithm: str, leaves: Iterable[Leaf]) -> list[str]:
     """Blobs whose bytes, read out of the object database and hashed by us, are not what their name says."""
     oids = sorted({leaf.oid for leaf in leaves if leaf.mode != "160000"})
-    with open_reader(git) as reader:
-        return [oid for oid in oids if not _is_whole(reader, oid, algorithm)]
+    return [oid for oid, blob in try_blobs(git, oids) if not _is_whole(blob, algorithm)]
 
 
-def _is_whole(reader: BlobReader, oid: str, algorithm: str) -> bool:
-    size = reader.size(oid)
-    return size is not None and hash_blob(algorithm, size, reader.chunks(size)) == oid
+def _is_whole(blob: Blob | None, algorithm: str) -> bool:
+    return blob is not None and hash_blob(algorithm, blob.size, blob.chunks) == blob.oid
