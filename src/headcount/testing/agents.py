@@ -126,9 +126,7 @@ class Agent:
             if temper.contradicts:
                 self._soon(lambda: self._give(request_id, not approve))
         if temper.for_others:
-            others = [key for key in self.run.team.members if key != self.key]
-            self._soon(lambda: [self._say("answer", ev.Answered(k, request_id, True)) for k in others])
-            self._soon(lambda: self._say("stand_down_team", ev.StandDown("mine")))
+            self._soon(lambda: self._meddle(request_id))
 
     def _give(self, request_id: str, approve: bool) -> None:
         if self.temper.cleans_after == 0 and approve:
@@ -140,6 +138,13 @@ class Agent:
             self._soon(self._write)
         if self.temper.leaves_after_answer and approve:
             self._soon(lambda: self.run.world.end_agent(self.key))
+
+    def _meddle(self, request_id: str) -> None:
+        """Answers for everybody else, and tries to stand the team down (A13, A14, I5)."""
+        for key in self.run.team.members:
+            if key != self.key:
+                self._say("answer", ev.Answered(key, request_id, True))
+        self._say("stand_down_team", ev.StandDown("mine"))
 
     def _finish(self) -> None:
         if 0 <= self.temper.cleans_after <= self.told:

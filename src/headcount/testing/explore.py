@@ -26,7 +26,7 @@ from headcount.testing.normal import NormalForm
 from headcount.testing.possible import Choices, possible, strange
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from headcount.protocol.events import Event
 
@@ -67,6 +67,7 @@ class Report:
     whole: bool = False
     seconds: float = 0.0
     ends: dict[str, int] = field(default_factory=dict)
+    moves: set[tuple[str, str]] = field(default_factory=set)  # of the team's status
 
     def __str__(self) -> str:
         ends = ", ".join(f"{count:,} {name}" for name, count in sorted(self.ends.items()))
@@ -97,7 +98,9 @@ class _Node:
         return events[::-1]
 
 
-def explore(variant: Variant, max_states: int | None = None) -> Report:
+def explore(
+    variant: Variant, max_states: int | None = None, tell: Callable[[Report], None] | None = None
+) -> Report:
     """Breadth first, so that the way to a violation is a shortest one."""
     report, began = Report(variant.name), time.perf_counter()
     form = NormalForm(_first_team(variant), {})
@@ -106,6 +109,9 @@ def explore(variant: Variant, max_states: int | None = None) -> Report:
     while frontier and (max_states is None or report.states < max_states):
         node = frontier.popleft()
         report.states += 1
+        if tell is not None and report.states % 10_000 == 0:
+            report.seconds = time.perf_counter() - began
+            tell(report)
         for form, event in _successors(node, variant, report):
             if form.digest not in known:
                 known.add(form.digest)
@@ -127,7 +133,10 @@ def _first_team(variant: Variant) -> Team:
 def _successors(node: _Node, variant: Variant, report: Report) -> Iterator[tuple[NormalForm, Event]]:
     for event in possible(node.team, variant.policy, variant.choices):
         report.steps += 1
-        yield NormalForm(*_checked(node, event, variant.policy)), event
+        team, seen = _checked(node, event, variant.policy)
+        if team.status is not node.team.status:
+            report.moves.add((node.team.status, team.status))
+        yield NormalForm(team, seen), event
 
 
 def _checked(node: _Node, event: Event, policy: Policy) -> tuple[Team, dict[str, Seen]]:
@@ -176,7 +185,7 @@ def main(argv: list[str] | None = None) -> int:
     for variant in VARIANTS:
         if options.variant and variant.name not in options.variant:
             continue
-        report = explore(variant, options.states)
+        report = explore(variant, options.states, lambda report: print(report, file=sys.stderr, flush=True))
         total += report.states
         print(f"{report}  ({variant.about})", flush=True)
     print(f"{total:,} states, no violation")

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 STOPS = frozenset((ActKind.ASK_EXIT, ActKind.TERMINATE, ActKind.KILL))
 _LAST = ("lead", "witness")
+_PAST_LOOKING = (State.SALVAGING, State.STOPPING, State.KILLING, State.GONE)
 _SENT_BACK = (State.RUNNING, State.INSPECTING, State.VERIFIED, State.NUDGED)
 
 
@@ -86,8 +87,9 @@ def remember(seen: Mapping[str, Seen], step: Step) -> dict[str, Seen]:
             now[after.key] = now[after.key]._replace(leave=True)
         if before is not None and before.state is State.ASKED and after.state is State.RUNNING:
             now[after.key] = now[after.key]._replace(leave=False)
-        if before is not None and _overruled(step, before, after):
-            now[after.key] = now[after.key]._replace(overruled=True)
+        forced = before is not None and _overruled(step, before, after)
+        if forced or _decided_by_policy(step, after):
+            now[after.key] = now[after.key]._replace(leave=True, overruled=True)
     return now
 
 
@@ -99,9 +101,11 @@ def _overruled(step: Step, before: Member, after: Member) -> bool:
         before.state in (State.INSPECTING, State.NUDGED, State.ESCALATED) and after.state is State.SALVAGING
     )
     dirty = isinstance(step.event, ev.Inspected | ev.Judged) and not step.event.clean
-    by_hand = isinstance(step.event, ev.StandDown | ev.TimedOut)
-    by_policy = any(n.about == after.key and n.data["by"] == "policy" for n in step.notes("decided"))
-    return by_policy or (straight and (dirty or by_hand))
+    return straight and (dirty or isinstance(step.event, ev.StandDown | ev.TimedOut))
+
+
+def _decided_by_policy(step: Step, member: Member) -> bool:
+    return any(n.about == member.key and n.data["by"] == "policy" for n in step.notes("decided"))
 
 
 def _in_time(step: Step, member: Member) -> bool:
@@ -275,16 +279,35 @@ def I10_only_ours_are_touched(step: Step, seen: Mapping[str, Seen]) -> Iterator[
 
 
 def two_phases(step: Step, seen: Mapping[str, Seen]) -> Iterator[str]:
-    """While a request is asking, nobody is inspected or stopped for it."""
+    """Everyone is asked who is not idle, a lead or a witness; meanwhile nobody is inspected or stopped."""
     for before, after in step.moved:
+        if before is not None and isinstance(step.event, ev.StandDown) and _must_be_asked(before, after):
+            yield f"{after.key} is {after.state}, and was not asked"
         request = step.after.requests.get(after.request or "")
         if before is None or request is None or not request.asking or isinstance(step.event, ev.Exited):
             continue
-        waiting = before.state is State.ASKED or (before.state is State.RUNNING and before.request)
+        waiting = before.state in (State.RUNNING, State.VERIFIED, State.ASKED)
         if waiting and after.state not in (State.ASKED, State.RUNNING):
             yield f"{after.key} is {after.state} while {request.id} is still asking"
         if before.state is State.ASKED and after.state is State.ASKED and after.ask != before.ask:
             yield f"{after.key} is asked twice"
+
+
+def _must_be_asked(before: Member, after: Member) -> bool:
+    free = before.state in _SENT_BACK and before.request is None and after.request is not None
+    excused = before.role in _LAST or (before.state is State.RUNNING and before.activity == "idle")
+    return free and not excused and after.state is not State.ASKED
+
+
+def a_death_is_looked_at(step: Step, seen: Mapping[str, Seen]) -> Iterator[str]:
+    """An exit at any point before salvaging leads to salvaging, and is remembered wherever it comes."""
+    if not isinstance(step.event, ev.Exited) or _is_late(step):
+        return
+    before, after = step.before.members[step.event.key], step.after.members[step.event.key]
+    if before.state not in _PAST_LOOKING and after.state is not State.SALVAGING:
+        yield f"{after.key} exited, and is {after.state}"
+    if before.live and not after.exited:
+        yield f"{after.key} exited, and nobody remembers"
 
 
 def a_refusal_costs_nothing(step: Step, seen: Mapping[str, Seen]) -> Iterator[str]:
@@ -367,6 +390,7 @@ INVARIANTS: tuple[Check, ...] = (
     I9_an_escalation_is_mailed_once,
     I10_only_ours_are_touched,
     two_phases,
+    a_death_is_looked_at,
     a_refusal_costs_nothing,
     whoever_waits_has_asked,
     a_request_that_can_end_has_ended,

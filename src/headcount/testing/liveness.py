@@ -33,7 +33,7 @@ def I8_it_ends_in_time(team: Team, policy: Policy, temper: Callable[[Member], ev
     while True:
         event = _next_answer(team, temper)
         if event is None:
-            waiting: dict[str | None, float] = {**due}
+            waiting: dict[str | None, float] = dict(due.items())
             if team.close_step is not None:
                 waiting[None] = closing
             if not waiting:

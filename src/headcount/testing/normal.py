@@ -99,7 +99,7 @@ def _cover(team: Team) -> dict[str, list[tuple[object, ...]]]:
     for request in team.requests.values():
         for depth, inner in _nested(request):
             for key in inner.targets:
-                cover.setdefault(key, []).append((depth, inner.whole_team, inner.force, inner.asking))
+                cover.setdefault(key, []).append((depth, inner.whole_team, inner.forces(key), inner.asking))
     return cover
 
 
@@ -112,7 +112,8 @@ def _nested(request: Request, depth: int = 0) -> Iterator[tuple[int, Request]]:
 def _shape(request: Request, place: Mapping[str, int]) -> tuple[Any, ...]:
     inner = sorted(_shape(r, place) for r in request.taken_over)
     targets = sorted(place[key] for key in request.targets)
-    return (targets, request.whole_team, request.force, request.asking, inner)
+    forced = sorted(place[key] for key in request.forced)
+    return (targets, request.whole_team, request.force, forced, request.asking, inner)
 
 
 def _renamed(request: Request, keys: Mapping[str, str]) -> Iterator[tuple[Request, str]]:
@@ -126,6 +127,7 @@ def _plain_request(request: Request, keys: Mapping[str, str], ids: Mapping[str, 
     return replace(
         request, id=ids[request.id], reason="", targets=tuple(sorted(keys[key] for key in request.targets)),
         taken_over=tuple(_plain_request(r, keys, ids) for r in request.taken_over),
+        forced=tuple(sorted(keys[key] for key in request.forced)),
     )  # fmt: skip
 
 

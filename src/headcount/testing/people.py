@@ -82,7 +82,7 @@ class People:
     # --- faults are off
 
     def bring_home(self, bound: float) -> None:
-        """Ask, and decide what is open, until the team is closed; each time it rests within the bound (I8)."""
+        """Ask, and decide what is open, until the team is closed; each time it rests in time (I8)."""
         run = self._run
         for round_ in range(_ROUNDS):
             self._push(force=round_ > 0)

@@ -26,7 +26,7 @@ class Choices:
     named: bool = True  # single members are stood down too
     force: bool = True
     size: int = 3  # members are started until there are so many
-    reviews: bool = False
+    reviews: bool = False  # as in a run: reviews, and refusals that are escalated
     pause: bool = False
     idle: bool = True
     witness_judges: bool = False
@@ -76,6 +76,8 @@ def _member(member: Member, choices: Choices) -> Iterator[ev.Event]:
             yield ev.StartFailed(key, "no such command")
         case State.RUNNING:
             yield ev.DoneSignalled(key)
+            if choices.reviews:
+                yield ev.RefusedForGood(key, "busy")
             yield from _at_work(member, choices)
         case State.ASKED if member.answer is None:
             yield ev.Answered(key, str(member.ask), True)
@@ -131,6 +133,7 @@ def strange(team: Team) -> Iterator[ev.Event]:
         yield ev.LastRead(key, epoch, True)
     yield from (ev.Answered("nobody#1", r, True) for r in ("", *team.requests))
     for member in team.members.values():
+        yield from _out_of_place(member)
         yield ev.Answered(member.key, "an old request", True)
         yield ev.Answered(member.key, "an old request", False)
         if member.exited:
@@ -141,6 +144,24 @@ def strange(team: Team) -> Iterator[ev.Event]:
         if not member.judging:
             yield ev.Judged(member.key, True)
     yield ev.Decided("e-unknown", "force-kill")
+    yield ev.Decided("e-unknown", "explode")
     yield ev.StepEnded("no step", team.close_epoch, True)
     yield ev.StepEnded(team.close_step or "tombstone", team.close_epoch - 1, True)
     yield ev.TimedOut(None, team.close_epoch - 1)
+
+
+def _out_of_place(member: Member) -> Iterator[ev.Event]:
+    """Results in time, of something that this state does not wait for."""
+    key, epoch = member.key, member.epoch
+    if member.state is not State.INSPECTING:
+        yield ev.Inspected(key, epoch, True, True)
+        yield ev.Inspected(key, epoch, False, None)
+    if member.state is not State.SALVAGING:
+        yield ev.Saved(key, epoch, "ref")
+        yield ev.SalvageFailed(key, epoch, "disk full")
+    if member.state not in (State.STOPPING, State.KILLING):
+        yield ev.TreeEmpty(key)
+    if member.state is not State.KILLING or member.stuck:
+        yield ev.NotEmpty(key, epoch)
+    if member.state is not State.GONE or member.settled:
+        yield ev.LastRead(key, epoch, True)

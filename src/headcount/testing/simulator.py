@@ -2,8 +2,8 @@
 
 A priority queue of deeds on virtual time. The engine commits through `engine.hear` on the store in memory,
 keeps its limits on `engine.clock`, and performs acts in lanes; it can crash after any commit and in the
-middle of any act, and then starts again from what is durable. Checkers look at every step. After a while faults end
-and somebody goes on asking and deciding: then everything must end, in time.
+middle of any act, and then starts again from what is durable. Checkers look at every step. After a while
+faults end and somebody goes on asking and deciding: then everything must end, in time.
 
 Same seed, same trace: nothing here reads a clock, an address or the order of a set.
 """

@@ -1,0 +1,162 @@
+"""The rules as the documentation shows them: diagrams and tables, written from the tables that decide.
+
+    python -m headcount.testing.diagram --write docs/explanation/protocol.md
+
+Each part stands between two marker lines; a test compares the committed text with this, so a changed rule
+is a diff that somebody reads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+from typing import TYPE_CHECKING
+
+from headcount.domain.policy import Policy
+from headcount.protocol import authority
+from headcount.protocol.bound import bound_s, one_member_s
+from headcount.protocol.member import TABLE, State
+from headcount.protocol.team import CLOSE_STEPS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+# A team's status is read from its requests (`shutdown.py`), so its moves are listed here, and the explorer's
+# test checks that no other is ever seen.
+TEAM_MOVES = (
+    ("active", "pending_shutdown", "stand down"),
+    ("active", "stopping", "stand down, nobody to ask"),
+    ("active", "escalated", "stand down, only escalated ones left"),
+    ("active", "closing", "stand down, nobody there"),
+    ("pending_shutdown", "active", "a refusal"),
+    ("pending_shutdown", "stopping", "all answered"),
+    ("pending_shutdown", "escalated", "all answered, only escalated ones left"),
+    ("pending_shutdown", "closing", "all gone"),
+    ("pending_shutdown", "stuck", "all answered, only stuck ones left"),
+    ("stopping", "escalated", "all others ended"),
+    ("stopping", "stuck", "something could not be proved gone"),
+    ("stopping", "closing", "all gone"),
+    ("stopping", "active", "all gone, and the team is kept"),
+    ("escalated", "stopping", "decided, exited, or force"),
+    ("stuck", "stopping", "asked again, or gone after all"),
+    ("stuck", "escalated", "asked again, and the salvage fails"),
+    ("closing", "shutdown", "finalizers, workspaces, archive, tombstone"),
+)
+
+
+def member_diagram() -> str:
+    lines = ["```mermaid", "stateDiagram-v2", "    [*] --> starting"]
+    for (state, to), cues in _by_way().items():
+        lines.append(f"    {state} --> {to}: {', '.join(cues)}")
+    return "\n".join([*lines, "    gone --> [*]", "```"])
+
+
+def _by_way() -> dict[tuple[State, State], list[str]]:
+    ways: dict[tuple[State, State], list[str]] = {}
+    for (state, cue), rule in TABLE.items():
+        ways.setdefault((state, rule.to), []).append(_words(cue))
+    return ways
+
+
+def member_table() -> str:
+    rows = [
+        (str(state), _words(cue), str(rule.to) if rule.to is not state else "(stays)", _deeds(rule.do))
+        for (state, cue), rule in TABLE.items()
+    ]
+    return _table(("state", "cue", "leads to", "and does, in this order"), rows)
+
+
+def _deeds(deeds: tuple[str, ...]) -> str:
+    return ", ".join(map(_words, deeds)) or "nothing"
+
+
+def team_diagram() -> str:
+    lines = ["```mermaid", "stateDiagram-v2", "    [*] --> active"]
+    lines += [f"    {state} --> {to}: {why}" for state, to, why in TEAM_MOVES]
+    return "\n".join([*lines, "    shutdown --> [*]", "```"])
+
+
+def closing_steps() -> str:
+    return " → ".join(f"`{step}`" for step in CLOSE_STEPS)
+
+
+def authority_table() -> str:
+    rows = [
+        (_words(action), *("yes" if caller in who else "" for caller in authority.CALLERS))
+        for action, who in authority.MAY.items()
+    ]
+    return _table(("action", *authority.CALLERS), rows)
+
+
+def policy_table() -> str:
+    rows = [
+        (f"`{f.name}`", f"`{_value(f.default)}`", str(f.metadata["doc"])) for f in dataclasses.fields(Policy)
+    ]
+    return _table(("setting", "default", "what it limits"), rows)
+
+
+def _value(value: object) -> str:
+    return str(list(value)) if isinstance(value, tuple) else str(value)
+
+
+def bound_sentence() -> str:
+    policy = Policy()
+    return (
+        f"With the default policy one member takes at most {_minutes(one_member_s(policy))}, and a team of "
+        f"three at most {_minutes(bound_s(policy, 3))}."
+    )
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds / 60:.1f} minutes"
+
+
+def _words(name: str) -> str:
+    return str(name).replace("_", " ")
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+PARTS: dict[str, Callable[[], str]] = {
+    "member-diagram": member_diagram,
+    "member-table": member_table,
+    "team-diagram": team_diagram,
+    "closing": closing_steps,
+    "authority": authority_table,
+    "policy": policy_table,
+    "bound": bound_sentence,
+}
+
+
+def fill(text: str) -> str:
+    """The page with every part as it is now; what stands outside the markers is left as it is."""
+    for name, write in PARTS.items():
+        begin, end = f"<!-- {name}: generated -->", f"<!-- {name}: end -->"
+        before, _, rest = text.partition(begin)
+        _, found, after = rest.partition(end)
+        if not found:
+            raise ValueError(f"the page has no markers for {name}")
+        text = f"{before}{begin}\n{write()}\n{end}{after}"
+    return text
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m headcount.testing.diagram", description=__doc__)
+    parser.add_argument("page", help="the page with the markers, e.g. docs/explanation/protocol.md")
+    parser.add_argument("--write", action="store_true", help="else only say whether it is as it should be")
+    options = parser.parse_args(argv)
+    with open(options.page, encoding="utf-8") as file:
+        text = file.read()
+    filled = fill(text)
+    if options.write:
+        with open(options.page, "w", encoding="utf-8") as file:
+            file.write(filled)
+    return 0 if options.write or filled == text else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

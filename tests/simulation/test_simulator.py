@@ -1,0 +1,133 @@
+"""Seeded runs of whole teams on the real commit path; the long campaign is
+`python -m headcount.testing.simulate --runs 1000000`."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+
+import pytest
+
+from headcount.protocol.member import TABLE, Cue, State
+from headcount.testing import simulate as command
+from headcount.testing.agents import TEMPERS
+from headcount.testing.mutate import Mutant, in_force
+from headcount.testing.plan import Plan, draw_plan
+from headcount.testing.simulator import Failure, Run, simulate
+
+RUNS = int(os.environ.get("HEADCOUNT_SIMULATION_RUNS", "600"))
+
+
+@pytest.mark.timeout(600)
+def test_no_run_loses_work_or_leaves_anybody() -> None:
+    tally = command.run_many(range(RUNS), jobs=2)
+    assert tally.failed is None, (
+        f"python -m headcount.testing.simulate --runs 1 --shrink --seed {tally.failed}"
+    )
+    assert tally.runs == RUNS
+    print(
+        f"{tally.runs} runs, {tally.steps} steps, {tally.runs / tally.cpu_s:.0f} a second of one core's time"
+    )
+
+
+@pytest.fixture(scope="module")
+def some_runs() -> list[Run]:
+    return [simulate(seed) for seed in range(250)]
+
+
+def test_every_run_ends_in_shutdown(some_runs: list[Run]) -> None:
+    assert {run.team.status for run in some_runs} == {"shutdown"}
+
+
+def test_the_runs_meet_what_they_are_there_for(some_runs: list[Run]) -> None:
+    """A simulation that never crashes, refuses or gets stuck proves nothing."""
+    told = "\n".join(str(line) for run in some_runs for line in run.story)
+    for happened in (
+        "engine       crashes", "rejected request", "stuck alive", "is refused: it speaks for another",
+        "is refused: stand_down_team", "answer=unanswered", "clock        jumps", "loses ", "salvage fails",
+        "start fails", "outcome=already_gone", "outcome=forced", "outcome=salvaged", "outcome=clean",
+        "cue=silent_thrice", "cue=again", "stand_down_joined", "code=draining", "decision=wait",
+        "exits by itself", "unread=no space left", "parked", "late answer=reject",
+    ):  # fmt: skip
+        assert happened in told, f"no run has: {happened}"
+    assert {cast.temper for run in some_runs for cast in run.plan.cast} == set(TEMPERS)
+
+
+_TRACE = """
+import hashlib, json
+from headcount.testing.simulator import simulate
+told = {seed: "".join(map(str, simulate(seed).story)) for seed in range(40)}
+print(json.dumps({seed: hashlib.sha256(text.encode()).hexdigest() for seed, text in told.items()}))
+"""
+
+
+def test_same_seed_same_trace_whatever_the_hash_seed() -> None:
+    traces = []
+    for hash_seed in ("0", "1", "4711"):
+        env = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        done = subprocess.run(
+            [sys.executable, "-c", _TRACE], env=env, capture_output=True, check=True, timeout=120
+        )
+        traces.append(json.loads(done.stdout))
+    assert traces[0] == traces[1] == traces[2]
+    assert len(set(traces[0].values())) > 30
+
+
+def first_failure(seeds: range) -> Failure:
+    for seed in seeds:
+        try:
+            simulate(seed)
+        except Failure as failure:
+            return failure
+    raise AssertionError("nothing failed")
+
+
+BROKEN = [
+    (Mutant(State.SALVAGING, Cue.SALVAGE_FAILED, TABLE[State.SALVAGING, Cue.SAVED]), "I1"),
+    (Mutant(State.STOPPING, Cue.STOP_OVERDUE, TABLE[State.STOPPING, Cue.TREE_EMPTY]), "I[23]"),
+    (Mutant(State.KILLING, Cue.AGAIN, None), "I8"),
+    (Mutant(State.NUDGED, Cue.FORCED, TABLE[State.NUDGED, Cue.EXITED]), "the_outcome"),
+]
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(("mutant", "noticed_by"), BROKEN, ids=str)
+def test_a_broken_rule_fails_with_its_seed_and_a_story_and_shrinks(mutant: Mutant, noticed_by: str) -> None:
+    with in_force(mutant):
+        failure = first_failure(range(400))
+        smaller = command.shrink(failure)
+    assert re.match(noticed_by, str(failure))
+    assert smaller.what == failure.what
+    assert parts(smaller.run.plan) <= parts(failure.run.plan)
+    story = smaller.tell()
+    assert story.startswith(f"seed {failure.run.plan.seed}\nmembers: ")
+    assert story.endswith(str(smaller))
+
+
+def parts(plan: Plan) -> int:
+    return len(plan.cast) + len(plan.deeds) + len(plan.faults)
+
+
+def test_leaving_out_a_part_gives_every_smaller_plan_once() -> None:
+    plan = draw_plan(7, random.Random(7))
+    smaller = list(plan.smaller())
+    assert len(smaller) == parts(plan)
+    assert {parts(p) for p in smaller} == {parts(plan) - 1}
+
+
+def test_the_command_prints_runs_a_second_and_exits_0(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["--runs", "20", "--jobs", "1"]) == 0
+    said = capsys.readouterr().out
+    assert "20 runs" in said
+    assert "runs a second" in said
+    assert said.endswith("no violation\n")
+
+
+def test_the_command_tells_a_failing_run_and_exits_1(capsys: pytest.CaptureFixture[str]) -> None:
+    with in_force(BROKEN[0][0]):
+        assert command.main(["--runs", "200", "--jobs", "1", "--shrink"]) == 1
+    assert "I1_nobody_is_stopped_unheard_or_unsaved" in capsys.readouterr().out
