@@ -9,6 +9,7 @@ from headcount.workspace.remove import Refused, Removed, remove, remove_director
 from headcount.workspace.repository import Repository
 from headcount.workspace.restore import Restored, restore
 from headcount.workspace.salvage import salvage
+from headcount.workspace.unclaimed import list_unclaimed
 from headcount.workspace.verify import Saved, Verification, list_salvage, read_saved, verify
 from headcount.workspace.worktrees import Workspaces
 
@@ -26,6 +27,7 @@ __all__ = [
     "archive",
     "is_merged",
     "list_salvage",
+    "list_unclaimed",
     "read_all",
     "read_findings",
     "read_saved",

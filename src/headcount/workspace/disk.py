@@ -7,8 +7,10 @@ by `hashlib`, so that what git wrote can be checked against what we read.
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import stat
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -85,17 +87,24 @@ def read_node(root: bytes, path: bytes) -> Node:
     return Node(path, found.st_mode, found.st_size, (found.st_ino, found.st_size, found.st_mtime_ns))
 
 
-def hash_node(root: bytes, node: Node, algorithm: str) -> str:
-    """The blob name of a file's bytes or of a link's target. OSError if it cannot be read."""
+def hash_node(root: bytes, node: Node, algorithm: str, deadline: float = math.inf) -> str:
+    """The blob name of a file's bytes or of a link's target. OSError if it cannot be read, or not in time."""
     path = root + b"/" + node.path
     if node.is_link:
         target = os.readlink(path)
         return hash_blob(algorithm, len(target), [target])
     file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
-        return hash_blob(algorithm, os.fstat(file).st_size, iter(lambda: os.read(file, CHUNK), b""))
+        size = os.fstat(file).st_size
+        return hash_blob(algorithm, size, iter(lambda: _read_in_time(file, deadline), b""))
     finally:
         os.close(file)
+
+
+def _read_in_time(file: int, deadline: float) -> bytes:
+    if time.monotonic() > deadline:
+        raise TimeoutError("reading took too long")
+    return os.read(file, CHUNK)
 
 
 def hash_blob(algorithm: str, size: int, chunks: Iterable[bytes]) -> str:

@@ -152,10 +152,7 @@ class _Reading:
             self.add(kind or Kind.INDEX_LOCK, f"index.lock{where}", "read git directory")
 
     def _ownership(self, repo: Repository, git_dir: str) -> Ownership:
-        def exists(ref: str) -> bool:
-            return repo.git.run("show-ref", "--verify", "--quiet", ref, ok=(0, 1)).code == 0
-
-        return read_ownership(git_dir, repo.common_dir, self.workspace.branch, exists)
+        return read_ownership(git_dir, repo.common_dir, self.workspace.branch, repo.exists)
 
     def _read_stashes(self, repo: Repository, ownership: Ownership) -> None:
         for stash in read_stashes(repo.common_dir):

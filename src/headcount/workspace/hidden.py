@@ -26,13 +26,13 @@ class Flags:
 
 
 # "H" is an ordinary entry. In a large index nearly all are, and only the others are worth a look.
-_UNUSUAL = re.compile(rb"(?:\A|(?<=\0))(?:[^H]|H 160000)[^\0]*")
+_UNUSUAL = re.compile(rb"\0((?:[^H]|H 160000)[^\0]*)")
 
 
 def read_flags(git: Git) -> Flags:
     assert git.work_tree is not None
     hidden, gitlinks = set(), set()
-    for record in _UNUSUAL.findall(git.run("ls-files", "-v", "--stage", "-z").out):
+    for record in _UNUSUAL.findall(b"\0" + git.run("ls-files", "-v", "--stage", "-z").out):
         meta, _, name = record.partition(b"\t")
         tag, mode = meta[:1], meta[2:8]
         path = os.fsdecode(name)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -72,12 +73,13 @@ def take_picture(repo: Repository, workspace: Workspace, limits: Limits, timeout
             f"{workspace.path} is a plain directory", "only worktrees are kept in git", code="no-git"
         )
     git = repo.git.on(workspace.git_dir, workspace.path).until(timeout_s)
+    deadline = time.monotonic() + timeout_s
     picture = Picture()
     files = list_directory(os.fsencode(workspace.path), _skip_link(workspace))
     state = list_directory(os.fsencode(workspace.git_dir), _PLACE.__contains__)
     kept = _leave_out_ignored(files, _read_ignored(git), limits.ignored, picture)
-    _hash(picture, FILES, os.fsencode(workspace.path), kept, repo.hash_name)
-    _hash(picture, STATE, os.fsencode(workspace.git_dir), state.nodes, repo.hash_name)
+    _hash(picture, FILES, os.fsencode(workspace.path), kept, repo.hash_name, deadline)
+    _hash(picture, STATE, os.fsencode(workspace.git_dir), state.nodes, repo.hash_name, deadline)
     _leave_out_over_limit(repo, picture, limits.total)
     for prefix, listing in ((FILES, files), (STATE, state)):
         _note_unreadable(picture, prefix, listing)
@@ -154,12 +156,14 @@ def _left_out(path: bytes, size: int, why: str) -> LeftOut:
     return LeftOut(shown(os.fsdecode(path)), size, why)
 
 
-def _hash(picture: Picture, prefix: bytes, root: bytes, nodes: Iterable[Node], algorithm: str) -> None:
+def _hash(
+    picture: Picture, prefix: bytes, root: bytes, nodes: Iterable[Node], algorithm: str, deadline: float
+) -> None:
     for node in nodes:
         if not (node.is_file or node.is_link):
             continue
         try:
-            oid = hash_node(root, node, algorithm)
+            oid = hash_node(root, node, algorithm, deadline)
         except PermissionError as error:
             picture.left_out.append(_left_out(node.path, node.size, f"could not be read: {error.strerror}"))
             continue
@@ -220,13 +224,9 @@ def _sort(node: Node) -> str:
 
 def _read_refs(repo: Repository, workspace: Workspace, git: Git, picture: Picture) -> dict[str, Any]:
     """HEAD, its own branches and stashes, and every object that the state files name."""
-
-    def exists(ref: str) -> bool:
-        return repo.git.run("show-ref", "--verify", "--quiet", ref, ok=(0, 1)).code == 0
-
     head_ref = git.run("symbolic-ref", "--quiet", "HEAD", ok=(0, 1, 128)).text or None
     picture.head = git.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}", ok=(0, 1, 128)).text or None
-    ownership = read_ownership(git.git_dir or "", repo.common_dir, workspace.branch, exists)
+    ownership = read_ownership(git.git_dir or "", repo.common_dir, workspace.branch, repo.exists)
     tips = {name: repo.commit(f"refs/heads/{name}") for name in sorted(ownership.branches)}
     branches = {name: tip for name, tip in tips.items() if tip}
     stashes = [stash for stash in read_stashes(repo.common_dir) if ownership.owns_stash(stash)]

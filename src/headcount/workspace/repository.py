@@ -79,6 +79,10 @@ class Repository:
         )
         return found.text or None
 
+    def exists(self, ref: str) -> bool:
+        """Whether there is a ref of this full name."""
+        return self.git.run("show-ref", "--verify", "--quiet", ref, ok=(0, 1)).code == 0
+
     def tree(self, commit: str) -> str:
         return self.git.text("rev-parse", "--verify", commit + "^{tree}")
 

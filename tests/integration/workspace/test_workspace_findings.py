@@ -8,7 +8,7 @@ import pytest
 from gitworld import World, git, open_world
 
 from headcount.domain.findings import Findings, Kind, Verdict
-from headcount.workspace import Integration, read_all
+from headcount.workspace import Integration, list_unclaimed, read_all
 
 
 def what(findings: Findings, kind: Kind) -> list[str]:
@@ -180,6 +180,19 @@ def test_a_stash_the_user_made_before_on_a_branch_the_member_visits_stays_the_us
     alice = world.member()
     git(alice.path, "checkout", "-q", "feature")
     assert world.kinds(alice) == set()
+
+
+def test_stash_that_fits_nobody_is_listed_for_the_team_and_the_users_is_not(world: World) -> None:
+    alice, bob = world.member(), world.member("bob")
+    (world.top / "a.txt").write_text("the user's\n")
+    git(world.top, "stash")
+    for member in (alice, bob):
+        (Path(member.path) / "a.txt").write_text("stashed\n")
+        git(member.path, "stash")
+    assert list_unclaimed(world.repo, "t", [alice, bob]) == []
+    (left,) = list_unclaimed(world.repo, "t", [alice])
+    assert left.message.startswith("WIP on headcount/t/bob: ")
+    assert list_unclaimed(world.repo, "other", [alice]) == []
 
 
 def test_index_lock_left_by_a_crash_is_found_and_does_not_stop_the_reading(world: World) -> None:

@@ -249,6 +249,14 @@ def test_a_file_that_changes_while_it_is_saved_is_an_error_and_no_ref(world: Wor
     assert list_salvage(world.repo) == []
 
 
+def test_salvage_that_takes_too_long_is_an_error_and_no_ref(world: World) -> None:
+    alice = world.member()
+    (Path(alice.path) / "new.txt").write_text("new\n")
+    with pytest.raises(WorldError):
+        world.salvage(alice, timeout_s=0)
+    assert list_salvage(world.repo) == []
+
+
 def test_verify_finds_every_difference_from_the_disk(world: World) -> None:
     alice = world.member()
     root = Path(alice.path)
