@@ -63,19 +63,19 @@ def seconds(command: list[str], env: dict[str, str]) -> float:
 
 
 def report_many_files(folder: str) -> None:
-    """The quickest of several passes over the same thousand files, for each of the two."""
+    """The quickest of several passes, for each of the two, in processor time: others may use the machine."""
     paths = copies(folder, FILES)
     parser = Parser(Language(language_tsx()))
     data = SOURCE.read_bytes()
     parsing = compiling = float("inf")
     for _ in range(5):
-        start = time.perf_counter()
+        start = time.process_time()
         for _ in paths:
             parser.parse(data)
-        middle = time.perf_counter()
+        middle = time.process_time()
         for path in paths:
             assert compile_file(path).markdown
-        end = time.perf_counter()
+        end = time.process_time()
         parsing, compiling = min(parsing, middle - start), min(compiling, end - middle)
     each = compiling / FILES * 1000
     print(

@@ -64,8 +64,7 @@ def read_source(path: str, source: bytes | None = None) -> Source:
     """The element tree of a file, by the reader for its suffix."""
     if source is None:
         try:
-            with open(path, "rb") as file:
-                source = file.read()
+            source = _read(path)
         except OSError as error:
             reason = error.strerror or str(error)
             unreadable = Diagnostic("unreadable", f"Cannot read the definition: {reason}", Span(path, 1, 1))
@@ -80,6 +79,20 @@ def read_source(path: str, source: bytes | None = None) -> Source:
     return Source(found.root, tuple(found.diagnostics), tuple(found.files))
 
 
+def _read(path: str) -> bytes:
+    """The whole file with half the system calls of `open`, which show over a thousand small files."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        chunks: list[bytes] = []
+        while chunk := os.read(descriptor, 1 << 16):
+            chunks.append(chunk)
+        return b"".join(chunks)
+    finally:
+        os.close(descriptor)
+
+
 def in_order(found: list[Diagnostic]) -> tuple[Diagnostic, ...]:
     """By place, errors and warnings together; the same thing said twice is said once."""
+    if not found:
+        return ()
     return tuple(sorted(dict.fromkeys(found), key=lambda item: (item.span, item.severity != ERROR)))

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 ERROR = "error"
 WARNING = "warning"
+MAX_SUGGESTIONS = 100
 
 
 class Report:
@@ -22,11 +23,12 @@ class Report:
     something is missing then keeps quiet, so that one mistake is reported once.
     """
 
-    __slots__ = ("failed", "items", "partial", "python")
+    __slots__ = ("failed", "items", "partial", "python", "suggested")
 
     def __init__(self, python: bool = False, items: Iterable[Diagnostic] = ()) -> None:
         self.items: list[Diagnostic] = list(items)
         self.python = python
+        self.suggested = 0
         self.failed = self.partial = any(item.severity == ERROR for item in self.items)
 
     def error(self, code: str, message: str, span: Span, hint: str = "") -> None:
@@ -41,6 +43,11 @@ class Report:
 
     def warn(self, code: str, message: str, span: Span, hint: str = "") -> None:
         self.items.append(Diagnostic(code, message, span, hint, severity=WARNING))
+
+    def suggest(self, word: str, known: Iterable[str]) -> str:
+        """What was probably meant. Comparing words takes time, and nobody reads the hundredth guess."""
+        self.suggested += 1
+        return did_you_mean(word, known) if self.suggested <= MAX_SUGGESTIONS else ""
 
     def spell(self, prop: str) -> str:
         """A prop's name as the author writes it: snake_case in Python, camelCase in TSX."""

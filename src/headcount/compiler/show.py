@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from headcount.compiler.report import WARNING
@@ -41,14 +43,18 @@ def as_data(found: Diagnostic) -> dict[str, object]:
 def source_line(found: Diagnostic) -> str:
     """The line that the diagnostic points to; nothing when it cannot be read, or is too long to help."""
     try:
-        with open(found.span.file, "rb") as file:
-            for number, line in enumerate(file, 1):
-                if number == found.span.line:
-                    text = line.decode("utf-8", "replace").rstrip("\r\n")
-                    return text if len(text) <= 200 else ""
+        lines = _lines(found.span.file, os.stat(found.span.file).st_mtime_ns)
     except OSError:
-        pass
-    return ""
+        return ""
+    text = lines[found.span.line - 1] if found.span.line <= len(lines) else ""
+    return text if len(text) <= 200 else ""
+
+
+@lru_cache(maxsize=2)
+def _lines(path: str, changed: int) -> list[str]:
+    """A file's lines, kept for the next diagnostic of the same file as long as it is the same."""
+    with open(path, "rb") as file:
+        return file.read().decode("utf-8", "replace").replace("\r\n", "\n").split("\n")
 
 
 def printable(text: str) -> str:

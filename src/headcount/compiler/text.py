@@ -59,11 +59,8 @@ def dedent_string(text: str) -> str:
 def trim_lines(text: str) -> str:
     """Without blank lines at the ends, and without white space at the very end."""
     text = text.rstrip(SPACES)
-    while True:
-        head, newline, rest = text.partition("\n")
-        if not newline or head.strip(SPACES):
-            return text
-        text = rest
+    blank = len(text) - len(text.lstrip(SPACES))
+    return text[text.rfind("\n", 0, blank) + 1 :]
 
 
 def _margin(pieces: Sequence[tuple[str, bool]]) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import headcount.compiler
 from headcount.compiler.codes import CODES
+from headcount.compiler.compile import compile_file
 from headcount.compiler.lower.props import PROPS
 from headcount.compiler.names import AGENT_TYPES, MODELS, PLUGIN_AGENT_TYPES, ROLES, TASK_MODES
 
@@ -52,3 +53,14 @@ def test_reference_names_every_code() -> None:
     text = (REFERENCE / "build.md").read_text()
     for code in CODES:
         assert f"`{code}`" in text, code
+
+
+def test_examples_of_the_reference_are_one_document() -> None:
+    text = (REFERENCE / "language.md").read_text()
+    written = set()
+    for language, suffix in (("python", "py"), ("tsx", "tsx")):
+        block = text.partition(f"```{language}\n")[2].partition("\n```")[0]
+        compiled = compile_file(f"team.{suffix}", source=block.encode())
+        assert compiled.diagnostics == ()
+        written.add(compiled.markdown)
+    assert len(written) == 1

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from time import process_time
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -100,3 +102,24 @@ def test_any_tree_gives_a_document_or_an_error(root: Element) -> None:
         if drawing.groups:
             assert to_svg(drawing).startswith("<svg")
             assert to_mermaid(drawing).startswith("flowchart")
+
+
+@pytest.mark.parametrize(
+    "children",
+    [
+        (Element("pre", (), (Text("`" * 300_000, HERE, True),), HERE),),
+        (Element("pre", (), (Text("\n" * 300_000 + "x", HERE, True),), HERE),),
+        (Element("p", (), (Element("code", (), (Text("` " * 150_000, HERE, True),), HERE),), HERE),),
+        tuple(Element(f"nope{n}", (), (), HERE) for n in range(10_000)),
+        (Element("Team", tuple(Prop(f"a{n}", "x", HERE) for n in range(10_000)), (), HERE),),
+        (Text("  line\n" * 50_000, HERE, False),),
+    ],
+    ids=["backticks", "blank lines", "inline backticks", "unknown elements", "unknown props", "lines"],
+)
+def test_time_is_in_proportion_to_size(children: tuple[Element | Text, ...]) -> None:
+    named = (Prop("name", "x", HERE), Prop("description", "d", HERE))
+    start = process_time()
+    document = lower(Element("Command", named, children, HERE), Report())
+    if document is not None:
+        write_markdown(document, DIALECTS["teammate"])
+    assert process_time() - start < 2

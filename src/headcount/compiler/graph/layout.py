@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 _SWEEPS: Final = 4
 
@@ -66,17 +66,18 @@ def _order(rows: list[list[str]], routes: list[list[str]]) -> None:
         for a, b in pairwise(route):
             left.setdefault(b, []).append(a)
             right.setdefault(a, []).append(b)
+    place = {name: where for row in rows for name, where in _places(row)}
     for sweep in range(_SWEEPS):
         neighbours = right if sweep % 2 else left
         for row in reversed(rows) if sweep % 2 else rows:
-            _sort_row(row, neighbours, rows)
+            row.sort(key=lambda name: _middle(neighbours.get(name), place, place[name]))
+            place.update(_places(row))
 
 
-def _sort_row(row: list[str], neighbours: dict[str, list[str]], rows: list[list[str]]) -> None:
-    place = {name: n / max(len(other) - 1, 1) for other in rows for n, name in enumerate(other)}
+def _places(row: list[str]) -> Iterator[tuple[str, float]]:
+    """How far down each name stands, from 0 to 1, so that rows of different length compare."""
+    return ((name, n / max(len(row) - 1, 1)) for n, name in enumerate(row))
 
-    def middle(name: str) -> float:
-        near = neighbours.get(name)
-        return sum(place[other] for other in near) / len(near) if near else place[name]
 
-    row.sort(key=middle)
+def _middle(near: list[str] | None, place: dict[str, float], own: float) -> float:
+    return sum(place[other] for other in near) / len(near) if near else own

@@ -20,7 +20,6 @@ from headcount.compiler.lower.inline import (
 )
 from headcount.compiler.lower.props import number_text, read_props
 from headcount.compiler.markdown.fence import fence, quote, table_cell, table_row, xml_block
-from headcount.compiler.report import did_you_mean
 from headcount.compiler.text import SPACES, dedent, dedent_string, one_line
 
 if TYPE_CHECKING:
@@ -248,7 +247,7 @@ def _ruler(element: Element, props: dict[str, tuple[Value, ...]], width: int, re
         mark = _RULERS.get(side) if isinstance(side, str) else None
         if mark is None and side is not UNKNOWN and side is not None:
             what = f"Table align has {side!r}"
-            report.error("wrong-type", what, element.span, did_you_mean(str(side), _RULERS))
+            report.error("wrong-type", what, element.span, report.suggest(str(side), _RULERS))
         marks.append(mark or ":---")
     return table_row((marks + [":---"] * width)[:width])
 

@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from headcount.compiler import ir
-from headcount.compiler.report import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -39,7 +38,7 @@ def check_dependencies(document: ir.Document, report: Report) -> None:
             if other.uid not in known:
                 what = f"The task {task.task.name!r} is blocked by {other.name!r}, which has no TaskDef here"
                 names = [defined.task.name for defined in document.tasks if defined is not task]
-                hint = did_you_mean(other.name, names) if names else "Add a TaskDef for it."
+                hint = report.suggest(other.name, names) if names else "Add a TaskDef for it."
                 report.missing("unknown-dependency", what, task.span, hint)
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 from headcount.compiler.element import Element, Text
 from headcount.compiler.lower.props import PROPS, read_props
 from headcount.compiler.markdown.fence import inline_code
-from headcount.compiler.report import did_you_mean
 from headcount.compiler.text import SPACES, one_line, squeeze
 
 if TYPE_CHECKING:
@@ -117,7 +116,10 @@ def unknown_element(element: Element, report: Report) -> None:
         )
         return
     report.error(
-        "unknown-element", f"Unknown element {element.name}", element.span, did_you_mean(element.name, PROPS)
+        "unknown-element",
+        f"Unknown element {element.name}",
+        element.span,
+        report.suggest(element.name, PROPS),
     )
 
 

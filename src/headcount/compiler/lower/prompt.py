@@ -9,7 +9,6 @@ from headcount.compiler.element import UNKNOWN, Element
 from headcount.compiler.lower.body import body
 from headcount.compiler.lower.props import WRONG, read_props
 from headcount.compiler.lower.props import text as text_kind
-from headcount.compiler.report import did_you_mean
 from headcount.compiler.text import SPACES
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ def _fill(written: str, given: Mapping[str, Value], element: Element, report: Re
         used.add(name)
         if name not in given:
             what = f"Prompt has {{{{{name}}}}} in its text, and vars has no {name}"
-            report.error("vars-unfilled", what, element.span, did_you_mean(name, given))
+            report.error("vars-unfilled", what, element.span, report.suggest(name, given))
         value = text_kind(given.get(name, ""))
         if value is WRONG and given[name] is not UNKNOWN:
             what = f"Prompt vars has a {name} that is not a string"

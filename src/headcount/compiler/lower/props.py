@@ -10,12 +10,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from headcount.compiler.element import UNKNOWN, TaskRef, TeamRef, WorkerRef
-from headcount.compiler.report import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headcount.compiler.element import Element, Value
+    from headcount.compiler.element import Element, Span, Value
     from headcount.compiler.report import Report
 
     Kind = Callable[[Value], object]
@@ -181,7 +180,7 @@ def read_props(element: Element, report: Report) -> tuple[dict[str, Any], bool]:
     kinds, required = _SPECS[element.name]
     found: dict[str, Any] = {}
     value: Any
-    for name, value, _ in element.props:
+    for name, value, span in element.props:
         kind = kinds.get(name)
         if kind is text and type(value) is str:  # most props are plain strings
             found[name] = value
@@ -189,11 +188,11 @@ def read_props(element: Element, report: Report) -> tuple[dict[str, Any], bool]:
             found.pop(name, None)
         elif kind is None:
             if name != "key":
-                _unknown_prop(element, name, report)
+                _unknown_prop(element, name, span, report)
         elif value is UNKNOWN or (value := kind(value)) is not WRONG:
             found[name] = value
         else:
-            _wrong_type(element, name, report)
+            _wrong_type(element, name, span, report)
             found[name] = UNKNOWN
     whole = True
     for name in required:
@@ -218,15 +217,13 @@ def _missing_is_known(element: Element, name: str, found: dict[str, Any], report
     return value != "" and value is not UNKNOWN
 
 
-def _unknown_prop(element: Element, name: str, report: Report) -> None:
-    span = next(prop.span for prop in element.props if prop.name == name)
+def _unknown_prop(element: Element, name: str, span: Span, report: Report) -> None:
     known = [report.spell(prop) for prop in PROPS[element.name]]
-    hint = did_you_mean(report.spell(name), known) if known else f"{element.name} takes no props."
+    hint = report.suggest(report.spell(name), known) if known else f"{element.name} takes no props."
     report.error("unknown-prop", f"{element.name} has no prop {report.spell(name)}", span, hint)
 
 
-def _wrong_type(element: Element, name: str, report: Report) -> None:
-    span = next(prop.span for prop in reversed(element.props) if prop.name == name)
+def _wrong_type(element: Element, name: str, span: Span, report: Report) -> None:
     wanted = expected(PROPS[element.name][name], report)
     report.error(
         "wrong-type", f"{element.name} prop {report.spell(name)} is not {wanted}", span, f"Give it {wanted}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 # What would start a heading, a fence or a rule, or make a heading of the line before.
@@ -10,19 +11,23 @@ _BLOCK_STARTS: Final = ("#", "```", "~~~", "---", "===", "***", "___", ">")
 
 def fence(info: str, content: str) -> str:
     """A fenced block, longer than any run of backticks inside it."""
-    ticks = "```"
-    while ticks in content:
-        ticks += "`"
+    ticks = _ticks(content, 3)
     return f"{ticks}{info}\n{content}\n{ticks}"
 
 
 def inline_code(content: str) -> str:
     if "`" not in content:
         return f"`{content}`"
-    ticks = "``"
-    while ticks in content:
-        ticks += "`"
+    ticks = _ticks(content, 2)
     return f"{ticks} {content} {ticks}"
+
+
+def _ticks(content: str, at_least: int) -> str:
+    """Backticks, more than stand in a row anywhere in the content."""
+    shortest = "`" * at_least
+    if shortest not in content:
+        return shortest
+    return "`" * (max(map(len, re.findall("`+", content))) + 1)
 
 
 def quote(markdown: str) -> str:
