@@ -195,8 +195,11 @@ class _Turn:
         self.effects.extend(effects)
 
     def go_on(self) -> None:
-        """Whatever follows from the tasks and the gates alone."""
-        while (found := _next(self.phase)) is not None:
+        """Whatever follows from the tasks and the gates alone; it never comes by one state twice."""
+        for _ in State:
+            found = _next(self.phase)
+            if found is None:
+                return
             cue, facts = found
             self.cue(cue, **facts)
 

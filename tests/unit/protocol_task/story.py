@@ -27,7 +27,14 @@ if TYPE_CHECKING:
     from headcount.protocol.phase import Phase
 
 # Said by the journal only; the other notes are the machine's own trace of what the story shows anyway.
-TOLD = ("task_unreviewed", "task_restarted", "task_reassigned", "task_blocked", "phase_blocked")
+TOLD = (
+    "task_unreviewed",
+    "task_reviewed",
+    "task_restarted",
+    "task_reassigned",
+    "task_blocked",
+    "phase_blocked",
+)
 
 
 def tell(text: str) -> str:
@@ -116,7 +123,9 @@ def show(effect: Any) -> Iterator[str]:
         case te.Escalate():
             yield f"escalate {effect.key}: {effect.reason}"
         case te.SetStatus():
-            more = "".join(f", {k} {v}" for k, v in (("owner", effect.owner), ("because", effect.reason)) if v)
+            more = "".join(
+                f", {k} {v}" for k, v in (("owner", effect.owner), ("because", effect.reason)) if v
+            )
             yield f"list: {effect.status}, attempt {effect.attempt}{more}"
         case pe.RunGate():
             yield f"run {effect.gate} gate [{effect.id}]"
