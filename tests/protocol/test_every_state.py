@@ -8,8 +8,8 @@ import pytest
 from headcount.protocol.member import TABLE, Cue, State
 from headcount.testing.diagram import TEAM_MOVES
 from headcount.testing.explore import VARIANTS, Report, explore
-from headcount.testing.invariants import Violation
 from headcount.testing.mutate import Mutant, in_force
+from headcount.testing.onlooker import Violation
 
 SLICE = 1000
 

@@ -20,9 +20,10 @@ from headcount.domain.policy import Policy
 from headcount.protocol.member import Member, State, limit_s
 from headcount.protocol.step import step
 from headcount.protocol.team import Team
-from headcount.testing.invariants import Seen, Step, Violation, check, remember
+from headcount.testing.invariants import check
 from headcount.testing.liveness import check_it_ends
 from headcount.testing.normal import NormalForm
+from headcount.testing.onlooker import Seen, Step, Violation, remember
 from headcount.testing.possible import Choices, possible, strange
 
 if TYPE_CHECKING:

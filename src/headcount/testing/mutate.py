@@ -24,8 +24,8 @@ from typing import NamedTuple
 from headcount.protocol.member import TABLE, Cue, Rule, State
 from headcount.testing import diagram
 from headcount.testing.explore import VARIANTS, explore
-from headcount.testing.invariants import Violation
 from headcount.testing.laws import broken_laws
+from headcount.testing.onlooker import Violation
 from headcount.testing.simulator import Failure, simulate
 from headcount.testing.transcript import tell
 

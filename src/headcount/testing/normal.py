@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.protocol.member import Member, State
 from headcount.protocol.team import Escalation
-from headcount.testing.invariants import Seen
+from headcount.testing.onlooker import Seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from headcount.protocol import events as ev
 from headcount.protocol.team import DECISIONS, Status
-from headcount.testing.invariants import Violation
+from headcount.testing.onlooker import Violation
 
 if TYPE_CHECKING:
     from headcount.testing.plan import Deed

@@ -27,7 +27,8 @@ from headcount.protocol.step import step
 from headcount.protocol.team import Status
 from headcount.store.memory import MemoryStore
 from headcount.testing.agents import TEMPERS, Agent
-from headcount.testing.invariants import OVER_HISTORIES, Seen, Step, Violation, check, remember
+from headcount.testing.invariants import OVER_HISTORIES, check
+from headcount.testing.onlooker import Seen, Step, Violation, remember
 from headcount.testing.people import People
 from headcount.testing.performer import perform
 from headcount.testing.plan import FAULTS_UNTIL_S, Plan, draw_plan

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from headcount.testing.invariants import Violation
+from headcount.testing.onlooker import Violation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

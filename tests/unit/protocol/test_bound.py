@@ -10,8 +10,8 @@ from headcount.protocol.bound import bound_s, one_member_s
 from headcount.protocol.member import Member, State
 from headcount.protocol.step import step
 from headcount.protocol.team import Team
-from headcount.testing.invariants import Violation
 from headcount.testing.liveness import TEMPERS, I8_it_ends_in_time, obliging, silent
+from headcount.testing.onlooker import Violation
 
 
 def asked(size: int, policy: Policy) -> Team:
