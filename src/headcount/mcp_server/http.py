@@ -62,9 +62,9 @@ def serve_http(port: int, *, as_json: bool = False) -> int:
 def _listen(port: int) -> socket.socket:
     try:
         return socket.create_server((HOST, port))
-    except OSError as error:
+    except (OSError, OverflowError) as error:
         raise WorldError(
-            f"Could not listen on {HOST}:{port}", error.strerror or str(error),
+            f"Could not listen on {HOST}:{port}", getattr(error, "strerror", None) or str(error),
             ("Leave out --port, and a free one is taken",), code="port-taken",
         ) from None  # fmt: skip
 

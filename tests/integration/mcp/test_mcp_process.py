@@ -1,0 +1,160 @@
+"""The server as a process: how soon it answers, what it keeps off its output, how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+from mcp_lab import HEADCOUNT, TEAM, Lab, Server
+
+from headcount.mcp_server.tools import TOOLS
+
+# Whatever one of these names is too heavy, or not needed, before a client has seen the tools.
+HEAVY = (
+    "asyncio",
+    "mcp",
+    "pydantic",
+    "dataclasses",
+    "subprocess",
+    "apsw",
+    "headcount.store",
+    "headcount.app",
+)
+LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+
+
+def test_the_tools_are_listed_before_anything_heavy_is_imported_or_opened(lab: Lab) -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "headcount", "mcp"]
+    server = Server(command, lab.place, {**lab.env, "HEADCOUNT_HOME": f"{lab.place}/elsewhere"})
+    assert len(server.ask("tools/list")["result"]["tools"]) == len(TOOLS)
+    imported = {line.rpartition("|")[2].strip() for line in server.close().splitlines()}
+    assert "headcount.mcp_server.tools" in imported
+    assert imported.isdisjoint(HEAVY)
+    assert not os.path.exists(f"{lab.place}/elsewhere")
+
+
+def test_the_first_list_comes_within_eight_times_python_s_own_start(lab: Lab) -> None:
+    """With bytecode, as after an install; the best of several, so that a busy machine does not decide."""
+    env = {**lab.env, "PYTHONPYCACHEPREFIX": f"{lab.place}/bytecode"}
+    env.pop("PYTHONDONTWRITEBYTECODE", None)
+
+    def python() -> float:
+        began = time.perf_counter()
+        subprocess.run([sys.executable, "-c", "pass"], check=True, env=env)
+        return time.perf_counter() - began
+
+    def listed() -> float:
+        began = time.perf_counter()
+        server = lab.server(env)
+        server.write(LIST)
+        server.read()
+        took = time.perf_counter() - began
+        server.close()
+        return took
+
+    rounds = [(python(), listed()) for _ in range(8)][1:]
+    assert min(took for _, took in rounds) <= 8 * min(base for base, _ in rounds)
+
+
+def test_calls_that_were_accepted_are_finished_when_the_input_ends(lab: Lab) -> None:
+    lab.add_team()
+    calls = [
+        {"jsonrpc": "2.0", "id": number, "method": "tools/call",
+         "params": {"name": "task_create", "arguments": {"subject": f"s{number}"}}}
+        for number in range(20)
+    ]  # fmt: skip
+    said = "".join(json.dumps(call) + "\n" for call in calls)
+    done = subprocess.run(
+        [*HEADCOUNT, "mcp"],
+        input=said,
+        cwd=lab.place,
+        env=lab.env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [answer["id"] for answer in answers] == list(range(20))
+    assert done.returncode == 0
+    assert done.stderr == ""
+    with lab.app.store.read() as tx:
+        assert [task.subject for task in tx.tasks(f"{TEAM}#1")] == [f"s{number}" for number in range(20)]
+
+
+def test_a_client_that_is_gone_ends_the_server_quietly(lab: Lab) -> None:
+    lab.add_team()
+    server = lab.server()
+    server.ok("task_list")
+    assert server.process.stdout is not None
+    server.process.stdout.close()
+    server.write({"jsonrpc": "2.0", "id": 9, "method": "ping"})
+    assert server.process.wait(30) == 0
+    assert server.process.stderr is not None
+    assert b"Traceback" not in server.process.stderr.read()
+
+
+def test_a_ping_is_answered_while_a_call_waits(lab: Lab) -> None:
+    """Another process holds the one write transaction; the call waits for it, the connection does not."""
+    lab.add_team()
+    server = lab.server()
+    server.ok("task_list")
+    call = {"name": "task_create", "arguments": {"subject": "s"}}
+    with lab.app.store.write():
+        server.write({"jsonrpc": "2.0", "id": "slow", "method": "tools/call", "params": call})
+        server.write({"jsonrpc": "2.0", "id": "quick", "method": "ping"})
+        assert server.read() == {"jsonrpc": "2.0", "id": "quick", "result": {}}
+    assert server.read()["id"] == "slow"
+
+
+def test_a_call_that_was_cancelled_is_not_answered(lab: Lab) -> None:
+    lab.add_team()
+    server = lab.server()
+    server.ok("task_list")
+    call = {"name": "task_create", "arguments": {"subject": "s"}}
+    with lab.app.store.write():
+        for request_id in ("kept", "dropped"):
+            server.write({"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": call})
+        server.write(
+            {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "dropped"}}
+        )
+        server.write({"jsonrpc": "2.0", "id": "heard", "method": "ping"})
+        assert server.read()["id"] == "heard"
+    assert server.read()["id"] == "kept"
+    assert len(server.ok("task_list")["tasks"]) == 1
+
+
+def test_what_a_child_prints_does_not_reach_the_client(lab: Lab) -> None:
+    """git, an engine, a library that prints: descriptor 1 is not the protocol's any more."""
+    code = (
+        "import os, subprocess, threading\n"
+        "from headcount.mcp_server import speech, stdio\n"
+        "def loud(params):\n"
+        "    print('from python', flush=True)\n"
+        "    subprocess.run(['sh', '-c', 'echo from a child; cat'], check=True)\n"
+        "    return {}\n"
+        "speech.ANSWERS['ping'] = loud\n"
+        "stdio.serve()\n"
+    )
+    server = Server([sys.executable, "-c", code], lab.place, lab.env)
+    assert server.ask("ping")["result"] == {}
+    assert len(server.ask("tools/list")["result"]["tools"]) == len(TOOLS), (
+        "the child ate nothing of the input"
+    )
+    assert server.close() == "from python\nfrom a child\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [(["mcp", "--port", "1"], 2), (["mcp", "--http", "--port", "99999"], 4), (["mcp", "more"], 2)],
+)
+def test_a_wrong_command_line_says_so(lab: Lab, words: list[str], code: int) -> None:
+    done = subprocess.run(
+        [*HEADCOUNT, *words], cwd=lab.place, env=lab.env, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == code
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr and done.stderr
