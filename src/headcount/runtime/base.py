@@ -72,7 +72,12 @@ class ProcessRuntime:
         """Start it, or find it started: the same mark never runs twice. Raises when nothing runs."""
         directory = self._directory(spec.mark)
         if directory.record() is None:
-            reply = self._ask_keeper(spec, directory)
+            try:
+                reply = self._ask_keeper(spec, directory)
+            except ProcessError:
+                if directory.cancel():
+                    raise
+                reply = "started"  # in spite of the error
             if reply != "started":
                 self._refuse(spec, directory, reply)
         handle = self.adopt(spec.mark)

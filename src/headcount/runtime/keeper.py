@@ -201,26 +201,19 @@ def _stand_apart(terminal: bool) -> None:
     _libc.prctl(_PR_SET_NAME, b"hc-keeper", 0, 0, 0)  # for people who look at `ps`
     os.chdir("/")
     if terminal:
-        _give_up_terminal()
+        _terminal(give_up=True)
     else:
         os.setsid()
     if _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise _NotStarted(f"no subreaper: {os.strerror(ctypes.get_errno())}")
 
 
-def _give_up_terminal() -> None:
+def _terminal(give_up: bool) -> None:
     """A terminal has one session; as long as it is the keeper's, the member cannot have it."""
     import fcntl
     import termios
 
-    fcntl.ioctl(0, termios.TIOCNOTTY)
-
-
-def _take_terminal() -> None:
-    import fcntl
-    import termios
-
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    fcntl.ioctl(0, termios.TIOCNOTTY if give_up else termios.TIOCSCTTY, 0)
 
 
 def _reset_signals() -> None:
@@ -236,7 +229,7 @@ def _become_member(spec: dict[str, object], stdio: list[int], go: int, failed: i
         os.setsid()
         _reset_signals()
         if terminal:
-            _take_terminal()
+            _terminal(give_up=False)
         for number, fd in enumerate(stdio):
             os.dup2(fd, number)
         if os.read(go, 1) == b"g":

@@ -24,6 +24,7 @@ from headcount.runtime.mark import VARIABLE, parse_mark
 _SOCKET_PATH_MAX = 100  # the kernel's limit is 108, and tmux needs some of it
 _HISTORY_LINES = 5000
 _CALL_TIMEOUT_S = 10.0
+_LAUNCH_S = 0.5
 _SHOWN_S = 2.0
 
 
@@ -36,13 +37,16 @@ class TmuxRuntime(ProcessRuntime):
         """One call, so that the log is attached before the pane prints. The mark is put into the
         session afterwards: for panes that the agent may open, and not for the keeper."""
         name = _session_name(spec.mark)
-        self._tmux(
+        command = (
             *("start-server", ";", "set-option", "-g", "history-limit", str(_HISTORY_LINES), ";"),
             *("new-session", "-d", "-s", name, "-c", "/", "-x", str(spec.columns), "-y", str(spec.rows)),
             *(*KEEPER, "terminal", home, ";"),
             *("pipe-pane", "-t", f"={name}:", f"exec cat > {shlex.quote(f'{home}/{OUTPUT}')}", ";"),
             *("set-environment", "-t", f"={name}", VARIABLE, spec.mark),
         )
+        # A server ends with its last session, and may do so while we talk to it.
+        if not wait_for(lambda: self._accepts(*command), _LAUNCH_S, step_s=0.05):
+            self._tmux(*command)
 
     def attach_command(self, handle: Handle) -> list[str]:
         """For a person's terminal."""
@@ -91,6 +95,13 @@ class TmuxRuntime(ProcessRuntime):
             ).rstrip()
         except ProcessError:
             return None
+
+    def _accepts(self, *arguments: str) -> bool:
+        try:
+            self._tmux(*arguments)
+        except ProcessError:
+            return False
+        return True
 
     def _ask(self, *arguments: str) -> str:
         """As `_tmux`, where "no" and "no server" mean the same."""

@@ -106,6 +106,26 @@ def test_D10_ids_of_a_dead_server_are_not_used_on_the_next_one(tmux: Place) -> N
     assert sessions(runtime) == [new.record.session]
 
 
+def test_a_start_while_the_server_ends_with_its_last_session_succeeds(tmux: Place) -> None:
+    for number in range(15):
+        handle = tmux.start("sh", "-c", f"exit {number}")
+        assert str(tmux.runtime.wait_exit(handle, 10)) == f"exited with code {number}"
+
+
+def test_tmux_that_cannot_be_had_is_an_error_and_nothing_starts_later(
+    tmux: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mark = tmux.mark()
+    with monkeypatch.context() as patch:
+        spec = tmux.spec("sleep", "300", mark=mark)
+        patch.setenv("PATH", "/nowhere")
+        with pytest.raises(ProcessError) as error:
+            tmux.runtime.start(spec)
+    assert error.value.code == "tmux"
+    assert tmux.runtime.cancel(mark) is None
+    assert tmux.runtime.list_marked() == {}
+
+
 def test_C12_the_agent_owns_its_terminal_and_the_keeper_none(tmux: Place) -> None:
     handle = tmux.start_shape("polite")
     assert os.readlink(f"/proc/{handle.record.agent.pid}/fd/0").startswith("/dev/pts/")
