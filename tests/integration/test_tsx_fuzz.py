@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from headcount.compiler.compile import compile_file
-from headcount.compiler.tsx import ReadResult, imports, jsx, module, read_tsx
+from headcount.compiler.tsx import ReadResult, guard, imports, jsx, module, read_tsx
 from headcount.compiler.tsx.scope import MISSING
 
 CORPUS = sorted((Path(__file__).parents[1] / "golden" / "corpus").glob("*/team.tsx"))
@@ -77,6 +77,10 @@ def damaged(seed: int) -> bytes:
     return bytes(data)
 
 
+# Seeds whose file tree-sitter alone never finishes.
+ENDLESS = (3897, 81924, 85390, 119423)
+
+
 def check(found: ReadResult, data: bytes) -> None:
     assert found.root is not None or found.diagnostics
     lines = data.count(b"\n") + 1
@@ -110,6 +114,21 @@ def test_a_damaged_definition_ends_with_diagnostics_or_a_tree(batch: int) -> Non
         except Exception as error:
             raise AssertionError(f"seed {seed}") from error
         assert time.process_time() - started < 2, f"seed {seed}"
+
+
+@pytest.mark.parametrize("seed", ENDLESS)
+def test_a_file_that_the_parser_would_never_finish_ends_with_diagnostics(seed: int) -> None:
+    data = damaged(seed)
+    started = time.process_time()
+    assert read_tsx("team.tsx", data).diagnostics
+    assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_what_passes_for_plain_has_no_syntax_error(batch: int) -> None:
+    for seed in range(batch * FILES_A_BATCH, (batch + 1) * FILES_A_BATCH):
+        data = damaged(seed)
+        assert not (guard._is_plain(data) and guard.parse_tree(data).has_error), f"seed {seed}"
 
 
 def test_every_definition_of_the_corpus_reads_the_same_with_and_without_shortcuts() -> None:

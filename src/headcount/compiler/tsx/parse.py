@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import tree_sitter
 
 from headcount.compiler.tsx.grammar import LANGUAGE
+from headcount.compiler.tsx.guard import parse_tree
 from headcount.compiler.tsx.syntax import count_errors, report_syntax_errors
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from headcount.compiler.tsx.report import Report
     from headcount.compiler.tsx.source import SourceFile
 
-_parser = tree_sitter.Parser(LANGUAGE)
 # A definition of a few hundred lines is smaller, and is parsed in any case within a quarter of a second.
 LARGE = 64_000
 STARTS = (32_000, 128_000)
@@ -44,7 +44,7 @@ def parse(source: SourceFile, report: Report) -> Node | None:
         if start is not None:
             report_syntax_errors(source, start, report)
             return None
-    root = _parser.parse(source.data).root_node
+    root = parse_tree(source.data)
     if not root.has_error:
         return root
     if b"&" in source.data:
@@ -57,20 +57,20 @@ def parse(source: SourceFile, report: Report) -> Node | None:
 
 def _hopeless_start(data: bytes) -> Node | None:
     for size in STARTS:
-        root = _parser.parse(data[:size].replace(b"&", b"|")).root_node
+        root = parse_tree(data[:size].replace(b"&", b"|"))
         if count_errors(root, HOPELESS_ERRORS) >= HOPELESS_ERRORS:
             return root
     return None
 
 
 def _parse_with_ampersands(data: bytes) -> Node:
-    everywhere = _parser.parse(data.replace(b"&", b"|")).root_node
+    everywhere = parse_tree(data.replace(b"&", b"|"))
     if everywhere.has_error:
         return everywhere
     masked = bytearray(data)
     for start, end in _text_ranges(everywhere):
         masked[start:end] = masked[start:end].replace(b"&", b"|")
-    in_text = _parser.parse(bytes(masked)).root_node
+    in_text = parse_tree(bytes(masked))
     return everywhere if in_text.has_error else in_text
 
 

@@ -91,3 +91,9 @@ def test_long_chains_are_no_nesting() -> None:
 def test_a_file_over_the_limit_is_reported_without_reading_it() -> None:
     assert read_in_time(definition("x" * 5_000_000)) == ["too-large"]
     assert read_in_time("x" * (MAX_BYTES + 1)) == ["too-large"]
+
+
+@pytest.mark.parametrize("source", ["<a {{b:>c:d(e f)", "(s=(<T{}'?p.s}t.s{="])
+def test_input_that_tree_sitter_itself_would_never_finish_is_reported(source: str) -> None:
+    assert "syntax" in read_in_time(source)
+    assert "syntax" in read_in_time(definition(source))
