@@ -132,7 +132,8 @@ def test_variables_that_are_no_settings_are_left_alone() -> None:
         ("[policy]\nanswr_timeout_s = 1", "policy.answr_timeout_s in headcount.toml is not a setting",
          "Did you mean policy.answer_timeout_s?"),
         ("[polcy]\nmax_members = 1", "polcy in headcount.toml is not a section", "Did you mean policy?"),
-        ("[gates]\nverfy = 'x'", "gates.verfy in headcount.toml is not a setting", "Did you mean gates.verify?"),
+        ("[gates]\nverfy = 'x'", "gates.verfy in headcount.toml is not a setting",
+         "Did you mean gates.verify?"),
         ("[agents]\ndefalt = 'x'", "agents.defalt in headcount.toml is not a setting",
          "Did you mean agents.default?"),
         ("[agents.bob]\ncomand = ['x']", "agents.bob.comand in headcount.toml is not a setting",
@@ -187,7 +188,7 @@ def test_a_wrong_or_impossible_value_says_what_is_allowed(text: str, allowed: st
 
 
 def test_zero_is_allowed_where_it_makes_sense() -> None:
-    zero = "exit_grace_s max_waits review_rounds task_restarts cleanup_retries salvage_ignored_max_mb".split()
+    zero = ("exit_grace_s", "max_waits", "review_rounds", "task_restarts", "cleanup_retries")
     policy = parse("[policy]\n" + "\n".join(f"{name} = 0" for name in zero)).policy
     assert [getattr(policy, name) for name in zero] == [0] * len(zero)
 
