@@ -188,7 +188,8 @@ def test_a_wrong_or_impossible_value_says_what_is_allowed(text: str, allowed: st
 
 
 def test_zero_is_allowed_where_it_makes_sense() -> None:
-    zero = ("exit_grace_s", "max_waits", "review_rounds", "task_restarts", "cleanup_retries")
+    zero = ["exit_grace_s", "max_waits", "review_rounds", "task_restarts", "cleanup_retries"]
+    zero.append("salvage_ignored_max_mb")
     policy = parse("[policy]\n" + "\n".join(f"{name} = 0" for name in zero)).policy
     assert [getattr(policy, name) for name in zero] == [0] * len(zero)
 
