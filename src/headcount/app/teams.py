@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from headcount.agents.launch import check_agent
 from headcount.app.starting import Plan, make_start
 from headcount.domain.names import check_member_name, check_size, check_team_name, show
 from headcount.engine.hear import hear
@@ -36,6 +37,8 @@ def create_team(
     app.check("team_create")
     check_team_name(name)
     check_size("description", description, app.limits.description_bytes)
+    if agent is not None:
+        check_agent(agent)
     settings = {
         "policy": asdict(app.settings.policy),
         "limits": asdict(app.limits),
@@ -70,7 +73,7 @@ def spawn(app: App, team_name: str, plan: Plan) -> Member:
         heard = hear(tx, heard.team, [spawned], policy, app.make_start)
         member = heard.team.latest(plan.name)
         assert member is not None
-        plan = plan._replace(agent=plan.agent or _agent_of_team(tx, team.id, plan))
+        plan = plan._replace(agent=plan.agent or _agent_of_team(app, tx, team.id, plan))
         tx.put_fact(team.id, member.key, "plan", plan._asdict())
         plan = plan._replace(prompt=with_handover(plan.prompt, open_handover(tx, team.id, plan.name)))
         start = make_start(app.home, app.settings, heard.team, member, plan._asdict())
@@ -81,9 +84,10 @@ def spawn(app: App, team_name: str, plan: Plan) -> Member:
     return member
 
 
-def _agent_of_team(tx: Tx, team_id: str, plan: Plan) -> str | None:
-    """What the team was created with, for members that name neither an agent nor a command."""
-    return None if plan.command else tx.team_settings(team_id).get("agent")
+def _agent_of_team(app: App, tx: Tx, team_id: str, plan: Plan) -> str | None:
+    """What the team was created with, for members of whom neither their plan nor the settings say more."""
+    known = plan.command or plan.name in app.settings.agents.workers
+    return None if known else tx.team_settings(team_id).get("agent")
 
 
 # --- how everything stands ------------------------------------------------------------------------------
