@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 from headcount.app.mail import audited, sender_of
@@ -12,7 +11,6 @@ from headcount.errors import Declined, UsageError
 from headcount.ports import Mail, Task
 from headcount.protocol import authority
 from headcount.protocol import events as ev
-from headcount.protocol.effects import Note
 from headcount.store import rules
 
 if TYPE_CHECKING:
@@ -114,20 +112,20 @@ def done(app: App, task_id: str | None = None, verified: bool = False, team: str
 def review(
     app: App, task_id: str, verdict: str, issues: Sequence[str] = (), team: str | None = None
 ) -> dict[str, Any]:
-    """The latest of each reviewer counts; whoever runs the task binds it to the commit under review."""
+    """Bound to the commit that the reviewer has been given."""
     name = app.pick_team(team)
     app.check("review")
     rules.check_choice("verdict", verdict, ("pass", "changes"))
     words = "\n".join(issues)
     if verdict == "changes" and not words.strip():
         raise UsageError("Changes need to be named", "issues is empty", code="missing-issues")
-    said = {"task": task_id, "verdict": verdict, "words": words, "at": time.time()}
     with app.store.write() as tx:
         found = app.load(tx, name)
         if _find(tx, found, task_id).status == "complete":
             raise Declined(f"{task_id} is complete", "its review has ended", code="review-ended")
-        tx.put_fact(found.id, app.caller.who, "verdict", said)
-        tx.note(found.id, [Note("reviewed", app.caller.who, said)])
+        given = tx.fact(found.id, app.caller.who, "reviewing") or {}
+        commit = str(given.get("commit", ""))
+        tx.add_input(found.id, ev.Reviewed(app.caller.who, task_id, verdict, words, commit))
     app.store.ring(["engine"])
     return {"taskId": task_id, "verdict": verdict, "issues": list(issues)}
 

@@ -130,9 +130,6 @@ class Conductor:
         findings = self._tx.fact(self.team.id, key, "findings") or {}
         return str(findings.get("head") or ""), int(findings.get("commits_ahead") or 0)
 
-    def reviewed_commit(self, key: str) -> str:
-        return str((self._tx.fact(self.team.id, key, "reviewing") or {}).get("commit", ""))
-
     # --- from the tasks to the team -----------------------------------------------------------------------
 
     def spawn(self, order: ev.Spawn) -> None:
@@ -313,8 +310,8 @@ def _rejected(on: Conductor, note: Note) -> _Translated:
 
 
 def _reviewed(on: Conductor, note: Note) -> _Translated:
-    commit = on.reviewed_commit(note.about)
-    yield note.about, te.Reviewed(note.about, commit, str(note.data["verdict"]), str(note.data["words"]))
+    said = note.data
+    yield note.about, te.Reviewed(note.about, str(said["commit"]), str(said["verdict"]), str(said["words"]))
 
 
 _TRANSLATE: dict[str, Callable[[Conductor, Note], _Translated]] = {

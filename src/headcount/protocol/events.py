@@ -115,12 +115,13 @@ class TaskClaimed(Event):
 
 @dataclass(frozen=True, slots=True)
 class Reviewed(Event):
-    """A reviewer's verdict on a task: pass or changes. The task's own rules decide what it is worth."""
+    """A reviewer's verdict on a task, pass or changes, for the commit that it had been given when it spoke."""
 
     key: str
     task: str
     verdict: str
     words: str = ""
+    commit: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,8 +100,10 @@ def _inspected(turn: Turn, event: ev.Inspected) -> None:
 
 
 def _reviewed(turn: Turn, event: ev.Reviewed) -> None:
-    """For the record; a run binds it to the commit that this reviewer was given."""
-    turn.note("reviewed", event.key, task=event.task, verdict=event.verdict, words=event.words)
+    """For the record; the rules of its task decide what it is worth."""
+    turn.note(
+        "reviewed", event.key, task=event.task, verdict=event.verdict, words=event.words, commit=event.commit
+    )
 
 
 def _judged(turn: Turn, event: ev.Judged) -> None:

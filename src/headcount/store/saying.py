@@ -92,7 +92,7 @@ def idle(db: apsw.Connection, team: Card, now: float, caller: Caller) -> Word:
 def review(
     db: apsw.Connection, team: Card, now: float, caller: Caller, task_id: str, verdict: str, words: str
 ) -> Word:
-    """A reviewer's verdict; whoever runs the task binds it to the commit that this reviewer was given."""
+    """A reviewer's verdict, bound to the commit that it has been given: what comes late counts for that one."""
     authority.check("review", caller.kind, caller.key)
     rules.check_choice("verdict", verdict, (PASS, CHANGES))
     task = taskboard.get(db, team.id, task_id)
@@ -101,7 +101,9 @@ def review(
     if task[5] == "complete":
         raise Declined(f"{task_id} is complete", "its review has ended", code="review-ended")
     _check_reason(words, team)
-    said = {"key": caller.key, "task": task_id, "verdict": verdict, "words": words}
+    given = one(db, TEAMS["reviewing"], team.id, caller.key)
+    commit = given[0] if given else ""
+    said = {"key": caller.key, "task": task_id, "verdict": verdict, "words": words, "commit": commit}
     journal.add_input(db, team.id, "Reviewed", dumps(said))
     return Word(task_id, team)
 

@@ -73,6 +73,9 @@ on conflict (team, about, name) do update set value = excluded.value
 -- name: fact
 select value from facts where team = ? and about = ? and name = ?
 
+-- name: reviewing
+select value ->> 'commit' from facts where team = ? and about = ? and name = 'reviewing'
+
 -- name: facts
 select about, value from facts where team = ? and name = ? order by about
 
