@@ -41,6 +41,8 @@ def test_C2_every_byte_of_any_workspace_is_found_again_and_restored(
     scratch = Path(tempfile.mkdtemp(dir=world.top.parent))
     shutil.copytree(world.top, scratch / "repo")
     _check(open_world(scratch / "repo"), scratch / "restored", steps)
+    for directory, _, _ in os.walk(scratch):
+        os.chmod(directory, 0o700)
     shutil.rmtree(scratch)
 
 
