@@ -115,6 +115,13 @@ def review(
     """Bound to the commit that the reviewer has been given."""
     name = app.pick_team(team)
     app.check("review")
+    if not app.caller.is_member:
+        raise Declined(
+            "The operator's review would count for nothing",
+            "a review is bound to a reviewer and to the commit that it was given",
+            (f"Complete the task with `headcount task complete {task_id}`",),
+            code="no-reviewer",
+        )
     rules.check_choice("verdict", verdict, ("pass", "changes"))
     words = "\n".join(issues)
     if verdict == "changes" and not words.strip():

@@ -414,10 +414,13 @@ def test_B2_nothing_is_claimed_while_the_team_is_stood_down(crew: Lab) -> None:
 
 def test_a_review_is_kept_with_its_words(crew: Lab) -> None:
     carol = crew.server(crew.add_member("carol", role="spec-reviewer"))
-    crew.server().ok("task_create", subject="Parse")
+    operator = crew.server()
+    operator.ok("task_create", subject="Parse")
+    assert operator.call("review_submit", task_id="t1", verdict="pass").error["code"] == "no-reviewer"
     missing = carol.call("review_submit", task_id="t1", verdict="changes").error
     assert "issues" in missing["why"]
     carol.ok("review_submit", task_id="t1", verdict="changes", issues=["no tests", "typo in a.py"])
+    member(crew, "carol#1")
     (entry,) = crew.journal("reviewed")
     assert entry.about == "carol#1"
     assert (entry.data["verdict"], entry.data["words"]) == ("changes", "no tests\ntypo in a.py")
@@ -456,3 +459,39 @@ def test_a_nudge_that_reached_nobody_says_so_and_is_in_the_mail(crew: Lab) -> No
     assert sent["delivered"] is False
     (mail,) = alice.ok("inbox")["messages"]
     assert (mail["id"], mail["body"], mail["priority"]) == (sent["messageId"], "Are you there?", "high")
+
+
+def inspected(lab: Lab, key: str, clean: bool | None, *issues: str) -> Any:
+    """Its workspace was read, as the engine would report it; the member as it then is."""
+    from headcount.protocol import events as ev
+
+    epoch = member(lab, key).epoch
+    return lab.app.hear(TEAM, ev.Inspected(key, epoch, False, clean, issues)).members[key]
+
+
+def test_a_verdict_on_the_findings_that_were_mailed_decides(crew: Lab) -> None:
+    alice = crew.server(crew.add_member("alice"))
+    eye = crew.server(crew.add_member("eye", role="witness"))
+    alice.ok("member_done")
+    assert inspected(crew, "alice#1", None, "1 untracked: build.log").judging
+    (mail,) = [m for m in eye.ok("inbox")["messages"] if m["subject"].startswith("Verdict wanted")]
+    assert "build.log" in mail["body"]
+    eye.ok("witness_verdict", member="alice", verdict="dirty", issues=["commit build.log or remove it"])
+    judged = member(crew, "alice#1")
+    assert (judged.state, judged.issues) == (State.NUDGED, ("commit build.log or remove it",))
+    (told,) = [m for m in alice.ok("inbox")["messages"] if m["template"] == "VERIFICATION_FAILED"]
+    assert "commit build.log or remove it" in told["body"]
+
+
+def test_the_first_decision_about_an_escalation_wins(crew: Lab) -> None:
+    alice, chief = crew.server(crew.add_member("alice")), crew.server(crew.add_member("chief", role="lead"))
+    for _ in range(3):
+        alice.ok("member_done")
+        inspected(crew, "alice#1", False, "1 changed, not committed: a.py")
+    (escalation,) = chief.ok("escalation_list")["escalations"]
+    assert (escalation["id"], escalation["member"], escalation["state"]) == ("e1", "alice", "open")
+    assert alice.call("escalation_decide", id="e1", decision="wait").error["code"] == "not-allowed"
+    assert chief.ok("escalation_decide", id="e1", decision="human", reason="I look")["by"] == "chief#1"
+    assert chief.call("escalation_decide", id="e1", decision="force-kill").error["code"] == "already-decided"
+    assert member(crew, "alice#1").activity == "parked"
+    assert [e["id"] for e in chief.ok("escalation_list", all=True)["escalations"]] == ["e1"]
