@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import apsw
 
-from headcount.store.database import OLDEST_SAFE
+from headcount.store.database import OLDEST_SAFE, sqlite_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +46,7 @@ def _python() -> Check:
 
 
 def _sqlite() -> Check:
-    ok = apsw.SQLITE_VERSION_NUMBER >= OLDEST_SAFE
+    ok = sqlite_version() >= OLDEST_SAFE
     hint = "" if ok else "Install the apsw wheel: older SQLite can corrupt a database in WAL mode"
     return Check("SQLite", "ok" if ok else "missing", apsw.sqlite_lib_version(), hint)
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from headcount.app.teams import create_team, spawn
 from headcount.app.world import find_repository
 from headcount.domain.names import show
-from headcount.engine.conduct import PHASE, ROSTER, Conductor, utc_now
-from headcount.engine.writing import write_effects
+from headcount.engine.conduct import PHASE, ROSTER, Conductor
+from headcount.engine.writing import utc_now, write_effects
 from headcount.errors import DefinitionError, UsageError
 from headcount.ports import Task as BoardTask
 from headcount.protocol import phase_events as pe

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from headcount.app.resident import ensure_driven, is_driven
 from headcount.app.world import find_repository, make_runtimes
 from headcount.domain.findings import GoneProof
-from headcount.engine.closing import now
+from headcount.engine.writing import utc_now
 from headcount.errors import HeadcountError
 from headcount.runtime.mark import parse_mark
 from headcount.workspace.port import EngineWorkspaces
@@ -109,7 +109,7 @@ def _end(app: App, orphan: Orphan) -> dict[str, Any]:
             _save(workspaces, orphan, policy, answer)
         if orphan.workspace is not None:
             owner = orphan.workspace
-            gone = GoneProof(owner.team, owner.member, owner.generation, "by sweep", now())
+            gone = GoneProof(owner.team, owner.member, owner.generation, "by sweep", utc_now())
             answer["problem"] = workspaces.remove(owner, gone, {})
             answer["removed"] = answer["problem"] is None
     except (HeadcountError, OSError) as error:

@@ -127,6 +127,13 @@ def findings_for_witness(worker: str, issues: tuple[str, ...]) -> str:
     )
 
 
+def swarm_complete(team: str, outcomes: list[tuple[str, str | None]]) -> tuple[str, str]:
+    """Witness to lead: everyone is proved gone. The lead hears of problems before, of routine only this."""
+    lines = "\n".join(f"- {name}: {outcome or 'never started'}" for name, outcome in outcomes) or "- nobody"
+    body = f"Swarm complete: all members of {team} are proved gone.\n\n{lines}\n\n"
+    return f"Swarm complete: {team}", f"{body}The receipt is in the archive.\n"
+
+
 def write_metadata(metadata: dict[str, str]) -> str:
     """One line a key; a value never breaks out of its line."""
     return "\n".join(f"[{key.upper()}]: {_escape(value)}" for key, value in metadata.items())

@@ -10,12 +10,12 @@ import json
 import os
 import shutil
 import subprocess
-import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from headcount.domain.findings import GoneProof, Workspace
 from headcount.engine.job import Job, Outcome
+from headcount.engine.writing import utc_now
 from headcount.errors import HeadcountError
 from headcount.protocol import events as ev
 from headcount.protocol.effects import Note
@@ -107,7 +107,7 @@ def _remove(job: Job, key: str, workspace: Mapping[str, Any]) -> str:
         str(workspace["member"]),
         member.generation,
         str(proof.get("method", "never started")),
-        now(),
+        utc_now(),
     )
     try:
         return (
@@ -140,10 +140,6 @@ def _tombstone(job: Job) -> _Result:
 
 def archive_path(home: str, team: str, generation: int) -> str:
     return f"{home}/archive/{team}-{generation}"
-
-
-def now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
 
 
 def _write(path: str, content: object) -> None:

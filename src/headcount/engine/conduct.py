@@ -9,16 +9,16 @@ is heard by the team's rules at once. So a crash sees both or neither, and nothi
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from headcount.domain import prompts
-from headcount.engine.writing import first_mail
+from headcount.engine.writing import first_mail, utc_now
 from headcount.protocol import events as ev
 from headcount.protocol import phase_events as pe
 from headcount.protocol import task_events as te
 from headcount.protocol.effects import Act, ActKind, Note
+from headcount.protocol.member import State as MemberState
 from headcount.protocol.phase import State as PhaseState
 from headcount.protocol.phase import step_phase
 from headcount.protocol.phase_codec import phase_as_json, phase_from_json
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from headcount.protocol.phase import Phase
     from headcount.protocol.team import Team
 
+_OVER = (PhaseState.COMPLETE, PhaseState.BLOCKED)
 PHASE = "phase"
 ROSTER = "roster"
 
@@ -44,10 +45,6 @@ if TYPE_CHECKING:
     # (team, member, how it is to be started) -> its `start` fact; chosen in `app`
     MakeStart: TypeAlias = Callable[[Team, Member, Mapping[str, Any]], Mapping[str, Any]]
     _Translated: TypeAlias = Iterable[tuple[str, te.TaskEvent]]
-
-
-def utc_now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
 
 
 class Conductor:
@@ -77,6 +74,9 @@ class Conductor:
         while self._translate_next() or self._begin_next():
             pass
         self._look_at_cleanup()
+        if self.team.status is Status.SHUTDOWN and self.phase.state not in _OVER:
+            # Somebody stood the team down under the run: nothing of it will ever go on.
+            self._hear(pe.AbortRun(utc_now(), "the team was stood down"))
         why = stalled(self.phase, self._who_is_there(), self._policy)
         if why is not None and not self._somebody_decides():
             self._hear(pe.NothingMoves(utc_now(), why))
@@ -290,6 +290,9 @@ def _stood_down_by(on: Conductor, member: Member) -> str:
 
 
 def _escalated(on: Conductor, note: Note) -> _Translated:
+    """Not when a policy has decided it in the same step: then it is being stopped, and holds its slot (I4)."""
+    if on.team.members[note.about].state is not MemberState.ESCALATED:
+        return
     issues: Any = note.data["issues"]
     yield note.about, te.MemberEscalated(note.about, "; ".join(issues))
 

@@ -19,12 +19,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headcount.engine.clock import Clock
-from headcount.engine.export import export
+from headcount.engine.export import export, tell_complete
 from headcount.engine.handles import Handles
 from headcount.engine.hear import hear
 from headcount.engine.job import Job, Outcome, World
 from headcount.engine.lanes import Lanes
-from headcount.engine.mirror import write_mirror
+from headcount.engine.mirror import SIGNALLED, Mirror
 from headcount.engine.perform import ended, perform, prove
 from headcount.engine.writing import new_mail
 from headcount.ports import Identity
@@ -80,6 +80,7 @@ class Engine:
         self._policy_of = policy_of
         self._fence = fence
         self._clock = Clock()
+        self._mirror = Mirror(world.home)
         self._queue: queue.SimpleQueue[_Result | _End | None] = queue.SimpleQueue()
         self._lanes = Lanes(_THREADS)
         self._handles = Handles(lambda team, key, agent: self._queue.put(_End(team, key, agent)))
@@ -183,9 +184,10 @@ class Engine:
             happened = [event for result in results for event in result.outcome.happened]
             heard = hear(tx, team, events, policy, self._world.make_start, happened)
             jobs = self._new_jobs(tx, heard.team, policy)
+            signalled = tx.facts(team.id, SIGNALLED) if heard.effects or results else {}
         if heard.effects or results:
             self._store.ring(heard.channels)
-            write_mirror(self._world.home, heard.team, heard.effects)
+            self._mirror.show(heard.team, heard.effects, signalled, heard.phase)
         self._after(heard.team, policy, results)
         for job in jobs:
             self._begin(job)
@@ -286,6 +288,7 @@ def _everyone(tx: Tx, team: Team, act: Act) -> dict[str, Any]:
     """For acts that are not about one incarnation: what is known of all."""
     everyone: dict[str, Any] = {name: tx.facts(team.id, name) for name in _FACTS_FOR_CLOSING}
     if act.data.get("step") == "archive":
+        tell_complete(tx, team)
         everyone["export"] = export(tx, team)
     return everyone
 

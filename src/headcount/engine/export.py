@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from headcount.domain import templates
 from headcount.engine import receipt
+from headcount.ports import Mail
 
 if TYPE_CHECKING:
     from headcount.ports import Tx
@@ -18,6 +21,12 @@ def compose_receipt(tx: Tx, team: Team) -> dict[str, Any]:
     facts = {name: tx.facts(team.id, name) for name in _FACTS}
     unread = tx.inbox(team.id, None, unread=True)
     return receipt.compose(team, tx.journal(team.id), facts, tx.tasks(team.id), unread)
+
+
+def tell_complete(tx: Tx, team: Team) -> None:
+    """The witness tells the lead, once, that everyone is gone; before the archive, so that it is in it."""
+    subject, body = templates.swarm_complete(team.name, [(m.name, m.outcome) for m in team.members.values()])
+    tx.post(Mail(f"{team.id}-complete", team.id, "witness", "lead", subject, body, sent_at=time.time()))
 
 
 def export(tx: Tx, team: Team) -> dict[str, Any]:

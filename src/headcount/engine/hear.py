@@ -22,13 +22,17 @@ if TYPE_CHECKING:
     from headcount.ports import Tx
     from headcount.protocol.effects import Effect
     from headcount.protocol.events import Event
+    from headcount.protocol.phase import Phase
     from headcount.protocol.phase_events import PhaseEvent
     from headcount.protocol.team import Team
 
 
 class Heard(NamedTuple):
+    """`phase` is that of a team that runs tasks."""
+
     team: Team
     effects: tuple[Effect, ...]
+    phase: Phase | None = None
 
     @property
     def channels(self) -> set[str]:
@@ -50,6 +54,7 @@ def hear(
     Where the team runs tasks, they hear of it in the same transaction; `make_start` is for whom they start.
     """
     before = team
+    phase: Phase | None = None
     effects: list[Effect] = []
     said = tx.take_inputs(team.id)
     acted(tx, team, said)
@@ -61,7 +66,7 @@ def hear(
     if make_start is not None and tx.fact(team.id, "", PHASE) is not None:
         conductor = Conductor(tx, team, effects, policy, make_start)
         conductor.conduct(happened)
-        team = conductor.team
+        team, phase = conductor.team, conductor.phase
     tx.save_team(before, team)
     write_effects(tx, team, effects)
-    return Heard(team, tuple(effects))
+    return Heard(team, tuple(effects), phase)

@@ -1,6 +1,7 @@
-"""Files for others to read: the witness's state and its log, beside the truth in the journal.
+"""Files for others to read, beside the truth in the journal: `status.json`, and the witness's state and log.
 
-Written after the commit, whole or not at all; if one is lost the next change writes it again.
+Written after the commit, whole or not at all, and only when something in them changed. One that is lost in a
+crash is written again by the next engine: it begins by writing all of them.
 """
 
 from __future__ import annotations
@@ -10,48 +11,68 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
+from headcount.protocol.completion import status_json
 from headcount.protocol.effects import Note
 from headcount.protocol.member import State
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from headcount.protocol.effects import Effect
+    from headcount.protocol.member import Member
+    from headcount.protocol.phase import Phase
     from headcount.protocol.team import Team
 
-_PENDING = (State.INSPECTING, State.NUDGED)
+SIGNALLED = "signalled"  # a fact of an incarnation: when it was last to be inspected
+_PENDING = (State.INSPECTING, State.NUDGED, State.ESCALATED)
 
 
-def write_mirror(home: str, team: Team, effects: Iterable[Effect]) -> None:
-    """`state.json`: the verifications under way. `verification.log`: a line for each verdict and each end."""
-    place = f"{home}/teams/{team.name}/witness"
-    os.makedirs(place, mode=0o700, exist_ok=True)
-    pending = {
-        m.name: _pending(m) for m in team.members.values() if m.live and (m.attempts or m.state in _PENDING)
-    }
-    write_whole(
-        f"{place}/state.json", json.dumps({"pending_verifications": pending}, ensure_ascii=False, indent=1)
-    )
-    lines = [_line(e) for e in effects if isinstance(e, Note) and e.kind in ("verified_clean", "gone")]
-    if lines:
-        with open(f"{place}/verification.log", "a", encoding="utf-8") as log:
-            log.write("".join(lines))
+class Mirror:
+    def __init__(self, home: str) -> None:
+        self._home = home
+        self._written: dict[str, str] = {}
+
+    def show(
+        self,
+        team: Team,
+        effects: Iterable[Effect],
+        signalled: Mapping[str, Mapping[str, Any]],
+        phase: Phase | None,
+    ) -> None:
+        """`effects` are those of one commit: each verdict and each end is a line of the log, once."""
+        place = f"{self._home}/teams/{team.name}"
+        os.makedirs(f"{place}/witness", mode=0o700, exist_ok=True)
+        waiting = [m for m in team.members.values() if m.state in _PENDING]
+        pending = {m.name: _pending(m, signalled.get(m.key, {})) for m in waiting}
+        self._write(f"{place}/witness/state.json", {"pending_verifications": pending})
+        if phase is not None:
+            self._write(f"{place}/status.json", status_json(phase))
+        lines = [_line(e) for e in effects if isinstance(e, Note) and e.kind in ("verified_clean", "gone")]
+        if lines:
+            with open(f"{place}/witness/verification.log", "a", encoding="utf-8") as log:
+                log.write("".join(lines))
+
+    def _write(self, path: str, content: Mapping[str, Any]) -> None:
+        text = json.dumps(content, ensure_ascii=False, indent=1)
+        if self._written.get(path) != text:
+            write_whole(path, text)
+            self._written[path] = text
 
 
 def write_whole(path: str, text: str) -> None:
     """Write, sync, rename: a reader sees the old file or the new one (C8)."""
     making = f"{path}.{os.getpid()}"
-    with open(making, "w", encoding="utf-8") as file:
+    with open(making, "w", encoding="utf-8", errors="surrogatepass") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
     os.replace(making, path)
 
 
-def _pending(member: Any) -> dict[str, Any]:
+def _pending(member: Member, signalled: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "issue_id": member.task or "",
-        "signaled_at": "",
+        "signaled_at": signalled.get("at", ""),
         "attempts": member.attempts,
         "last_issues": list(member.issues),
     }
@@ -59,9 +80,7 @@ def _pending(member: Any) -> dict[str, Any]:
 
 def _line(note: Note) -> str:
     name = note.about.partition("#")[0]
-    what = (
-        f"Verified clean: {name}"
-        if note.kind == "verified_clean"
-        else f"Gone: {name} ({note.data.get('outcome')})"
-    )
+    what = f"Verified clean: {name}"
+    if note.kind == "gone":
+        what = f"Gone: {name} ({note.data.get('outcome')})"
     return f"[{time.strftime('%Y-%m-%dT%H:%M:%S+00:00', time.gmtime())}] {what}\n"

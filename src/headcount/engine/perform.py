@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
 from typing import TYPE_CHECKING
 
 from headcount.domain.findings import GoneProof, Workspace
 from headcount.engine import closing, run_acts
 from headcount.engine.job import Job, Outcome
+from headcount.engine.writing import utc_now
 from headcount.errors import HeadcountError
 from headcount.ports import SpawnSpec
 from headcount.protocol import events as ev
@@ -82,7 +82,7 @@ def _undo_start(job: Job, workspace: Workspace | None, error: Exception) -> str:
     if workspace is None or job.workspace is not None:
         return reason
     member = _member(job)
-    proof = GoneProof(job.team.name, member.name, member.generation, "never started", _now())
+    proof = GoneProof(job.team.name, member.name, member.generation, "never started", utc_now())
     try:
         kept = job.world.workspaces.remove(workspace, proof, job.start)
     except HeadcountError as failure:
@@ -253,10 +253,6 @@ def _notify(job: Job) -> Outcome:
 def _member(job: Job) -> Member:
     assert job.member is not None
     return job.member
-
-
-def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
 
 
 _PERFORM: dict[ActKind, Callable[[Job], Outcome]] = {

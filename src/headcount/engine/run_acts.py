@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from headcount.domain.checklist import VERIFICATION
 from headcount.domain.findings import Workspace
 from headcount.engine.complexity import measure
-from headcount.engine.conduct import utc_now
 from headcount.engine.job import Outcome
+from headcount.engine.writing import utc_now
 from headcount.errors import HeadcountError
 from headcount.protocol import phase_events as pe
 from headcount.protocol import task_events as te

@@ -6,8 +6,10 @@ import time
 import uuid
 from typing import TYPE_CHECKING
 
+from headcount.engine.mirror import SIGNALLED
 from headcount.ports import Mail
 from headcount.protocol.effects import Act, GiveBackTasks, Note, Post, Seal
+from headcount.protocol.member import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
     from headcount.protocol.team import Team
 
 
+def utc_now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
+
+
 def write_effects(tx: Tx, team: Team, effects: Iterable[Effect]) -> None:
     """Each kind is one kind of row. Mail goes out before a mailbox is sealed, in the order of the effects."""
     notes: list[Note] = []
@@ -26,6 +32,8 @@ def write_effects(tx: Tx, team: Team, effects: Iterable[Effect]) -> None:
         match effect:
             case Note():
                 notes.append(effect)
+                if effect.data.get("to") == State.INSPECTING:
+                    tx.put_fact(team.id, effect.about, SIGNALLED, {"at": utc_now()})
             case Act():
                 acts.append(effect)
             case Post():

@@ -115,7 +115,7 @@ class TaskClaimed(Event):
 
 @dataclass(frozen=True, slots=True)
 class Reviewed(Event):
-    """A reviewer's verdict on a task, pass or changes, for the commit that it had been given when it spoke."""
+    """A reviewer's verdict, pass or changes, for the commit that it had been given when it spoke."""
 
     key: str
     task: str

@@ -92,7 +92,7 @@ def idle(db: apsw.Connection, team: Card, now: float, caller: Caller) -> Word:
 def review(
     db: apsw.Connection, team: Card, now: float, caller: Caller, task_id: str, verdict: str, words: str
 ) -> Word:
-    """A reviewer's verdict, bound to the commit that it has been given: what comes late counts for that one."""
+    """A reviewer's verdict, bound to the commit that it has been given."""
     authority.check("review", caller.kind, caller.key)
     rules.check_choice("verdict", verdict, (PASS, CHANGES))
     task = taskboard.get(db, team.id, task_id)
