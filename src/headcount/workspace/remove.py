@@ -23,7 +23,7 @@ from headcount.workspace.disk import Node, list_directory, read_node
 from headcount.workspace.files import write_durably
 from headcount.workspace.findings import read_findings
 from headcount.workspace.names import parse_salvage_ref, shown
-from headcount.workspace.repository import Repository
+from headcount.workspace.repository import Repository, first_line
 from headcount.workspace.verify import differences, find_broken, list_salvage, read_saved, retake
 from headcount.workspace.worktrees import lock_reason, read_record
 
@@ -119,14 +119,8 @@ def _whose_is_it(repo: Repository, workspace: Workspace) -> list[str]:
         return ["it is not the workspace that was recorded"]
     if os.path.islink(workspace.path) or os.path.realpath(workspace.path) != workspace.path:
         return ["its path leads somewhere else"]
-    locks = [
-        checkout.locked for checkout in repo.checkouts() if os.path.realpath(checkout.path) == workspace.path
-    ]
-    return [
-        f"it is locked: {shown(lock)}"
-        for lock in locks
-        if lock is not None and lock != lock_reason(workspace)
-    ]
+    lock = first_line(os.path.join(workspace.git_dir, "locked"))
+    return [] if lock is None or lock == lock_reason(workspace) else [f"it is locked: {shown(lock)}"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,16 +8,7 @@ from dataclasses import dataclass
 from headcount.errors import GitError
 from headcount.workspace.git import Git, read_version
 
-
-@dataclass(frozen=True, slots=True)
-class Checkout:
-    """One line of `git worktree list`, the main worktree included."""
-
-    path: str
-    head: str | None
-    branch: str | None
-    locked: str | None
-    bare: bool = False
+_REBASES = ("rebase-merge", "rebase-apply")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,27 +89,46 @@ class Repository:
             )
         return made.code == 0
 
-    def checkouts(self) -> list[Checkout]:
-        """Every worktree that git knows of."""
-        blocks = self.git.run("worktree", "list", "--porcelain", "-z").out.split(b"\0\0")
-        return [_checkout(block) for block in blocks if block.strip(b"\0")]
-
     def branch_in_use(self, branch: str) -> str | None:
-        """Path of the worktree that stands on `branch`, or would return to it after a rebase; or None."""
+        """Path of the worktree that stands on `branch`, or would return to it after a rebase; or None.
+
+        Read from git's files: with many worktrees `git worktree list` takes longer than making one.
+        """
         ref = f"refs/heads/{branch}"
-        for checkout in self.checkouts():
-            if checkout.branch == ref:
-                return checkout.path
         for git_dir in self._git_dirs():
-            for state in ("rebase-merge", "rebase-apply"):
-                if _first_line(os.path.join(git_dir, state, "head-name")) == ref:
-                    return git_dir
+            head = (first_line(os.path.join(git_dir, "HEAD")) or "").removeprefix("ref: ")
+            returning = (first_line(os.path.join(git_dir, state, "head-name")) for state in _REBASES)
+            if ref == head or ref in returning:
+                return self._work_tree(git_dir)
+        return None
+
+    def work_trees(self) -> list[str]:
+        """Paths of the linked worktrees, whether or not they are still there."""
+        return [self._work_tree(git_dir) for git_dir in self._linked()]
+
+    def find_git_dir(self, path: str) -> str | None:
+        """The private git directory of the worktree at `path`; what `.git` in it says is not believed."""
+        real = os.path.realpath(path)
+        named = (first_line(os.path.join(path, ".git")) or "").removeprefix("gitdir:").strip()
+        likely = os.path.join(self.common_dir, "worktrees", os.path.basename(named)) if named else ""
+        for git_dir in [likely, *self._linked()] if likely else self._linked():
+            if (place := self._work_tree(git_dir)) and os.path.realpath(place) == real:
+                return git_dir
         return None
 
     def _git_dirs(self) -> list[str]:
-        linked = os.path.join(self.common_dir, "worktrees")
-        ids = os.listdir(linked) if os.path.isdir(linked) else []
-        return [self.common_dir, *(os.path.join(linked, name) for name in ids)]
+        bare = self.git.text("rev-parse", "--is-bare-repository") == "true"
+        return ([] if bare else [self.common_dir]) + self._linked()
+
+    def _linked(self) -> list[str]:
+        place = os.path.join(self.common_dir, "worktrees")
+        return sorted(os.path.join(place, name) for name in os.listdir(place)) if os.path.isdir(place) else []
+
+    def _work_tree(self, git_dir: str) -> str:
+        """Empty while git is still making it."""
+        if git_dir == self.common_dir:
+            return os.path.dirname(git_dir)
+        return os.path.dirname(first_line(os.path.join(git_dir, "gitdir")) or "")
 
     def keep_out(self, pattern: str) -> None:
         """Keep a path of ours out of the user's `git status`, once, by `info/exclude`."""
@@ -133,23 +143,10 @@ class Repository:
             file.write(start + pattern.encode() + b"\n")
 
 
-def _checkout(block: bytes) -> Checkout:
-    fields: dict[str, str] = {}
-    for line in block.strip(b"\0").split(b"\0"):
-        name, _, value = os.fsdecode(line).partition(" ")
-        fields[name] = value
-    return Checkout(
-        path=fields["worktree"],
-        head=fields.get("HEAD"),
-        branch=fields.get("branch"),
-        locked=fields.get("locked"),
-        bare="bare" in fields,
-    )
-
-
-def _first_line(path: str) -> str | None:
+def first_line(path: str) -> str | None:
+    """The first line of one of git's small files; None if it is not there."""
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
             return file.readline().rstrip("\n")
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return None

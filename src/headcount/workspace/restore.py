@@ -20,7 +20,6 @@ from headcount.workspace.picture import FILES, STATE
 from headcount.workspace.reflog import read_stashes
 from headcount.workspace.repository import Repository
 from headcount.workspace.verify import Saved, find_broken, read_saved
-from headcount.workspace.worktrees import find_git_dir
 
 # A lock that a crash left is in the salvage as evidence; in a restored workspace it would only be in the way.
 _NOT_RESTORED = {STATE + b"index.lock", STATE + b"HEAD.lock"}
@@ -51,7 +50,7 @@ def restore(repo: Repository, ref: str, target: str) -> Restored:
     # Without a commit of its own to stand on, the salvage serves: HEAD is replaced below.
     start = saved.manifest["head"] or saved.commit
     repo.git.run("worktree", "add", "--quiet", "--no-checkout", "--detach", target, start)
-    git_dir = find_git_dir(repo, target)
+    git_dir = repo.find_git_dir(target)
     assert git_dir is not None
     try:
         return _Restoring(repo, saved, target, git_dir).restore()
@@ -130,7 +129,7 @@ class _Restoring:
 
     def _in_use(self, branch: str) -> bool:
         """By another worktree: a rebase that was restored with this one names the branch as well."""
-        return self.repo.branch_in_use(branch) not in (None, self.target, self.git_dir)
+        return self.repo.branch_in_use(branch) not in (None, self.target)
 
     def _restore_branches(self) -> None:
         for name, commit in self.saved.manifest["branches"].items():

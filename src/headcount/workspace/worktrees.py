@@ -18,9 +18,8 @@ from headcount.domain.findings import Workspace
 from headcount.errors import Declined, GitError
 from headcount.workspace.carry import carry_over
 from headcount.workspace.files import write_durably
-from headcount.workspace.git import Git
 from headcount.workspace.names import branch_name, encode, numbered, parse_salvage_ref
-from headcount.workspace.repository import Checkout, Repository
+from headcount.workspace.repository import Repository, first_line
 from headcount.workspace.verify import Saved, read_saved
 
 RECORD = "headcount.json"
@@ -61,14 +60,14 @@ class Workspaces:
         """Every complete workspace of ours that git knows of, by its record; no other worktree."""
         if self.repo is None:
             return []
-        found = (read_record(self.repo, checkout.path) for checkout in self.repo.checkouts())
+        found = (read_record(self.repo, path) for path in self.repo.work_trees())
         inside = os.path.realpath(self.root) + os.sep
         return [ours for ours in found if ours and os.path.realpath(ours.path).startswith(inside)]
 
 
 def read_record(repo: Repository, path: str) -> Workspace | None:
     """The record of the workspace at `path`; None if there is none, or if it is about another place."""
-    git_dir = find_git_dir(repo, path)
+    git_dir = repo.find_git_dir(path)
     if git_dir is None:
         return None
     try:
@@ -77,22 +76,6 @@ def read_record(repo: Repository, path: str) -> Workspace | None:
     except (FileNotFoundError, ValueError, TypeError):
         return None
     return workspace if os.path.realpath(workspace.path) == os.path.realpath(path) else None
-
-
-def find_git_dir(repo: Repository, path: str) -> str | None:
-    """The private git directory of the worktree at `path`, by git's own list, not by the worktree's link."""
-    linked = os.path.join(repo.common_dir, "worktrees")
-    for name in os.listdir(linked) if os.path.isdir(linked) else []:
-        try:
-            with open(
-                os.path.join(linked, name, "gitdir"), encoding="utf-8", errors="surrogateescape"
-            ) as file:
-                link = file.read().strip()
-        except FileNotFoundError:
-            continue
-        if os.path.dirname(os.path.realpath(link)) == os.path.realpath(path):
-            return os.path.join(linked, name)
-    return None
 
 
 def lock_reason(workspace: Workspace) -> str:
@@ -111,52 +94,43 @@ class _Maker:
     saved: Saved | None
 
     def make(self, base: str | None, detached: bool) -> Workspace:
-        checkouts = {os.path.realpath(checkout.path): checkout for checkout in self.repo.checkouts()}
         for n in range(1, 10_000):
             path = _place(self.root, self.wanted.team, self.wanted.member, n)
-            checkout = checkouts.get(path)
-            if checkout and checkout.locked == lock_reason(self.wanted):
-                return read_record(self.repo, path) or self._complete(checkout, base)
-            if not checkout and not os.path.lexists(path):
+            git_dir = self.repo.find_git_dir(path)
+            if git_dir and first_line(os.path.join(git_dir, "locked")) == lock_reason(self.wanted):
+                return read_record(self.repo, path) or self._complete(path, git_dir, base)
+            if not git_dir and not os.path.lexists(path):
                 return self._begin(path, base, detached)
         raise Declined(
             f"Did not make a workspace for {self.wanted.member}", f"too many are left in {self.root}"
         )
 
     def _begin(self, path: str, base: str | None, detached: bool) -> Workspace:
-        branch = None if detached else self._free_branch()
         start = base or self._empty_commit()
         # Without a commit there is no branch to make yet; `_complete` points HEAD at it.
-        how = ["-b", branch] if branch and base else ["--detach"]
+        how = ["--detach"] if detached or not base else ["-b", self._free_branch()]
         lock = ["--lock", "--reason", lock_reason(self.wanted)]
         self.repo.git.run("worktree", "add", "--quiet", "--no-checkout", *lock, *how, path, start)
-        return self._complete(Checkout(path, base, f"refs/heads/{branch}" if branch else None, None), base)
-
-    def _complete(self, checkout: Checkout, base: str | None) -> Workspace:
-        """Fill it and write the record. Nobody worked in it yet, so what is half filled is overwritten."""
-        git_dir = find_git_dir(self.repo, checkout.path)
+        git_dir = self.repo.find_git_dir(path)
         if git_dir is None:
-            raise GitError(
-                f"git does not know the worktree {checkout.path} that it made", code="git-worktree"
-            )
-        git = self.repo.git.on(git_dir, checkout.path)
-        branch = checkout.branch.removeprefix("refs/heads/") if checkout.branch else None
-        base = base and git.text("rev-parse", "HEAD")
+            raise GitError(f"git does not know the worktree {path} that it made", code="git-worktree")
+        return self._complete(path, git_dir, base)
+
+    def _complete(self, path: str, git_dir: str, base: str | None) -> Workspace:
+        """Fill it and write the record. Nobody worked in it yet, so what is half filled is overwritten."""
+        git = self.repo.git.on(git_dir, path)
         if base:
+            base = git.text("rev-parse", "HEAD")
             git.run("read-tree", "--reset", "-u", "HEAD")
         else:
-            branch = self._point_at_unborn_branch(git, branch)
+            git.run("symbolic-ref", "HEAD", f"refs/heads/{self._free_branch()}")
+            git.run("read-tree", "--empty")
         if self.saved:
-            carry_over(self.repo, self.saved, checkout.path)
-        made = replace(self.wanted, path=checkout.path, git_dir=git_dir, branch=branch, base=base)
+            carry_over(self.repo, self.saved, path)
+        branch = git.run("symbolic-ref", "--quiet", "--short", "HEAD", ok=(0, 1)).text or None
+        made = replace(self.wanted, path=path, git_dir=git_dir, branch=branch, base=base)
         write_durably(os.path.join(git_dir, RECORD), json.dumps(made.as_dict()).encode())
         return made
-
-    def _point_at_unborn_branch(self, git: Git, branch: str | None) -> str:
-        branch = branch or self._free_branch()
-        git.run("symbolic-ref", "HEAD", f"refs/heads/{branch}")
-        git.run("read-tree", "--empty")
-        return branch
 
     def _empty_commit(self) -> str:
         # `worktree add --orphan` came with git 2.42. A commit that no ref will ever name does as well.
@@ -166,6 +140,7 @@ class _Maker:
     def _free_branch(self) -> str:
         for n in range(1, 10_000):
             branch = branch_name(self.wanted.team, self.wanted.member, n)
+            # A branch without a commit is no ref yet, and may still be somebody's.
             if not self.repo.commit(f"refs/heads/{branch}") and not self.repo.branch_in_use(branch):
                 return branch
         raise Declined(f"Did not make a branch for {self.wanted.member}", "too many are left of that name")

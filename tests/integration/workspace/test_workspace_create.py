@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -197,3 +198,11 @@ def test_without_git_a_workspace_is_a_directory_of_its_own(tmp_path: Path) -> No
     assert one == plain.create("t", "alice", 1)
     assert one.path != two.path and one.git_dir is None and os.path.isdir(two.path)
     assert plain.list() == []
+
+
+def test_many_made_at_once_are_all_whole(world: World) -> None:
+    names = [f"m{n}" for n in range(12)]
+    with ThreadPoolExecutor(6) as pool:
+        made = list(pool.map(world.member, names))
+    assert {workspace.path for workspace in made} == {workspace.path for workspace in world.workspaces.list()}
+    assert all(world.findings(workspace).spotless for workspace in made)
