@@ -1,7 +1,7 @@
 """Damaged definitions end with diagnostics: never a traceback, never a wait, never silence.
 
-Seeded; a failure prints the seed. Each damaged file is also read the long way, without the shortcuts
-that take common forms from their text, and must give the same tree and the same diagnostics.
+Seeded; a failure prints the seed. A file that is still plain is also read the long way, through its syntax
+tree, and must give the same element.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from headcount.compiler import tsx
 from headcount.compiler.compile import compile_file
-from headcount.compiler.tsx import ReadResult, guard, imports, jsx, module, read_tsx
-from headcount.compiler.tsx.scope import MISSING
+from headcount.compiler.tsx import ReadResult, read_tsx
 
 CORPUS = sorted((Path(__file__).parents[1] / "golden" / "corpus").glob("*/team.tsx"))
 EVERYTHING = """
@@ -93,10 +93,7 @@ def check(found: ReadResult, data: bytes) -> None:
 
 def read_the_long_way(data: bytes) -> ReadResult:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jsx, "quick_tag", lambda *_: None)
-        patch.setattr(module, "quick_declaration", lambda *_: None)
-        patch.setattr(module, "quick_call", lambda *_: MISSING)
-        patch.setattr(imports, "_bind_built_ins", lambda *_: False)
+        patch.setattr(tsx, "read_plain", lambda *_: None)
         return read_tsx("team.tsx", data)
 
 
@@ -124,14 +121,7 @@ def test_a_file_that_the_parser_would_never_finish_ends_with_diagnostics(seed: i
     assert time.process_time() - started < 2
 
 
-@pytest.mark.parametrize("batch", range(BATCHES))
-def test_what_passes_for_plain_has_no_syntax_error(batch: int) -> None:
-    for seed in range(batch * FILES_A_BATCH, (batch + 1) * FILES_A_BATCH):
-        data = damaged(seed)
-        assert not (guard._is_plain(data) and guard.parse_tree(data).has_error), f"seed {seed}"
-
-
-def test_every_definition_of_the_corpus_reads_the_same_with_and_without_shortcuts() -> None:
+def test_every_definition_of_the_corpus_reads_the_same_both_ways() -> None:
     assert CORPUS
     for data in SOURCES:
         found = read_tsx("team.tsx", data)

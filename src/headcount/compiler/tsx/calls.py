@@ -21,28 +21,44 @@ class TakeLongWay(Exception):
     """This call came from text, and there is something to say about it that needs a place."""
 
 
-class Call:
-    """`nodes` are those of the arguments; a call that was read from text has none, nor a `node`."""
+class Uids:
+    """Numbers that tell refs apart, in the order in which they are made."""
 
-    __slots__ = ("arguments", "node", "nodes", "reader", "scope")
+    __slots__ = ("_last",)
+
+    def __init__(self) -> None:
+        self._last = 0
+
+    def next(self) -> int:
+        self._last += 1
+        return self._last
+
+
+class Call:
+    """`nodes` are those of the arguments; a call that was read from plain text has no reader, no scope
+    and no nodes."""
+
+    __slots__ = ("arguments", "node", "nodes", "reader", "scope", "uids")
 
     def __init__(
         self,
-        reader: Reader,
-        scope: Scope,
+        uids: Uids,
         arguments: list[Evaluated],
+        reader: Reader | None = None,
+        scope: Scope | None = None,
         node: Node | None = None,
-        nodes: list[Node] | None = None,
+        nodes: tuple[Node, ...] = (),
     ) -> None:
+        self.uids = uids
+        self.arguments = arguments
         self.reader = reader
         self.scope = scope
-        self.arguments = arguments
         self.node = node
         self.nodes = nodes
 
     def refuse(self, index: int, message: str, hint: str) -> Evaluated:
         """Reports what is wrong with the argument at `index`, or with the call when it is not there."""
-        if self.node is None or self.nodes is None:
+        if self.reader is None or self.scope is None or self.node is None:
             raise TakeLongWay
         node = self.nodes[index] if self.nodes and index < len(self.nodes) else self.node
         return self.reader.report.add(self.scope.module.source, node, "wrong-argument", message, hint)
@@ -51,7 +67,7 @@ class Call:
         """What a function that was given as an argument returns without arguments of its own."""
         from headcount.compiler.tsx.functions import call_function
 
-        if self.node is None:
+        if self.reader is None or self.scope is None or self.node is None:
             raise TakeLongWay
         return call_function(self.reader, function, [], self.node, self.scope)
 
@@ -82,7 +98,7 @@ class Call:
         """`value` when it is a string without unbound names, else UNKNOWN."""
         if type(value) is str or value is UNKNOWN:
             return value
-        if type(value) is PlaceholderText:
+        if type(value) is PlaceholderText and self.reader is not None:
             name, scope, node = value.unbound[0]
             hint = f"Declare {name}, or import it."
             return self.reader.report.add(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headcount.compiler.tsx.grammar import KIND_COUNT, kind
+from headcount.compiler.tsx.limits import MAX_DEPTH
 from headcount.compiler.tsx.report import GiveUp
 
 if TYPE_CHECKING:
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
     from headcount.compiler.tsx.values import Evaluated
 
     Handler = Callable[[Reader, Node, Scope], Evaluated]
-
-# Each level takes up to four Python frames, of a thousand; definitions have a dozen levels.
-MAX_DEPTH = 150
 
 HINTS = {
     "await_expression": "Nothing is executed, so nothing can be awaited: write the value.",

@@ -28,6 +28,7 @@ from headcount.compiler.tsx.grammar import (
     TEMPLATE_SUBSTITUTION,
     TOKEN_COMMA,
 )
+from headcount.compiler.tsx.limits import MAX_ITEMS
 from headcount.compiler.tsx.literals import BadLiteral, add_numbers, cook_template, parse_number, unescape
 from headcount.compiler.tsx.scope import MISSING
 from headcount.compiler.tsx.text import join, to_text
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
     from headcount.compiler.tsx.scope import Scope
     from headcount.compiler.tsx.values import Evaluated
 
-MAX_ITEMS = 20_000
 # Of what every JavaScript has: names that a definition may try, and that are never evaluated.
 GLOBALS = frozenset(
     (

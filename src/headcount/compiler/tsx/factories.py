@@ -21,7 +21,7 @@ def define_task(call: Call) -> Evaluated:
     name = call.optional_text(1, "A task's name")
     if subject is UNKNOWN or name is UNKNOWN:
         return UNKNOWN
-    return TaskRef(subject, task_name(subject) if name is None else name, call.reader.next_uid())
+    return TaskRef(subject, task_name(subject) if name is None else name, call.uids.next())
 
 
 def define_team(call: Call) -> Evaluated:
@@ -40,7 +40,7 @@ def define_team(call: Call) -> Evaluated:
             what = f"A team's members are workers, not {describe(member)}"
             call.refuse(1, what, "List what defineWorker() gave.")
     workers = tuple([member for member in members if isinstance(member, WorkerRef)])
-    return TeamRef(name, workers, call.reader.next_uid())
+    return TeamRef(name, workers, call.uids.next())
 
 
 def create_pipeline(call: Call) -> Evaluated:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from headcount.compiler.element import UNKNOWN
 from headcount.compiler.tsx.calls import Call
 from headcount.compiler.tsx.evaluate import evaluate, handles, not_understood, too_many
-from headcount.compiler.tsx.expressions import MAX_ITEMS, field, parts
+from headcount.compiler.tsx.expressions import field, parts
 from headcount.compiler.tsx.grammar import (
     CALL,
     COMMENT,
@@ -28,6 +28,7 @@ from headcount.compiler.tsx.grammar import (
     TEMPLATE_STRING,
     TOKEN_ASYNC,
 )
+from headcount.compiler.tsx.limits import MAX_CALLS, MAX_ITEMS
 from headcount.compiler.tsx.members import member
 from headcount.compiler.tsx.module import bind_statement
 from headcount.compiler.tsx.patterns import bind
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
 
     from headcount.compiler.tsx.reader import Reader
     from headcount.compiler.tsx.values import Evaluated
-
-MAX_CALLS = 20_000
 
 
 @handles("arrow_function", "function_expression", "function_declaration")
@@ -105,7 +104,7 @@ def _arguments(reader: Reader, node: Node, scope: Scope) -> Call:
     given = field(node, FIELD_ARGUMENTS)
     if given.kind_id == TEMPLATE_STRING:
         not_understood(reader, node, scope)
-        return Call(reader, scope, [UNKNOWN], node, [given])
+        return Call(reader.uids, [UNKNOWN], reader, scope, node, (given,))
     for child in given.named_children:
         if child.kind_id == SPREAD:
             value = evaluate(reader, parts(child)[0], scope)
@@ -115,7 +114,7 @@ def _arguments(reader: Reader, node: Node, scope: Scope) -> Call:
         elif child.kind_id != COMMENT:
             arguments.append(evaluate(reader, child, scope))
             nodes.append(child)
-    return Call(reader, scope, arguments, node, nodes)
+    return Call(reader.uids, arguments, reader, scope, node, tuple(nodes))
 
 
 def _array_method(

@@ -194,8 +194,6 @@ def _bind_import(reader: Reader, module: Module, statement: Node) -> None:
 
 
 def _bind_named(reader: Reader, module: Module, origin: Origin, clause: Node) -> None:
-    if origin is BUILT_INS and _bind_built_ins(module, clause):
-        return
     for specifier in clause.named_children:
         if specifier.kind_id == COMMENT_KIND:
             continue
@@ -203,24 +201,6 @@ def _bind_named(reader: Reader, module: Module, origin: Origin, clause: Node) ->
         if children[0].kind_id != TOKEN_TYPE:
             name = module.source.text(children[0]).strip("'\"")
             _declare(reader, module, origin, name, children[-1], specifier)
-
-
-def _bind_built_ins(module: Module, clause: Node) -> bool:
-    """Binds `{ A, B as C }` from its text, which every definition begins with; False when it holds more."""
-    found: dict[str, Evaluated] = {}
-    names = module.names.names
-    text = module.source.data[clause.start_byte + 1 : clause.end_byte - 1].decode()
-    for item in text.rstrip().removesuffix(",").split(","):
-        name = local = item.strip()
-        if not name.isidentifier():
-            name, _, local = name.partition(" as ")
-        if name == "default" or not (name.isidentifier() and local.isidentifier()):
-            return False
-        if local in names or local in found:
-            return False
-        found[local] = built_in(name)
-    names.update(found)
-    return True
 
 
 def _declare(reader: Reader, module: Module, origin: Origin, name: str, local_node: Node, node: Node) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headcount.compiler.element import UNKNOWN, Element, Prop, Span, Text
+from headcount.compiler.element import UNKNOWN, Element, Prop
 from headcount.compiler.tsx.components import expand
-from headcount.compiler.tsx.entities import decode_entities, split_entities
-from headcount.compiler.tsx.evaluate import MAX_DEPTH, evaluate, handles, not_understood, too_deep, too_many
+from headcount.compiler.tsx.entities import decode_entities
+from headcount.compiler.tsx.evaluate import evaluate, handles, not_understood, too_deep, too_many
 from headcount.compiler.tsx.expressions import foreign, parts
 from headcount.compiler.tsx.functions import call_function
 from headcount.compiler.tsx.grammar import (
@@ -22,10 +22,11 @@ from headcount.compiler.tsx.grammar import (
     TEXTS,
     TYPE_ARGUMENTS,
 )
+from headcount.compiler.tsx.layout import BLANKS, is_layout, text_children
+from headcount.compiler.tsx.limits import MAX_DEPTH, MAX_ELEMENTS
 from headcount.compiler.tsx.props import to_value
-from headcount.compiler.tsx.render import MAX_ELEMENTS, render
+from headcount.compiler.tsx.render import render
 from headcount.compiler.tsx.scope import MISSING
-from headcount.compiler.tsx.shortcuts import quick_tag
 from headcount.compiler.tsx.syntax import check_closing
 from headcount.compiler.tsx.values import (
     UNDEFINED,
@@ -46,8 +47,6 @@ if TYPE_CHECKING:
     from headcount.compiler.tsx.scope import Scope
     from headcount.compiler.tsx.values import Evaluated
 
-_new = tuple.__new__
-
 
 @handles("jsx_element", "jsx_self_closing_element")
 def element(reader: Reader, node: Node, scope: Scope) -> Evaluated:
@@ -60,24 +59,14 @@ def element(reader: Reader, node: Node, scope: Scope) -> Evaluated:
         raise too_many(reader, node, scope, "elements", MAX_ELEMENTS)
     kids: list[Node] = node.named_children if node.kind_id == JSX_ELEMENT else []
     opening = kids[0] if kids else node
-    source = scope.module.source
-    row, column = node.start_point
-    span = _new(Span, (source.path, row + 1, column + 1)) if source.is_ascii else source.span(node)
-    text = scope.data[opening.start_byte : opening.end_byte].decode()
-    quick = quick_tag(reader, text, span, scope)
-    tag = quick[0] if quick else _tag(opening, scope)
+    tag = _tag(opening, scope)
     if kids:
         _check_tags(reader, tag, opening, kids[-1], scope)
     target = _target(reader, tag, opening, scope)
-    value: Evaluated
-    if type(target) is not str:
-        value = _other(reader, target, node, opening, kids, scope)
-    elif quick:
-        props = quick[1]
-        children = _children(reader, opening, kids, scope, props) if kids else ()
-        value = _new(Element, (target, props, tuple(children), span))
+    if type(target) is str:
+        value = _built_in(reader, target, node, opening, kids, scope)
     else:
-        value = _built_in(reader, target, node, opening, kids, scope, span)
+        value = _other(reader, target, node, opening, kids, scope)
     reader.depth = depth - 1
     return value
 
@@ -132,14 +121,14 @@ def _other(
 
 
 def _built_in(
-    reader: Reader, name: str, node: Node, opening: Node, kids: list[Node], scope: Scope, span: Span
+    reader: Reader, name: str, node: Node, opening: Node, kids: list[Node], scope: Scope
 ) -> Element:
     props = _attributes(reader, opening.named_children, scope, True)
     given = props.pop("children", None)
     children = _children(reader, opening, kids, scope, props.values()) if kids else []
     if given is not None and not children:
         render(reader, children, given.value, node, scope)
-    return Element(name, tuple(props.values()), tuple(children), span)
+    return Element(name, tuple(props.values()), tuple(children), scope.module.source.span(node))
 
 
 def _attributes(reader: Reader, inside: list[Node], scope: Scope, plain: bool) -> dict[str, Prop]:
@@ -230,10 +219,10 @@ def _children(
         # the grammar has none for the white space between two entities.
         start = kid.start_byte
         if start > end:
-            raw = data[end:start]
-            # White space with a line break in it is layout, which JSX drops.
-            if b"\n" not in raw or not raw.isspace():
-                _add_text(out, raw, end, scope)
+            raw = data[end:start].decode()
+            if not is_layout(raw):
+                blanks = len(raw) - len(raw.lstrip(BLANKS))
+                out.extend(text_children(raw, scope.module.source.span_at(end + blanks)))
         end = kid.end_byte
         if kind_id in ELEMENTS:
             value = element(reader, kid, scope)
@@ -264,14 +253,3 @@ def _add_value(
         about = JsObject({prop.name: prop.value for prop in context})
         value = call_function(reader, value, [about], node, scope)
     render(reader, out, value, node, scope)
-
-
-def _add_text(out: list[Evaluated], raw: bytes, start: int, scope: Scope) -> None:
-    span = scope.module.source.span_at(start + len(raw) - len(raw.lstrip()))
-    text = raw.decode()
-    if "\r" in text:
-        text = text.replace("\r\n", "\n")
-    if "&" not in text:
-        out.append(_new(Text, (text, span, False)))
-        return
-    out.extend(Text(piece, span, spelled) for piece, spelled in split_entities(text))

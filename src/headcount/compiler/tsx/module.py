@@ -27,7 +27,6 @@ from headcount.compiler.tsx.grammar import (
 )
 from headcount.compiler.tsx.patterns import bind, names_in
 from headcount.compiler.tsx.scope import MISSING, Lazy, Scope
-from headcount.compiler.tsx.shortcuts import quick_call, quick_declaration
 from headcount.compiler.tsx.values import UNDEFINED, EnumObject, Function
 
 if TYPE_CHECKING:
@@ -81,37 +80,25 @@ class Module:
 
 
 class Const(Lazy):
-    """A declaration with a plain name. `value_start` is where its value begins, when the text told."""
+    """A declaration with a plain name."""
 
-    __slots__ = ("busy", "name", "node", "scope", "value_start")
+    __slots__ = ("busy", "declarator", "name", "scope")
 
-    def __init__(self, name: str, node: Node, scope: Scope, value_start: int = 0) -> None:
+    def __init__(self, name: str, declarator: Node, scope: Scope) -> None:
         self.name = name
-        self.node = node
+        self.declarator = declarator
         self.scope = scope
-        self.value_start = value_start
         self.busy = False
 
     def force(self, reader: Reader) -> Evaluated:
         if self.busy:
-            return report_cycle(reader, self.name, self._declarator(), self.scope)
+            return report_cycle(reader, self.name, self.declarator, self.scope)
         self.busy = True
-        value: Evaluated = MISSING
-        if self.value_start:
-            text = self.scope.data[self.value_start : self.node.end_byte].decode()
-            value = quick_call(reader, text, self.scope)
-        if value is MISSING:
-            node = self.value_node()
-            value = UNDEFINED if node is None else evaluate(reader, node, self.scope)
+        node = self.declarator.child_by_field_id(FIELD_VALUE)
+        value = UNDEFINED if node is None else evaluate(reader, node, self.scope)
         if type(value) is Function and not value.name:
             value.name = self.name
         return value
-
-    def value_node(self) -> Node | None:
-        return self._declarator().child_by_field_id(FIELD_VALUE)
-
-    def _declarator(self) -> Node:
-        return parts(self.node)[0] if self.value_start else self.node
 
 
 class Unpacked(Lazy):
@@ -198,11 +185,6 @@ def declare(reader: Reader, name: str, value: Evaluated, node: Node, scope: Scop
 
 
 def _bind_variables(reader: Reader, node: Node, scope: Scope) -> None:
-    quick = quick_declaration(scope.data, node.start_byte) if node.named_child_count == 1 else None
-    if quick is not None and quick[0] not in scope.names:
-        name, value_start = quick
-        scope.names[name] = Const(name, node, scope, value_start)
-        return
     for declarator in node.named_children:
         if declarator.kind_id == COMMENT:
             continue

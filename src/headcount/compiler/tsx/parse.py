@@ -22,6 +22,7 @@ import tree_sitter
 
 from headcount.compiler.tsx.grammar import LANGUAGE
 from headcount.compiler.tsx.guard import parse_tree
+from headcount.compiler.tsx.limits import LARGE
 from headcount.compiler.tsx.syntax import count_errors, report_syntax_errors
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from headcount.compiler.tsx.report import Report
     from headcount.compiler.tsx.source import SourceFile
 
-# A definition of a few hundred lines is smaller, and is parsed in any case within a quarter of a second.
-LARGE = 64_000
 STARTS = (32_000, 128_000)
 # Real mistakes come in tens; what is no TSX at all has an error in every line.
 HOPELESS_ERRORS = 300

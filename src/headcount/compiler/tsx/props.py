@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headcount.compiler.element import Element, TaskRef, TeamRef, Text, Unknown, WorkerRef
-from headcount.compiler.tsx.evaluate import MAX_DEPTH, too_deep, too_many
+from headcount.compiler.element import Text
+from headcount.compiler.tsx.evaluate import too_deep, too_many
+from headcount.compiler.tsx.limits import MAX_DEPTH, MAX_VALUES
 from headcount.compiler.tsx.text import children_text
-from headcount.compiler.tsx.values import UNDEFINED, Children, JsObject, PlaceholderText, describe
+from headcount.compiler.tsx.values import PLAIN, UNDEFINED, Children, JsObject, PlaceholderText, describe
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -15,10 +16,6 @@ if TYPE_CHECKING:
     from headcount.compiler.tsx.reader import Reader
     from headcount.compiler.tsx.scope import Scope
     from headcount.compiler.tsx.values import Evaluated
-
-# Values that stand for themselves.
-PLAIN = frozenset((str, int, float, bool, type(None), Unknown, WorkerRef, TaskRef, TeamRef, Element))
-MAX_VALUES = 100_000
 
 
 def to_value(reader: Reader, value: Evaluated, node: Node, scope: Scope, depth: int = 0) -> Evaluated:

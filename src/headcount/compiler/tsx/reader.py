@@ -7,8 +7,17 @@ from typing import TYPE_CHECKING
 
 from headcount.compiler.element import UNKNOWN, Element, Span
 from headcount.compiler.tsx import jsx
+from headcount.compiler.tsx.calls import Uids
 from headcount.compiler.tsx.functions import call_function
-from headcount.compiler.tsx.grammar import ELEMENTS, FIELD_BODY, FUNCTIONS, RETURN, STATEMENT_BLOCK, WRAPPERS
+from headcount.compiler.tsx.grammar import (
+    ELEMENTS,
+    FIELD_BODY,
+    FIELD_VALUE,
+    FUNCTIONS,
+    RETURN,
+    STATEMENT_BLOCK,
+    WRAPPERS,
+)
 from headcount.compiler.tsx.imports import bind_module
 from headcount.compiler.tsx.module import Const, Expression, Module
 from headcount.compiler.tsx.parse import parse
@@ -34,13 +43,13 @@ class Reader:
     __slots__ = (
         "_modules",
         "_trees",
-        "_uid",
         "calls",
         "depth",
         "files",
         "has_placeholders",
         "made",
         "report",
+        "uids",
         "values",
     )
 
@@ -52,13 +61,9 @@ class Reader:
         self.calls = 0
         self.values = 0
         self.has_placeholders = False
-        self._uid = 0
+        self.uids = Uids()
         self._modules: dict[str, Module | None] = {}
         self._trees: list[tuple[Module, Node]] = []
-
-    def next_uid(self) -> int:
-        self._uid += 1
-        return self._uid
 
     def read(self, path: str, data: bytes | None) -> Element | None:
         """The root element of the definition; None when there is none to go on with."""
@@ -67,9 +72,9 @@ class Reader:
             element = None if module is None else self._root(module)
             if element is not None and self.has_placeholders:
                 element = settle(self, element)
+            self._check_unseen_tags()
         except GiveUp:
             return None
-        self._check_unseen_tags()
         return element
 
     def load(self, path: str) -> Module | None:
@@ -126,7 +131,7 @@ class Reader:
 
     def _is_root(self, module: Module, local: object) -> bool:
         binding = module.names.names.get(local) if isinstance(local, str) else None
-        node = binding.value_node() if isinstance(binding, Const) else None
+        node = binding.declarator.child_by_field_id(FIELD_VALUE) if isinstance(binding, Const) else None
         if isinstance(binding, (Function, Expression)):
             node = binding.node
         tag = None if node is None else returned_tag(node)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headcount.compiler.element import UNKNOWN, Element, TaskRef, TeamRef, Text, WorkerRef
-from headcount.compiler.tsx.evaluate import MAX_DEPTH, too_deep, too_many
+from headcount.compiler.tsx.evaluate import too_deep, too_many
+from headcount.compiler.tsx.limits import MAX_DEPTH, MAX_ELEMENTS
 from headcount.compiler.tsx.values import UNDEFINED, Children, describe, js_number
 
 if TYPE_CHECKING:
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from headcount.compiler.tsx.reader import Reader
     from headcount.compiler.tsx.scope import Scope
     from headcount.compiler.tsx.values import Evaluated
-
-MAX_ELEMENTS = 20_000
 
 
 def render(reader: Reader, out: list[Evaluated], value: Evaluated, node: Node, scope: Scope) -> None:

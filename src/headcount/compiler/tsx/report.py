@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headcount.compiler.element import UNKNOWN, Diagnostic
+from headcount.compiler.tsx.limits import MAX_DIAGNOSTICS
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class GiveUp(Exception):
-    """Reading cannot go on (too deep, too large); the diagnostic has been reported."""
+    """Reading cannot go on (too deep, too large, too much to say); that has been reported."""
 
 
 class Report:
@@ -33,6 +34,8 @@ class Report:
         if diagnostic not in self._seen:
             self._seen.add(diagnostic)
             self.items.append(diagnostic)
+            if len(self.items) >= MAX_DIAGNOSTICS:
+                raise GiveUp
         return UNKNOWN
 
     def sorted(self, root: str) -> tuple[Diagnostic, ...]:

@@ -8,14 +8,12 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from headcount.compiler.element import Span
+from headcount.compiler.tsx.limits import MAX_BYTES
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 BOM = b"\xef\xbb\xbf"
-# A definition with the thousand members and thousand tasks that a team may have has 400 kB. The limit keeps
-# the slowest input within two seconds and 300 MB.
-MAX_BYTES = 500_000
 
 
 class Unreadable(Exception):

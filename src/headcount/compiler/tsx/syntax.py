@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headcount.compiler.tsx.grammar import JSX_CLOSING, JSX_ELEMENT, JSX_OPENING
+from headcount.compiler.tsx.limits import MAX_SYNTAX_ERRORS
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -12,8 +13,6 @@ if TYPE_CHECKING:
     from headcount.compiler.tsx.report import Report
     from headcount.compiler.tsx.source import SourceFile
 
-# After so many, the rest follows from the first ones.
-MAX_ERRORS = 50
 PAIRS = {"(": ")", "[": "]", "{": "}", "${": "}", "`": "`", '"': '"', "'": "'", "/*": "*/"}
 TEXT_HINTS = {
     ">": "In JSX text write {'>'} or &gt;.",
@@ -24,7 +23,7 @@ TEXT_HINTS = {
 def report_syntax_errors(source: SourceFile, root: Node, report: Report) -> None:
     """Every error in the tree, outermost first, and every closing tag that does not match."""
     closed = check_tags(source, root, report)
-    left = MAX_ERRORS
+    left = MAX_SYNTAX_ERRORS
     pending = [root]
     while pending and left:
         node = pending.pop()

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from headcount.compiler.element import UNKNOWN, Text
 from headcount.compiler.tsx.evaluate import too_many
+from headcount.compiler.tsx.layout import fold_layout
+from headcount.compiler.tsx.limits import MAX_CHARACTERS
 from headcount.compiler.tsx.values import (
     UNDEFINED,
     Children,
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
     from headcount.compiler.tsx.reader import Reader
     from headcount.compiler.tsx.scope import Scope
     from headcount.compiler.tsx.values import Evaluated
-
-MAX_CHARACTERS = 2_000_000
 
 
 def to_text(reader: Reader, value: Evaluated, node: Node, scope: Scope) -> Evaluated:
@@ -74,18 +74,3 @@ def children_text(value: Evaluated) -> str | None:
         elif item is not None and item is not UNDEFINED and not isinstance(item, bool):
             return None
     return "".join(parts)
-
-
-def fold_layout(text: str) -> str:
-    """JSX's rule: lines are trimmed where they meet a line break, empty ones go, a space joins the rest."""
-    lines = text.split("\n")
-    last = len(lines) - 1
-    kept: list[str] = []
-    for index, line in enumerate(lines):
-        if index > 0:
-            line = line.lstrip(" \t\r")
-        if index < last:
-            line = line.rstrip(" \t\r")
-        if line:
-            kept.append(line)
-    return " ".join(kept)

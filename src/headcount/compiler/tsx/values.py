@@ -10,6 +10,8 @@ from __future__ import annotations
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
+from headcount.compiler.element import Element, TaskRef, TeamRef, Unknown, WorkerRef
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
     from headcount.compiler.tsx.scope import Scope
 
+# The types of values that stand for themselves when they leave the reader.
+PLAIN = frozenset((str, int, float, bool, type(None), Unknown, WorkerRef, TaskRef, TeamRef, Element))
 # An evaluated expression. A union of fifteen types would be narrowed at every use and catch nothing.
 Evaluated = Any
 

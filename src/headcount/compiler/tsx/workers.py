@@ -45,7 +45,7 @@ def define_worker(call: Call) -> Evaluated:
     )
     if name is UNKNOWN or kind is UNKNOWN or model is UNKNOWN:
         return UNKNOWN
-    plain = WorkerRef(name, kind, model, call.reader.next_uid())
+    plain = WorkerRef(name, kind, model, call.uids.next())
     return plain if options is None else _with_options(call, plain, options)
 
 
