@@ -290,7 +290,7 @@ def _stood_down_by(on: Conductor, member: Member) -> str:
 
 
 def _escalated(on: Conductor, note: Note) -> _Translated:
-    """Not when a policy has decided it in the same step: then it is being stopped, and holds its slot (I4)."""
+    """Not when a policy has decided it in the same step: it is being stopped, and holds its slot (I4)."""
     if on.team.members[note.about].state is not MemberState.ESCALATED:
         return
     issues: Any = note.data["issues"]

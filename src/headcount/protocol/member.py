@@ -172,6 +172,7 @@ def _rules() -> dict[tuple[State, Cue], Rule]:
         (s.INSPECTING, c.DIRTY_FORCED): r(s.SALVAGING, (d.COUNT_DIRTY, d.MARK_FORCED, d.SALVAGE)),
         (s.INSPECTING, c.RELEASED): r(s.INSPECTING, (d.EXCUSE_REVIEW,)),
         (s.INSPECTING, c.CHANGES): r(s.RUNNING, (d.MARK_WORKING, d.MAIL_CHANGES, d.NUDGE_CHANGES)),
+        (s.INSPECTING, c.REFUSES): r(s.ESCALATED, (d.ESCALATE,)),
         (s.INSPECTING, c.REQUEST): r(s.ASKED, (d.HOLD_DONE, d.DELIVER_REQUEST)),
         (s.INSPECTING, c.EXITED): r(s.SALVAGING, (d.MARK_EXITED, d.SALVAGE)),
         # verified: clean after a done signal, alive, waiting for its reviews

@@ -66,6 +66,9 @@ class Agent:
         self.run = run
         self.key = key
         self.temper = temper
+        member = run.team.members[key]
+        self.task = member.task
+        self.reviews = member.role.endswith("-reviewer")
         self.told = 0  # how often it was told to clean up
         self.asked = 0
 
@@ -74,11 +77,14 @@ class Agent:
         rng = self.run.rng
         for _ in range(rng.randint(0, 3)):
             self.run.after(rng.uniform(1, 300), self._write)
-        if self.temper.signals_done:
+        if self.reviews:
+            self._soon(self._review)
+        if self.temper.signals_done or (self.task and self.temper.answer != "none" and not self.reviews):
             self.run.after(rng.uniform(5, 200), self._finish)
         if self.temper.reports_idle:
             self.run.after(rng.uniform(1, 60), lambda: self._say("idle", ev.IdleReported(self.key)))
-            self.run.after(rng.uniform(1, 600), self._claim)
+            if not self.task:
+                self.run.after(rng.uniform(1, 600), self._claim)
         if self.temper.crashes:
             self.run.after(rng.uniform(1, 400), lambda: self.run.world.end_agent(self.key))
         self.run.after(rng.uniform(5, 30), self._poll)
@@ -104,7 +110,10 @@ class Agent:
                 self.told += 1
                 self._soon(self._finish)
             elif mail.subject == "Changes requested":
+                self._write()
                 self._soon(self._finish)
+            elif mail.subject == "Review again":
+                self._soon(self._review)
             else:
                 self._other(mail)
 
@@ -152,6 +161,11 @@ class Agent:
         self._say("done", ev.DoneSignalled(self.key))
         if self.temper.works_on:
             self._soon(self._write)
+
+    def _review(self) -> None:
+        verdict = "pass" if self.run.rng.random() < 0.7 else "changes"
+        commit = self.run.reviewed_commit(self.key)
+        self._say("review", ev.Reviewed(self.key, str(self.task), verdict, "call it by its name", commit))
 
     def _claim(self) -> None:
         if self.run.world.runs(self.key):

@@ -16,6 +16,7 @@ from headcount.protocol.team import DRAINING, Status
 from headcount.testing.onlooker import LAST, SENT_BACK, Seen, Step, Violation
 
 STOPS = frozenset((ActKind.ASK_EXIT, ActKind.TERMINATE, ActKind.KILL))
+_OF_THE_TEAM = (ActKind.CLOSE_STEP, ActKind.MERGE, ActKind.ASK_REVIEW, ActKind.RUN_GATE)
 _PAST_LOOKING = (State.SALVAGING, State.STOPPING, State.KILLING, State.GONE)
 
 Check = Callable[[Step, Mapping[str, Seen]], Iterable[str]]
@@ -64,13 +65,14 @@ def I4_a_name_is_started_again_only_when_it_is_gone(step: Step, seen: Mapping[st
             yield f"{act.about} does not count on"
 
 
-def I4_the_next_task_waits(step: Step, tasks_at_once: int) -> Iterator[str]:
+def I4_the_next_task_waits(step: Step, seen: Mapping[str, Seen], tasks_at_once: int) -> Iterator[str]:
     """In a run nobody starts on a task while as many others as there are slots still have members."""
     for act in step.acts:
         task = step.after.members[act.about].task if act.kind is ActKind.START else None
         if task is None:
             continue
-        others = {m.task for m in step.before.members.values() if m.task not in (None, task) and not m.ended}
+        holding = (m for m in step.before.members.values() if not m.settled and not seen[m.key].gave_up)
+        others = {m.task for m in holding if m.task not in (None, task)}
         if len(others) >= tasks_at_once:
             yield f"{act.about} starts on {task} while {', '.join(sorted(map(str, others)))} is under way"
 
@@ -141,7 +143,7 @@ def I9_an_escalation_is_mailed_once(step: Step, seen: Mapping[str, Seen]) -> Ite
 def I10_only_ours_are_touched(step: Step, seen: Mapping[str, Seen]) -> Iterator[str]:
     """Acts name an incarnation of this team that was not yet proved gone; only looking goes on after that."""
     for act in step.acts:
-        if act.kind is ActKind.CLOSE_STEP:
+        if act.kind in _OF_THE_TEAM:
             continue
         member = step.after.members.get(act.about)
         if member is None:

@@ -60,6 +60,7 @@ class Seen(NamedTuple):
     early: bool = False  # it died before anyone asked it or looked at it
     overruled: bool = False  # force, or a decision, went against what it wanted
     saved: bool = False  # something of it had to be saved
+    gave_up: bool = False  # it was once left escalated or stuck, and its task's slot was given to another
 
 
 def remember(seen: Mapping[str, Seen], step: Step) -> dict[str, Seen]:
@@ -76,6 +77,8 @@ def remember(seen: Mapping[str, Seen], step: Step) -> dict[str, Seen]:
     for before, after in step.moved:
         if before is not None and before.state is State.RUNNING and _not_asked(step, before, after):
             now[after.key] = now[after.key]._replace(leave=True)
+        if after.ended and not after.settled:
+            now[after.key] = now[after.key]._replace(gave_up=True)
         if before is not None and before.state is State.ASKED and after.state is State.RUNNING:
             now[after.key] = now[after.key]._replace(leave=False)
         forced = before is not None and _overruled(step, before, after)

@@ -26,7 +26,8 @@ class People:
 
     def begin(self) -> None:
         run = self._run
-        for cast in run.plan.cast:
+        run_itself = [c for c in run.plan.cast if not run.plan.tasks or c.role != "worker"]
+        for cast in run_itself:
             spawn = ev.Spawn(cast.name, cast.role, awaits_review=cast.reviewed)
             run.after(run.rng.uniform(0, 3), lambda spawn=spawn: run.commit(spawn))  # type: ignore[misc]
             run.after(run.rng.uniform(4, 300), lambda to=cast.name: run.send_mail("operator", to, "news"))  # type: ignore[misc]

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 
 from headcount.protocol import events as ev
 from headcount.protocol.effects import Act, ActKind
+from headcount.testing import tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from headcount.protocol.phase_events import PhaseEvent
     from headcount.testing.simulator import Run
 
 
-def perform(run: Run, act: Act, fails: bool) -> tuple[ev.Event, ...]:
+def perform(run: Run, act: Act, fails: bool) -> tuple[ev.Event | PhaseEvent, ...]:
     """What the world reports about it; nothing for acts that have no result of their own."""
     return _PERFORM[act.kind](run, act, fails)
 
@@ -30,6 +32,7 @@ def _inspect(run: Run, act: Act, fails: bool) -> tuple[ev.Event, ...]:
     if fails:
         return (ev.Inspected(act.about, act.epoch, False, False, ("the workspace could not be read",)),)
     spotless = run.world.spotless(act.about)
+    run.keep_fact(act.about, "findings", run.world.head(act.about))
     member = run.team.members[act.about]
     witness = any(m.role == "witness" and m.live for m in run.team.members.values())
     asks_witness = run.plan.policy.judge == "witness" and witness and member.role not in ("lead", "witness")
@@ -102,7 +105,7 @@ def _nothing(run: Run, act: Act, fails: bool) -> tuple[ev.Event, ...]:
     return ()
 
 
-_PERFORM: dict[ActKind, Callable[[Run, Act, bool], tuple[ev.Event, ...]]] = {
+_PERFORM: dict[ActKind, Callable[[Run, Act, bool], tuple[ev.Event | PhaseEvent, ...]]] = {
     ActKind.START: _start,
     ActKind.NUDGE: _nudge,
     ActKind.INSPECT: _inspect,
@@ -116,4 +119,7 @@ _PERFORM: dict[ActKind, Callable[[Run, Act, bool], tuple[ev.Event, ...]]] = {
     ActKind.LAST_READ: _last_read,
     ActKind.CLOSE_STEP: _close_step,
     ActKind.NOTIFY: _nothing,
+    ActKind.MERGE: tasks.merge,
+    ActKind.ASK_REVIEW: tasks.ask_review,
+    ActKind.RUN_GATE: tasks.run_gate,
 }

@@ -21,7 +21,7 @@ FAULTS_UNTIL_S = 900.0
 _NAMES = ("web", "web-2", "api", "docs", "perf")  # one a prefix of another, on purpose
 _FAILING = (
     ActKind.START, ActKind.INSPECT, ActKind.SALVAGE, ActKind.KILL, ActKind.LAST_READ, ActKind.CLOSE_STEP,
-    ActKind.NUDGE,
+    ActKind.NUDGE, ActKind.MERGE, ActKind.RUN_GATE,
 )  # fmt: skip
 
 
@@ -58,6 +58,8 @@ class Plan:
     deeds: tuple[Deed, ...]
     faults: tuple[Fault, ...]
     policy: Policy = field(default_factory=Policy)
+    tasks: int = 0  # more than none: it is a run, which starts its workers and reviewers itself
+    reviewed: bool = False
 
     def smaller(self) -> Iterator[Plan]:
         """Every plan that lacks one part of this."""
@@ -70,7 +72,8 @@ class Plan:
         cast = ", ".join(f"{c.name} ({c.temper} {c.role}{', reviewed' * c.reviewed})" for c in self.cast)
         deeds = ", ".join(f"{d.what} {d.who}".strip() + f" at {d.at:.0f} s" for d in self.deeds) or "nothing"
         faults = ", ".join(_describe(f) for f in self.faults) or "nothing"
-        return f"members: {cast}\npeople: {deeds}\nfaults: {faults}"
+        tasks = f"\ntasks: {self.tasks}{', reviewed' * self.reviewed}" if self.tasks else ""
+        return f"members: {cast}{tasks}\npeople: {deeds}\nfaults: {faults}"
 
 
 def _describe(fault: Fault) -> str:
@@ -82,9 +85,11 @@ def _describe(fault: Fault) -> str:
 def draw_plan(seed: int, rng: Random) -> Plan:
     cast = tuple(_draw_cast(rng))
     names = [member.name for member in cast]
-    return Plan(
-        seed, cast, tuple(sorted(_draw_deeds(rng, names))), tuple(_draw_faults(rng)), _draw_policy(rng)
-    )
+    deeds, faults = tuple(sorted(_draw_deeds(rng, names))), tuple(_draw_faults(rng))
+    plan = Plan(seed, cast, deeds, faults, _draw_policy(rng))
+    if rng.random() < 0.3:
+        return replace(plan, tasks=rng.randint(1, 3), reviewed=rng.random() < 0.6)
+    return plan
 
 
 def _draw_cast(rng: Random) -> Iterator[Cast]:
@@ -140,4 +145,5 @@ def _draw_policy(rng: Random) -> Policy:
         max_waits=rng.randint(0, 2),
         on_escalation=rng.choice(("ask", "ask", "ask", "force-kill")),
         judge=rng.choice(("rules", "rules", "witness")),
+        tasks_at_once=rng.randint(1, 2),
     )

@@ -76,8 +76,6 @@ def _member(member: Member, choices: Choices) -> Iterator[ev.Event]:
             yield ev.StartFailed(key, "no such command")
         case State.RUNNING:
             yield ev.DoneSignalled(key)
-            if choices.reviews:
-                yield ev.RefusedForGood(key, "busy")
             yield from _at_work(member, choices)
         case State.ASKED if member.answer is None:
             yield ev.Answered(key, str(member.ask), True)
@@ -101,6 +99,8 @@ def _member(member: Member, choices: Choices) -> Iterator[ev.Event]:
         case State.GONE if not member.settled:
             yield ev.LastRead(key, epoch, True)
             yield ev.LastRead(key, epoch, False, reason="disk full")
+    if choices.reviews and member.state in (State.RUNNING, State.INSPECTING):
+        yield ev.RefusedForGood(key, "busy")
     if choices.reviews and (member.awaits_review or member.state is State.VERIFIED):
         yield ev.Released(key)
         yield ev.ChangesRequested(key, "name it well")

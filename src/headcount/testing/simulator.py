@@ -17,30 +17,33 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headcount.engine.clock import Clock
 from headcount.engine.hear import hear
+from headcount.engine.writing import write_effects
 from headcount.errors import HeadcountError
 from headcount.ports import Mail, Task
 from headcount.protocol import authority
 from headcount.protocol import events as ev
 from headcount.protocol.bound import bound_s
 from headcount.protocol.effects import Act, ActKind, Note, Post
-from headcount.protocol.step import step
+from headcount.protocol.phase_events import PhaseEvent
 from headcount.protocol.team import Status
 from headcount.store.memory import MemoryStore
+from headcount.testing import tasks
 from headcount.testing.agents import TEMPERS, Agent
-from headcount.testing.invariants import OVER_HISTORIES, check
+from headcount.testing.invariants import OVER_HISTORIES, I4_the_next_task_waits, check
 from headcount.testing.onlooker import Seen, Step, Violation, remember
 from headcount.testing.people import People
 from headcount.testing.performer import perform
 from headcount.testing.plan import FAULTS_UNTIL_S, Plan, draw_plan
+from headcount.testing.window import watched
 from headcount.testing.world import Postmen, World
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headcount.protocol.effects import Effect
-    from headcount.protocol.team import Team
+    from headcount.store.memory_tx import MemoryTx
 
-_TIMELESS = (ActKind.NOTIFY, ActKind.CLOSE_STEP)
+_TIMELESS = (ActKind.NOTIFY, ActKind.CLOSE_STEP, ActKind.MERGE, ActKind.ASK_REVIEW, ActKind.RUN_GATE)
 
 
 class Line(NamedTuple):
@@ -72,12 +75,18 @@ class Run:
         self._faults = Counter((f.what, f.kind, f.nth) for f in plan.faults if not f.at)
         self._seen: dict[str, Seen] = {}
         self._act_ids: set[str] = set()
+        self._to_write: list[Callable[[MemoryTx], object]] = []
         self._boot()
         with self.store.write() as tx:
             self.team = tx.create_team("demo", "", {})
-            for n in range(3):
+            for n in range(0 if plan.tasks else 3):
                 tx.add_task(Task(f"t{n}", self.team.id, f"task {n}"))
         self.people = People(self)
+        if plan.tasks:
+            with watched() as steps:
+                tasks.open_run(self)
+            for taken in steps:
+                self._check(taken)
 
     # --- time
 
@@ -136,18 +145,22 @@ class Run:
                 self._tell_exit(member.key)
         self.commit()
 
-    def commit(self, *events: ev.Event, act: Act | None = None) -> None:
+    def commit(self, *events: ev.Event | PhaseEvent, act: Act | None = None) -> None:
         """One transaction, as the engine makes it; then the new acts are begun."""
         if not self.up:
             return
-        with self.store.write() as tx:
-            said = list(self.store.tables.inputs.get(self.team.id, ()))
+        happened = [e for e in events if isinstance(e, PhaseEvent)]
+        with watched() as steps, self.store.write() as tx:
             if act is not None:
                 tx.end_act(self.team.id, act.id)
-            heard = hear(tx, self.team, events, self.plan.policy)
+            self._write_down(tx)
+            mine = [e for e in events if not isinstance(e, PhaseEvent)]
+            start = tasks.make_start if self.plan.tasks else None
+            heard = hear(tx, self.team, mine, self.plan.policy, start, happened)
             pending = tx.pending_acts(self.team.id)
-        before, self.team = self.team, heard.team
-        self._watch(before, [*said, *events], heard.effects)
+        self.team = heard.team
+        for taken in steps:
+            self._check(taken)
         self.commits += 1
         if self._fault("crash_commit"):
             self.crash()
@@ -156,19 +169,6 @@ class Run:
         self._begin(pending)
         self._set_tick()
         self.people.look()
-
-    def _watch(self, before: Team, events: list[ev.Event], effects: tuple[Effect, ...]) -> None:
-        """The checkers see every event by itself, also when one transaction heard several."""
-        if len(events) == 1:
-            self._check(Step(before, events[0], self.team, effects))
-            return
-        team = before
-        for event in events:
-            after, some = step(team, event, self.plan.policy)
-            self._check(Step(team, event, after, some))
-            team = after
-        if team != self.team:
-            raise Violation("what was committed is not what the steps make")
 
     def _check(self, taken: Step) -> None:
         self.steps += 1
@@ -180,6 +180,28 @@ class Run:
             if act.id in self._act_ids:
                 raise Violation(f"two acts have the id {act.id}: the second would never be performed")
             self._act_ids.add(act.id)
+        for problem in (
+            I4_the_next_task_waits(taken, self._seen, self.plan.policy.tasks_at_once)
+            if self.plan.tasks
+            else ()
+        ):
+            raise Violation(f"I4_the_next_task_waits: {problem}")
+
+    def keep_fact(self, about: str, name: str, value: dict[str, object]) -> None:
+        """What an act found, written with its result."""
+        self._to_write.append(lambda tx: tx.put_fact(self.team.id, about, name, value))
+
+    def reviewed_commit(self, key: str) -> str:
+        with self.store.read() as tx:
+            return str((tx.fact(self.team.id, key, "reviewing") or {}).get("commit", ""))
+
+    def post(self, post: Post) -> None:
+        self._to_write.append(lambda tx: write_effects(tx, self.team, [post]))
+
+    def _write_down(self, tx: MemoryTx) -> None:
+        for write in self._to_write:
+            write(tx)
+        self._to_write.clear()
 
     def _narrate(self, effect: Effect) -> None:
         if isinstance(effect, Note):
@@ -325,12 +347,15 @@ class Run:
             elif fault.what == "clock":
                 self.after(fault.at, self._jump)
         self.people.begin()
+        self.commit()
         self.go_until(FAULTS_UNTIL_S)
         self.faulty = False
         if self.team.status is not Status.SHUTDOWN:
             self.tell("world", "nothing goes wrong any more")
             self.restart()
             self.people.bring_home(bound_s(self.plan.policy, len(self.team.members)))
+        if self.plan.tasks:
+            tasks.check_phase(self)
         self.world.check_nobody_lives()
         self.world.check_nothing_is_lost()
         self.postmen.check_all_is_there(set(self.store.tables.mail.get(self.team.id, {})))

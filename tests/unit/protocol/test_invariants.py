@@ -82,15 +82,12 @@ def test_I4_notices_a_task_that_begins_in_a_slot_that_is_taken() -> None:
     before = team(first, status=Status.ACTIVE)
     after = team(first, Member("docs", 1, task="t2"), status=Status.ACTIVE)
     step = Step(before, QUIET, after, (act(ActKind.START, "docs#1"),))
-    assert list(inv.I4_the_next_task_waits(step, 1))
-    assert not list(inv.I4_the_next_task_waits(step, 2))
-    for ended in (
-        replace(first, settled=True),
-        replace(first, stuck=True),
-        replace(first, state=State.ESCALATED),
-    ):
-        step = Step(team(ended), QUIET, after, (act(ActKind.START, "docs#1"),))
-        assert not list(inv.I4_the_next_task_waits(step, 1))
+    seen = {"api#1": Seen()}
+    assert list(inv.I4_the_next_task_waits(step, seen, 1))
+    assert not list(inv.I4_the_next_task_waits(step, seen, 2))
+    assert not list(inv.I4_the_next_task_waits(step, {"api#1": Seen(gave_up=True)}, 1))
+    gone = Step(team(replace(first, settled=True)), QUIET, after, (act(ActKind.START, "docs#1"),))
+    assert not list(inv.I4_the_next_task_waits(gone, seen, 1))
 
 
 def test_I5_notices_an_answer_from_somebody_else() -> None:
