@@ -25,10 +25,10 @@ from headcount.engine.hear import hear
 from headcount.engine.job import Job, Outcome, World
 from headcount.engine.lanes import Lanes
 from headcount.engine.mirror import SIGNALLED, Mirror
-from headcount.engine.perform import ended, perform, prove
+from headcount.engine.perform import ended, failed, perform, prove
 from headcount.engine.writing import new_mail
 from headcount.ports import Identity
-from headcount.protocol.effects import Act, ActKind, Note
+from headcount.protocol.effects import Act, ActKind
 from headcount.protocol.team import Status
 
 if TYPE_CHECKING:
@@ -259,13 +259,12 @@ class Engine:
         self._lanes.put(f"{team.id}/{end.key}", lambda: self._perform(job, how))
 
     def _perform(self, job: Job, how: Callable[[Job], Outcome], act: Act | None = None) -> None:
-        """In a thread. A bug must not leave the act pending for ever: it is over, and the limit decides."""
+        """In a thread. A bug must not leave the act pending for ever."""
         try:
             handle = self._find_handle(job.team, job.act.about, job.start) if job.start.get("mark") else None
             outcome = how(replace(job, handle=handle))
         except Exception as error:
-            note = Note("act_failed", job.act.about, {"act": str(job.act.kind), "error": repr(error)})
-            outcome = Outcome(notes=(note,))
+            outcome = failed(job, error)
         self._queue.put(_Result(job.team.name, job.act.about, outcome, act))
 
     def _find_handle(self, team: Team, key: str, start: Mapping[str, Any]) -> Handle | None:

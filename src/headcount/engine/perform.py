@@ -35,6 +35,19 @@ def perform(job: Job) -> Outcome:
     return _PERFORM[job.act.kind](job)
 
 
+def failed(job: Job, error: Exception) -> Outcome:
+    """A bug of ours, in the middle of an act: over, as failed; where there is no such event, the limit decides."""
+    act, why = job.act, repr(error)
+    event: dict[ActKind, ev.Event] = {
+        ActKind.INSPECT: ev.Inspected(act.about, act.epoch, False, False, (f"could not be read: {why}",)),
+        ActKind.SALVAGE: ev.SalvageFailed(act.about, act.epoch, why),
+        ActKind.LAST_READ: ev.LastRead(act.about, act.epoch, False, reason=why),
+        ActKind.CLOSE_STEP: ev.StepEnded(str(act.data.get("step")), act.epoch, False, why),
+    }
+    note = Note("act_failed", act.about, {"act": str(act.kind), "error": why})
+    return Outcome((event[act.kind],) if act.kind in event else (), notes=(note,))
+
+
 # --- starting --------------------------------------------------------------------------------------------
 
 
