@@ -19,6 +19,13 @@ def tell(entry: Entry) -> str | None:
     return teller(entry.data) if teller else None
 
 
+def whom(entry: Entry) -> str:
+    """The subject of the sentence, as a person would name it."""
+    if entry.kind.startswith("task_") and "#" not in entry.about:
+        return f"task {entry.about}"
+    return entry.about or "team"
+
+
 def _moved(data: Mapping[str, Any]) -> str | None:
     return {
         ("starting", "running"): "started",
@@ -46,6 +53,14 @@ def _gone(data: Mapping[str, Any]) -> str:
     return f"proved gone ({data['outcome'] or 'never started'})"
 
 
+def _said_state(data: Mapping[str, Any], of: str) -> str | None:
+    return None if data["from"] == data["to"] else f"{of}{data['to'].replace('_', ' ')}"
+
+
+def _quoted(words: str) -> str:
+    return f" ({words})" if words else ""
+
+
 _TELL: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
     "moved": _moved,
     "start_failed": lambda d: f"could not be started: {d['reason']}",
@@ -62,6 +77,18 @@ _TELL: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
     "stuck": lambda d: f"stuck: {', '.join(d['alive'])} alive",
     "gone": _gone,
     "workspace_removed": lambda _: "workspace removed; everything in it is reachable",
+    "parked": lambda d: f"parked by {d['by']}: nothing is stopped until somebody decides again",
+    "paused": lambda d: f"paused by {d['by']}",
+    "resumed": lambda d: f"resumed by {d['by']}",
+    "handover": lambda _: "hands over to its next generation",
+    "refused": lambda d: f"was refused to {str(d['action']).replace('_', ' ')}: {d['why']}",
+    "task_moved": lambda d: _said_state(d, ""),
+    "task_reviewed": lambda d: f"reviewed by {d['key']}: {d['verdict']}{_quoted(d['words'])}",
+    "task_restarted": lambda d: f"given out again: {d['why']}",
+    "task_blocked": lambda d: f"blocked: {d['reason']}",
+    "gate": lambda d: f"{d['gate']} gate: {d['verdict']}",
+    "phase_moved": lambda d: _said_state(d, "run: "),
+    "phase_blocked": lambda d: f"run blocked: {d['reason']}",
     "closing": lambda _: "everyone is gone: closing",
     "shutdown": lambda _: "closed",
 }

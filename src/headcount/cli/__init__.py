@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "decide": ("decide", "decide an escalation"),
     "attach": ("attach", "a member's terminal"),
     "logs": ("logs", "what a member printed"),
+    "report": ("report", "what happened, with a timeline, in one HTML file"),
     "sweep": ("sweep", "leftovers of crashed runs"),
     "doctor": ("doctor", "what is missing, and how to get it"),
     "mcp": ("mcp", "the tools for agents, as an MCP server"),

@@ -1,0 +1,163 @@
+"""What happened to each member and task of a team, open or closed, read from its journal."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from headcount.app.run import read_run
+from headcount.app.standing_down import report as read_stand_down
+from headcount.app.story import tell, whom
+from headcount.app.teams import roster
+from headcount.app.timeline import read_timeline
+from headcount.engine.conduct import PHASE
+from headcount.protocol.team import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from headcount.app.app import App
+    from headcount.app.timeline import Lane
+    from headcount.ports import Entry, Tx
+    from headcount.protocol.member import Member
+    from headcount.protocol.team import Team
+
+Facts = dict[str, dict[str, "Mapping[str, Any]"]]
+_FACTS = ("workspace", "findings", "proof", "salvage")
+_BEFORE_A_STAND_DOWN = 0.02  # of its length, so that the picture begins with what was before
+
+
+def pick_any(app: App, name: str | None) -> str:
+    """As `pick_team`, and a closed team too: `NAME`, `NAME#2` for a generation, or the only one there was."""
+    if name and "#" in name and not app.caller.is_member:
+        return name
+    if name or app.caller.is_member:
+        return app.pick_team(name)
+    with app.store.read() as tx:
+        names, every = tx.team_names(), sorted(set(tx.team_names(closed=True)))
+    return every[0] if not names and len(every) == 1 else app.pick_team(name)
+
+
+def read_report(app: App, team_name: str) -> dict[str, Any]:
+    """Everything that the report shows, as values; `headcount report --json` prints it as it is."""
+    app.check("status")
+    with app.store.read() as tx:
+        team = app.load(tx, team_name)
+        journal = tx.journal(team.id)
+        facts: Facts = {name: tx.facts(team.id, name) for name in _FACTS}
+        report = {
+            **_about(team, journal),
+            "tasks": [asdict(task) for task in tx.tasks(team.id)],
+            "standDowns": _stand_downs(tx, team, journal),
+            "escalations": [asdict(e) for e in team.escalations.values()],
+            "unreadMail": _unread(tx, team),
+            "warnings": _warnings(team, journal),
+        }
+        has_run = tx.fact(team.id, "", PHASE) is not None
+    lanes = read_timeline(journal).lanes
+    until = report["ended"] or time.time()
+    report["members"] = [
+        _member(row, member, lanes.get(member.key), facts, until)
+        for row, member in zip(roster(team), team.members.values(), strict=True)
+    ]
+    report["run"] = _run(app, team_name, journal) if has_run else None
+    report["story"] = tell_story(journal)
+    return report
+
+
+def tell_story(journal: Iterable[Entry]) -> list[dict[str, Any]]:
+    """The lines that a person wants to hear of."""
+    told = ((entry, tell(entry)) for entry in journal)
+    return [
+        {"seq": e.seq, "at": e.at, "who": whom(e), "kind": e.kind, "what": what} for e, what in told if what
+    ]
+
+
+def describe_salvage(ref: str, fact: Mapping[str, Any] | None) -> dict[str, Any]:
+    """One salvage: what is in it, and the command that makes the workspace again."""
+    fact = fact or {}
+    return {
+        "ref": ref,
+        "commit": fact.get("commit"),
+        "files": fact.get("files"),
+        "bytes": fact.get("bytes"),
+        "leftOut": list(fact.get("left_out", ())),
+        "restore": f"headcount salvage restore {ref} DIR",
+    }
+
+
+def _about(team: Team, journal: Sequence[Entry]) -> dict[str, Any]:
+    began = journal[0].at if journal else None
+    closed = next((e.at for e in reversed(journal) if e.kind == "shutdown"), None)
+    ended = closed if team.status is Status.SHUTDOWN else None
+    return {
+        "team": team.name,
+        "teamId": team.id,
+        "description": journal[0].data.get("description", "") if journal else "",
+        "status": str(team.status),
+        "began": began,
+        "ended": ended,
+        "seconds": round(ended - began, 3) if ended is not None and began is not None else None,
+        "archive": next((e.data["path"] for e in reversed(journal) if e.kind == "archived"), None),
+    }
+
+
+def _member(
+    row: dict[str, Any], member: Member, lane: Lane | None, facts: Facts, until: float
+) -> dict[str, Any]:
+    workspace = facts["workspace"].get(member.key)
+    return {
+        **row,
+        "answerReason": member.answer_reason,
+        "branch": workspace.get("branch") if workspace else None,
+        "findings": facts["findings"].get(member.key),
+        "processes": facts["proof"].get(member.key),
+        "salvage": [describe_salvage(ref, facts["salvage"].get(ref)) for ref in member.refs],
+        **(lane.as_dict(until) if lane else {"spans": [], "marks": []}),
+    }
+
+
+def _stand_downs(tx: Tx, team: Team, journal: Sequence[Entry]) -> list[dict[str, Any]]:
+    """Every one that was asked for, with how it ended and the window of time in which to look at it."""
+    found = []
+    for entry in (e for e in journal if e.kind == "stand_down"):
+        answer = read_stand_down(tx, team, entry.data["request"])
+        seconds = answer["seconds"]
+        found.append(
+            {
+                "requestId": entry.data["request"],
+                "at": entry.at,
+                "from": entry.at - _BEFORE_A_STAND_DOWN * seconds if seconds else entry.at,
+                "to": entry.at + seconds if seconds is not None else None,
+                "by": entry.data.get("by", ""),
+                "reason": entry.data.get("reason", ""),
+                "targets": entry.data["targets"],
+                "wholeTeam": entry.data.get("whole_team", False),
+                "status": answer["status"],
+                "seconds": seconds,
+                "rejectedBy": answer.get("rejectedBy", []),
+            }
+        )
+    return found
+
+
+def _unread(tx: Tx, team: Team) -> list[dict[str, Any]]:
+    return [
+        {"id": m.id, "from": m.sender, "to": m.to, "meantFor": m.bounced_from, "subject": m.subject}
+        for m in tx.inbox(team.id, None, unread=True)
+    ]
+
+
+def _warnings(team: Team, journal: Sequence[Entry]) -> list[str]:
+    noted = [
+        f"{e.about}: {e.data['text']}" if e.about else e.data["text"] for e in journal if e.kind == "warning"
+    ]
+    texts = {e.data["text"] for e in journal if e.kind == "warning"}
+    return [*noted, *(w for w in team.warnings if w not in texts)]
+
+
+def _run(app: App, team_name: str, journal: Sequence[Entry]) -> dict[str, Any]:
+    gates = [{"at": e.at, **e.data} for e in journal if e.kind == "gate"]
+    reviews = [{"at": e.at, "task": e.about, **e.data} for e in journal if e.kind == "task_reviewed"]
+    return {**read_run(app, team_name), "gates": gates, "reviews": reviews}
