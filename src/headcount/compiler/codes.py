@@ -47,11 +47,14 @@ CODES: Final = {
         "it with constants, literals, templates, spreads, conditions over constants, or "
         "`.map` over a literal array."
     ),
+    "not-utf-8": "The source is not UTF-8, so its text cannot be known.",
     "pipeline-empty": "A TaskPipeline without a TaskDef does nothing.",
     "prompt-missing": "A Teammate or TaskDef has neither a prompt nor a Prompt with something in it.",
     "prompt-outside": "A Prompt belongs to the Teammate or TaskDef that it instructs.",
     "prompt-twice": "There are two prompts, and only one can be meant.",
     "python-error": "The Python definition raised an error while it ran.",
+    "reassigned": "A TSX variable is changed after it was declared. Definitions are read, never executed, so a "
+    "name keeps its first value.",
     "same-output": "Two sources would be written to the same file; neither is.",
     "syntax": "The source does not parse.",
     "table-width": ("A row of a Table has more cells than there are headers; a renderer would drop them."),

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from tsx_reading import IMPORT, codes, definition, problems, read, read_source, shapes
+
+from headcount.compiler import tsx
+from headcount.compiler.codes import CODES
 
 
 @pytest.mark.parametrize(
@@ -119,3 +125,11 @@ def test_bytes_that_are_no_utf8_are_reported_at_their_place() -> None:
 
 def test_every_file_that_is_read_is_named_and_only_those() -> None:
     assert read("x").files == ("team.tsx",)
+
+
+def test_every_code_that_reading_gives_is_explained() -> None:
+    folder = Path(tsx.__file__).parent
+    source = "".join(path.read_text() for path in sorted(folder.glob("*.py")))
+    given = set(re.findall(r'(?:report\.add(?:_at)?|Unreadable)\([^"]*?"([a-z0-9-]+)"', source))
+    assert {"not-understood", "closing-tag", "unreadable"} <= given
+    assert given <= set(CODES)
