@@ -1,0 +1,142 @@
+"""One agent for every seat of a run: a real process that reads its task from its prompt and follows a plan.
+
+    python crew_agent.py PLAN.json
+
+The plan says, by task, what each worker of it does in turn (`work`, `die`, `dirty`, `empty`, `hang`, `leave`),
+and what each review of it says in turn (`pass`, or the words of a request for changes). What is not in the
+plan is done properly. It speaks through the member's own commands, called in this process to save time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from typing import Any
+
+from headcount.cli import main
+
+TASK = re.compile(r"^# (?:Review task|Task) (\S+?):", re.MULTILINE)
+
+
+def headcount(*words: str) -> tuple[int, str]:
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    with contextlib.redirect_stdout(out):
+        code = main([*words])
+    out.flush()
+    return code, out.buffer.getvalue().decode()  # type: ignore[attr-defined]
+
+
+def git(*words: str) -> None:
+    subprocess.run(["git", *words], check=True, stdout=subprocess.DEVNULL)
+
+
+class Agent:
+    def __init__(self, plan_file: str) -> None:
+        with open(plan_file) as file:
+            self.plan: dict[str, Any] = json.load(file)
+        self.place = os.path.dirname(plan_file)
+        self.me = f"{os.environ['HEADCOUNT_MEMBER']}#{os.environ['HEADCOUNT_GENERATION']}"
+        with open(os.environ["HEADCOUNT_PROMPT_FILE"]) as file:
+            prompt = file.read()
+        found = TASK.search(prompt)
+        self.task = found[1] if found else ""
+        self.reviews = "# Review task" in prompt
+        self.say(f"prompt: {prompt}")
+
+    def say(self, text: str) -> None:
+        """Whole lines, appended: what happened, for the test to read."""
+        with open(f"{self.place}/said.jsonl", "a") as file:
+            file.write(json.dumps({"who": self.me, "task": self.task, "text": text}) + "\n")
+
+    def turn(self, kind: str) -> int:
+        """The how-manieth this is of its kind, over all processes that there were."""
+        counter = f"{self.place}/{kind}-{self.task}"
+        with open(counter, "a") as file:
+            file.write(f"{self.me}\n")
+        with open(counter) as file:
+            return len(file.readlines())
+
+    def planned(self, kind: str, default: str) -> str:
+        turns: list[str] = self.plan.get(self.task, {}).get(kind, [])
+        number = self.turn(kind)
+        return turns[number - 1] if number <= len(turns) else default
+
+    # --- the two kinds of work
+
+    def run(self) -> None:
+        if not self.task:
+            self.listen({})
+        elif self.reviews:
+            self.review()
+            self.listen({"Review again": self.review})
+        else:
+            self.work(self.planned("work", "work"))
+
+    def work(self, how: str) -> None:
+        if how == "die":
+            self.write("half done\n")
+            os._exit(9)
+        if how == "hang":
+            self.listen({})
+        if how != "empty":
+            self.commit("done by " + self.me)
+        if how == "dirty":
+            with open("lying-about.txt", "w") as file:
+                file.write(f"kept by nobody but {self.me}\n")
+        if how == "leave":
+            os._exit(0)
+        self.done()
+        failed = self.done if how == "dirty" else self.clean_up
+        self.listen({"Changes requested": self.improve, "Verification failed": failed})
+
+    def write(self, text: str) -> None:
+        with open(f"task-{self.task}.txt", "a") as file:
+            file.write(text)
+
+    def commit(self, text: str) -> None:
+        self.write(f"{text}\n")
+        git("add", "--all")
+        git("commit", "--quiet", "-m", f"{self.task}: {text}")
+
+    def done(self, mail: Any = None) -> None:
+        headcount("done", "--verified")
+
+    def clean_up(self, mail: Any) -> None:
+        git("add", "--all")
+        git("commit", "--quiet", "-m", "clean up")
+        self.done()
+
+    def improve(self, mail: Any) -> None:
+        self.say(mail["body"])
+        self.commit("improved")
+        self.done()
+
+    def review(self, mail: Any = None) -> None:
+        words = self.planned(os.environ["HEADCOUNT_MEMBER"].partition("-")[0], "pass")
+        if words == "silent":
+            return
+        verdict = ("pass", self.task) if words == "pass" else ("changes", self.task, "--reason", words)
+        headcount("review", *verdict)
+
+    # --- mail
+
+    def listen(self, reactions: dict[str, Any]) -> None:
+        while True:
+            code, answer = headcount("inbox", "--unread", "--wait", "20", "--json")
+            if code != 0:
+                sys.exit(code)
+            for mail in json.loads(answer):
+                if mail["type"] == "shutdown_request":
+                    headcount("approve", mail["requestId"])
+                    sys.exit(0)
+                if mail["subject"] in reactions:
+                    reactions[mail["subject"]](mail)
+
+
+if __name__ == "__main__":
+    Agent(sys.argv[1]).run()

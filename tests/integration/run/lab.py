@@ -1,0 +1,237 @@
+"""A laboratory for runs: a repository, a definition of tasks, and `headcount run` as a user calls it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from headcount.app.app import App, open_app
+from headcount.app.standing_down import decide, escalations
+from headcount.app.world import make_runtimes
+from headcount.ports import Entry
+
+TEAM = "crew"
+AGENT = Path(__file__).with_name("crew_agent.py")
+REVIEWERS = (("spec", "spec-reviewer"), ("quality", "code-quality-reviewer"))
+
+# Twelve: two roots, a diamond (3 → 4, 5 → 6), a second layer on both, and one that waits for everything.
+TWELVE: dict[int, tuple[int, ...]] = {
+    1: (), 2: (), 3: (1,), 4: (3,), 5: (3,), 6: (4, 5), 7: (2,), 8: (2,), 9: (7, 8), 10: (6,), 11: (9,),
+    12: (10, 11),
+}  # fmt: skip
+
+_NAMES = """\
+Command, ShutdownSequence, TaskDef, TaskPipeline, Team, Teammate, Workflow, define_task, define_team, define_worker\
+"""
+SETTINGS = """\
+[policy]
+answer_timeout_s = 20
+nudge_timeout_s = 20
+exit_grace_s = 1
+stop_grace_s = 2
+"""
+
+
+class RunLab:
+    def __init__(self, directory: Path, env: Mapping[str, str]) -> None:
+        self.repo = directory / "repo"
+        self.desk = directory / "desk"  # what the agents plan by, and what they said
+        self.env = dict(env)
+        self.desk.mkdir()
+        self.repo.mkdir()
+        self.git("init", "--quiet", "-b", "main")
+        (self.repo / "README").write_text("hello\n")
+        self.git("add", "README")
+        self.git("commit", "--quiet", "-m", "first")
+        self.settings()
+        self.plan({})
+
+    # --- setting it up
+
+    def settings(self, text: str = "", **policy: object) -> None:
+        lines = "".join(f"{key} = {json.dumps(value)}\n" for key, value in policy.items())
+        (self.repo / "headcount.toml").write_text(SETTINGS + lines + text)
+
+    def plan(self, by_task: Mapping[int, Mapping[str, Sequence[str]]]) -> None:
+        plan = {str(task): turns for task, turns in by_task.items()}
+        (self.desk / "plan.json").write_text(json.dumps(plan))
+
+    def define(
+        self,
+        tasks: Mapping[int, Sequence[int]],
+        workers: Sequence[str] = ("ada", "ben", "cy"),
+        reviewers: Sequence[tuple[str, str]] = REVIEWERS,
+        workflow: str = "",
+        more: Sequence[tuple[str, str]] = (),
+    ) -> str:
+        everyone = [(name, "worker") for name in workers] + [*reviewers, *more]
+        command = [sys.executable, str(AGENT), str(self.desk / "plan.json")]
+        lines = [f"from headcount import {_NAMES}"]
+        lines += [f"{n} = define_worker({n!r}, command={command!r}, role={role!r})" for n, role in everyone]
+        names = ", ".join(name for name, _ in everyone)
+        lines += [f"crew = define_team({TEAM!r}, [{names}])"]
+        lines += [f"t{n} = define_task('Part {n}', 't{n}')" for n in tasks]
+        mates = ", ".join(f"Teammate(worker={n}, description='d', prompt='You are {n}.')" for n, _ in everyone)
+        defs = ", ".join(
+            f"TaskDef(task=t{n}, prompt='Write part {n}.', blocked_by=[{', '.join(f't{d}' for d in needs)}])"
+            for n, needs in tasks.items()
+        )
+        lines += [
+            "doc = Command(name='go', description='d')[",
+            f"  Workflow(name='W', team=crew{', ' + workflow if workflow else ''})[",
+            f"    Team(team=crew, description='d')[{mates}],",
+            f"    TaskPipeline(title='Steps')[{defs}],",
+            f"    ShutdownSequence(workers=[{names}], reason='Done')]]",
+        ]
+        path = self.desk / "team.py"
+        path.write_text("\n".join(lines) + "\n")
+        return str(path)
+
+    # --- using it
+
+    def git(self, *words: str) -> str:
+        done = subprocess.run(
+            ["git", *words], cwd=self.repo, env=self.env, check=True, capture_output=True, text=True
+        )
+        return done.stdout
+
+    def headcount(self, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "headcount", *words], cwd=self.repo, env={**self.env, **env},
+            capture_output=True, text=True, timeout=110,
+        )  # fmt: skip
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "headcount", *words], cwd=self.repo, env=self.env, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+
+    def run(self, file: str, code: int = 0) -> dict[str, Any]:
+        done = self.headcount("run", file, "--json")
+        assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
+        answer: dict[str, Any] = json.loads(done.stdout)
+        return answer
+
+    def json(self, *words: str, **env: str) -> Any:
+        done = self.headcount(*words, "--json", **env)
+        assert done.returncode == 0, (words, done.stdout, done.stderr)
+        return json.loads(done.stdout)
+
+    def decide_all(self, decision: str) -> list[str]:
+        """As the operator, whatever is open; the ids."""
+        if not (self.repo / ".headcount" / "state.db").exists():
+            return []
+        with self.app() as app:
+            waiting = [e["id"] for e in escalations(app)]
+            return [decide(app, escalation, decision)["id"] for escalation in waiting]
+
+    # --- looking at it
+
+    @contextmanager
+    def app(self) -> Iterator[App]:
+        app = open_app(str(self.repo), {})
+        try:
+            yield app
+        finally:
+            app.close()
+
+    def journal(self, *kinds: str) -> list[Entry]:
+        with self.app() as app, app.store.read() as tx:
+            return tx.journal(f"{TEAM}#1", kinds=kinds or None)
+
+    def wait_entry(self, kind: str, limit_s: float = 30, **data: object) -> Entry:
+        """The first line of the journal of this kind that says so."""
+        found: list[Entry] = []
+
+        def there() -> bool:
+            found[:] = [e for e in self.journal(kind) if data.items() <= {"about": e.about, **e.data}.items()]
+            return bool(found)
+
+        wait_until(there, limit_s)
+        return found[0]
+
+    def said(self) -> list[dict[str, str]]:
+        path = self.desk / "said.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    def merges(self) -> Counter[str]:
+        """How often each task was merged, as git tells it."""
+        lines = self.git("log", "--merges", "--format=%s", f"headcount/{TEAM}/integration").splitlines()
+        return Counter(line.removeprefix("Merge task ") for line in lines)
+
+    def merged_file(self, task: int) -> str:
+        return self.git("show", f"headcount/{TEAM}/integration:task-{task}.txt")
+
+    def file(self, name: str) -> Any:
+        return json.loads((self.repo / ".headcount" / "teams" / TEAM / name).read_text())
+
+    def marked(self) -> list[str]:
+        """What is alive on this machine with a mark of this state directory."""
+        with self.app() as app:
+            found = make_runtimes(app)["plain"].list_marked()
+        return [f"{mark}: {process.name}" for mark, processes in found.items() for process in processes]
+
+    def end_everything(self) -> None:
+        """Whatever a failed test left; only what carries a mark of this very state directory."""
+        if not (self.repo / ".headcount").exists():
+            return
+        with self.app() as app:
+            runtime = make_runtimes(app)["plain"]
+            for mark in runtime.list_marked():
+                runtime.kill(runtime.adopt(mark) or runtime.adopt_by_mark(mark), 5)
+        _end_engine(self.repo / ".headcount" / "engine.lock")
+
+
+def _end_engine(lock: Path) -> None:
+    """The engine that a command started in the background: the holder of this very lock file, if any."""
+    holder = lock.read_text().strip() if lock.exists() else ""
+    command = Path(f"/proc/{holder}/cmdline")
+    if holder and command.exists() and b"headcount" in command.read_bytes():
+        os.kill(int(holder), signal.SIGTERM)
+
+
+def wait_until(condition: Callable[[], bool], limit_s: float = 20) -> None:
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < deadline, "did not come true in time"
+        time.sleep(0.05)
+
+
+# --- checks from the journal alone -----------------------------------------------------------------------
+
+
+def most_alive(journal: Sequence[Entry]) -> int:
+    """The most incarnations that were there at once, from the intent to start until proved gone."""
+    here: set[str] = set()
+    most = 0
+    for entry in journal:
+        if entry.kind == "starting":
+            here.add(entry.about)
+        elif entry.kind == "gone":
+            here.discard(entry.about)
+        most = max(most, len(here))
+    return most
+
+
+def check_I4(journal: Sequence[Entry], slots: int) -> None:
+    """No more tasks than slots ever have a member that is there; escalated and stuck ones hold no slot."""
+    task_of: dict[str, str] = {}
+    holding: set[str] = set()
+    for entry in journal:
+        if entry.kind == "task_member":
+            task_of[entry.data["key"]] = entry.about
+            holding.add(entry.data["key"])
+        elif entry.kind in ("gone", "stuck", "escalated"):
+            holding.discard(entry.about)
+        tasks = {task_of[key] for key in holding}
+        assert len(tasks) <= slots, (entry, sorted(holding))
