@@ -53,8 +53,8 @@ CODES: Final = {
     "prompt-outside": "A Prompt belongs to the Teammate or TaskDef that it instructs.",
     "prompt-twice": "There are two prompts, and only one can be meant.",
     "python-error": "The Python definition raised an error while it ran.",
-    "reassigned": "A TSX variable is changed after it was declared. Definitions are read, never executed, so a "
-    "name keeps its first value.",
+    "reassigned": "A TSX variable is changed after it was declared. Definitions are read, never executed, so "
+    "a name keeps its first value.",
     "same-output": "Two sources would be written to the same file; neither is.",
     "syntax": "The source does not parse.",
     "table-width": ("A row of a Table has more cells than there are headers; a renderer would drop them."),

@@ -130,6 +130,6 @@ def test_every_file_that_is_read_is_named_and_only_those() -> None:
 def test_every_code_that_reading_gives_is_explained() -> None:
     folder = Path(tsx.__file__).parent
     source = "".join(path.read_text() for path in sorted(folder.glob("*.py")))
-    given = set(re.findall(r'(?:report\.add(?:_at)?|Unreadable)\([^"]*?"([a-z0-9-]+)"', source))
+    given = set(re.findall(r'(?:report\.add(?:_at)?|Unreadable)\(\s*[^"\n]*?"([a-z0-9-]+)"', source))
     assert {"not-understood", "closing-tag", "unreadable"} <= given
     assert given <= set(CODES)
