@@ -60,8 +60,8 @@ class Conductor:
         self.effects = effects
         self._policy = policy
         self._make_start = make_start
-        self._stored = raw
-        self.phase: Phase = phase_from_json(raw)
+        self._stored = phase_from_json(raw)
+        self.phase: Phase = self._stored
         self._roster: Mapping[str, Any] = tx.fact(team.id, "", ROSTER) or {}
         self._looked_at = 0
 
@@ -80,9 +80,8 @@ class Conductor:
         why = stalled(self.phase, self._who_is_there(), self._policy)
         if why is not None and not self._somebody_decides():
             self._hear(pe.NothingMoves(utc_now(), why))
-        now = phase_as_json(self.phase)
-        if now != self._stored:
-            self._tx.put_fact(self.team.id, "", PHASE, now)
+        if self.phase is not self._stored:
+            self._tx.put_fact(self.team.id, "", PHASE, phase_as_json(self.phase))
 
     def order(self, effects: Iterable[object]) -> None:
         """Carry out what the phase's rules want, in its order."""

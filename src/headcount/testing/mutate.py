@@ -25,12 +25,11 @@ from headcount.protocol.member import TABLE, Cue, Rule, State
 from headcount.testing import diagram
 from headcount.testing.explore import VARIANTS, explore
 from headcount.testing.laws import broken_laws
-from headcount.testing.onlooker import Violation
-from headcount.testing.simulator import Failure, simulate
+from headcount.testing.simulator import simulate
 from headcount.testing.transcript import tell
 
-_SEEDS = range(150)
-_STATES = 120
+_SEEDS = range(60)
+_STATES = 60
 
 
 class Mutant(NamedTuple):
@@ -111,13 +110,13 @@ def _the_page_differs(page: str) -> bool:
 
 
 def _an_invariant_breaks() -> bool:
-    """Whatever is raised counts: a step that is not total has failed as well."""
+    """Whatever is raised counts: a step that cannot be taken has failed as well."""
     try:
         for variant in VARIANTS:
             explore(variant, _STATES)
         for seed in _SEEDS:
             simulate(seed)
-    except (Violation, Failure):
+    except Exception:
         return True
     return False
 

@@ -87,7 +87,7 @@ def draw_plan(seed: int, rng: Random) -> Plan:
     names = [member.name for member in cast]
     deeds, faults = tuple(sorted(_draw_deeds(rng, names))), tuple(_draw_faults(rng))
     plan = Plan(seed, cast, deeds, faults, _draw_policy(rng))
-    if rng.random() < 0.3:
+    if rng.random() < 0.2:
         return replace(plan, tasks=rng.randint(1, 3), reviewed=rng.random() < 0.6)
     return plan
 
