@@ -34,7 +34,8 @@ is approved and followed by `exit`; all other mail is only read.
     exit        code = 0
 
 Any step may have `times`, to do it more than once. In all text, `{id}`, `{requestId}`, `{from}`,
-`{subject}`, `{body}` and the mail's metadata, such as `{issue}`, stand for those of the mail in hand.
+`{subject}`, `{body}` and the mail's metadata, such as `{issue}`, stand for those of the mail in hand, and
+`{task}` for the task that it was started for.
 Lines on standard input are nudges: they are read, and printed.
 """
 
@@ -86,7 +87,8 @@ class ScriptedAgent:
     def _filled(self, step: Any) -> Any:
         """`step` with the placeholders of the mail in hand replaced, at any depth."""
         if isinstance(step, str):
-            for name, value in self._mail.items():
+            known = {"task": os.environ.get("HEADCOUNT_TASK", ""), **self._mail}
+            for name, value in known.items():
                 step = step.replace(f"{{{name}}}", str(value))
             return step
         if isinstance(step, list):

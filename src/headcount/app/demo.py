@@ -1,8 +1,9 @@
 """The whole story on a scratch repository, with scripted agents as real processes.
 
-Three of them: one who behaves, one who says done with work lying around and is sent back, and one who never
-answers, holds unsaved work in every corner of its workspace, and has a child that left its process group and
-ignores SIGTERM.
+Three workers build a word counter. Two tasks are reviewed and merged; one of their workers said done with a
+file lying around, and was sent back. The third worker hangs: it answers nobody, holds unsaved work in every
+corner of its workspace, and has a child that left its process group and ignores SIGTERM. Then the team is
+stood down.
 """
 
 from __future__ import annotations
@@ -10,48 +11,82 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import time
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headcount.app.app import App, open_app
+from headcount.app.definition import read_definition
 from headcount.app.progress import follow
 from headcount.app.resident import driving
+from headcount.app.run import begin_run, read_run
 from headcount.app.salvages import restore_saved
 from headcount.app.standing_down import stand_down
-from headcount.app.starting import Plan
 from headcount.app.story import tell
-from headcount.app.teams import create_team, spawn
-from headcount.app.up import wait_for
 from headcount.app.world import make_runtimes
 from headcount.errors import WorldError
-from headcount.protocol.member import State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from headcount.ports import Entry
 
 TEAM = "demo"
+SILENT = "cy"
+_PATIENCE_S = 30.0
 
-# Short, so that nobody waits: a person who never answers gets the same treatment in minutes.
+# Short, so that nobody waits: an agent that never answers gets the same treatment in minutes.
 _SETTINGS = """\
 [policy]
 answer_timeout_s = 2
-nudge_timeout_s = 1.2
+nudge_timeout_s = 1
 exit_grace_s = 0.5
 stop_grace_s = 1
 on_escalation = "force-kill"
 """
 
+_DEFINITION = """\
+import sys
+
+from headcount import (Command, ShutdownSequence, TaskDef, TaskPipeline, Team, Teammate, Workflow,
+                       define_task, define_team, define_worker)
+
+scripted = [sys.executable, "-m", "headcount.agents.scripted"]
+ada = define_worker("ada", command=[*scripted, "./agents/ada.json"])
+ben = define_worker("ben", command=[*scripted, "./agents/ben.json"])
+cy = define_worker("cy", command=[*scripted, "./agents/cy.json"])
+spec = define_worker("spec", command=[*scripted, "./agents/reviewer.json"], role="spec-reviewer")
+quality = define_worker("quality", role="code-quality-reviewer",
+                        command=[*scripted, "./agents/reviewer.json"])
+team = define_team("demo", [ada, ben, cy, spec, quality])
+
+doc = Command(name="demo", description="Build a word counter")[
+    Workflow(name="Demo", team=team, tasks_at_once=3)[
+        Team(team=team, description="Three who build, two who review")[
+            Teammate(worker=ada, description="Parser", prompt="You are ada."),
+            Teammate(worker=ben, description="Report", prompt="You are ben."),
+            Teammate(worker=cy, description="Index", prompt="You are cy."),
+            Teammate(worker=spec, description="Spec review", prompt="Compare it with the task."),
+            Teammate(worker=quality, description="Quality review", prompt="Look at the code."),
+        ],
+        TaskPipeline(title="Word counter")[
+            TaskDef(task=define_task("Parse words", "parse"), prompt="Split text into words.", worker=ada),
+            TaskDef(task=define_task("Report counts", "report"), prompt="Print the counts.", worker=ben),
+            TaskDef(task=define_task("Keep an index", "index"), prompt="Remember the words.", worker=cy),
+        ],
+        ShutdownSequence(workers=[ada, ben, cy, spec, quality], reason="Demo complete"),
+    ],
+]
+"""
+
+_LISTEN = {"do": "listen"}
 _SCRIPTS: dict[str, dict[str, Any]] = {
     "ada": {
         "steps": [
             {"do": "write", "path": "parser.py", "text": "def parse(text):\n    return text.split()\n"},
             {"do": "commit", "message": "Add a parser"},
-            {"do": "listen"},
+            {"do": "done"},
+            _LISTEN,
         ]
     },
     "ben": {
@@ -59,26 +94,25 @@ _SCRIPTS: dict[str, dict[str, Any]] = {
             {"do": "write", "path": "report.py", "text": "def report(words):\n    return len(words)\n"},
             {"do": "commit", "message": "Add a report"},
             {"do": "write", "path": "notes.md", "text": "Remember: empty input.\n"},
-            {"do": "listen"},
+            {"do": "done"},
+            _LISTEN,
         ],
-        "on": {
-            "shutdown_request": [{"do": "approve"}],
-            "VERIFICATION_FAILED": [{"do": "commit", "message": "Keep the notes"}, {"do": "done"}],
-        },
+        "on": {"VERIFICATION_FAILED": [{"do": "commit", "message": "Keep the notes"}, {"do": "done"}]},
     },
-    "cy": {
+    SILENT: {
         "steps": [
             {"do": "write", "path": "index.py", "text": "INDEX = {}\n"},
             {"do": "commit", "message": "Start an index"},
             {"do": "write", "path": "index.py", "text": "INDEX = {'half': 'done'}\n"},
             {"do": "stash", "message": "half an index"},
             {"do": "write", "path": "index.py", "text": "INDEX = {'better': 'idea'}\n"},
-            {"do": "write", "path": "todo.txt", "text": "nobody has seen this file yet\n"},
             {"do": "stray"},
             {"do": "ignore", "signals": ["SIGTERM"]},
+            {"do": "write", "path": "todo.txt", "text": "nobody has seen this file yet\n"},
             {"do": "hang"},
         ]
     },
+    "reviewer": {"steps": [{"do": "headcount", "args": ["review", "pass", "{task}"]}, _LISTEN]},
 }
 
 
@@ -95,7 +129,6 @@ class Ending(NamedTuple):
 
     answer: dict[str, Any]
     directory: str
-    restored: dict[str, Any]
     found_again: dict[str, str]
     processes: list[dict[str, Any]]
     left: int
@@ -106,82 +139,110 @@ def run_demo(show: Callable[[Line], None], directory: str | None = None) -> Endi
     place = directory or tempfile.mkdtemp(prefix="headcount-demo-")
     _make_repository(place)
     app = open_app(place, {})
-    with driving(app), _telling(app, show) as listen:
-        create_team(app, TEAM, "Three who build a word counter", environ=_environment())
-        for name in _SCRIPTS:
-            command = (sys.executable, "-m", "headcount.agents.scripted", f"{place}/agents/{name}.json")
-            spawn(app, TEAM, Plan(name, command=command, prompt="Build your part."))
-        wait_for(app, TEAM, lambda t: all(m.state is not State.STARTING for m in t.members.values()), 15)
-        _wait_for_work(app, place)
+    story = _Story(app, show)
+    with driving(app):
+        begin_run(app, read_definition(f"{place}/team.py"), environ=_environment())
+        _wait_for_work(app, story)
         answer = stand_down(app, TEAM, reason="Demo complete")
         for now in follow(app, TEAM, answer):
             answer = now
-            listen()
-    return _show_proof(app, place, answer)
+            story.go_on()
+    story.go_on()
+    return _look_again(app, place, answer)
 
 
-def _wait_for_work(app: App, place: str) -> None:
-    """Until each of them has done what its script says; then it is worth standing them down."""
-    marks = {"ada": "parser.py", "ben": "notes.md", "cy": "todo.txt"}
-    worktrees = f"{app.home}/worktrees/{TEAM}"
-    deadline = time.monotonic() + 10
+class _Story:
+    """Tells what the journal has gained since the last time."""
+
+    def __init__(self, app: App, show: Callable[[Line], None]) -> None:
+        self._app = app
+        self._show = show
+        self._seen = 0
+        self._began = time.time()
+
+    def go_on(self) -> None:
+        with self._app.store.read() as tx:
+            team = tx.load_team(TEAM)
+            entries = tx.journal(team.id, self._seen) if team else []
+        for entry in entries:
+            self._seen = entry.seq
+            what = tell(entry) if _is_worth_telling(entry) else None
+            if what:
+                who = (
+                    f"task {entry.about}" if entry.kind.startswith("task_") else entry.about.partition("#")[0]
+                )
+                self._show(Line(entry.at - self._began, who, what))
+
+
+# The receipt has everything; on the screen, what happens to tasks, and what goes otherwise than it should.
+_TOLD = frozenset((
+    "task_moved", "task_reviewed", "found_dirty", "stand_down", "answered", "escalated", "decided", "salvaged",
+    "moved", "gone", "shutdown",
+))  # fmt: skip
+
+
+def _is_worth_telling(entry: Entry) -> bool:
+    data = entry.data
+    if entry.kind == "moved":
+        return bool(data["to"] == "killing" or (data["from"] == "nudged" and data["to"] == "inspecting"))
+    if entry.kind == "stand_down":
+        return bool(data["whole_team"])
+    if entry.kind == "answered":
+        return bool(data["answer"] == "unanswered")
+    return entry.kind in _TOLD
+
+
+def _wait_for_work(app: App, story: _Story) -> None:
+    """Until two tasks are complete and the third worker hangs over its unsaved work."""
+    last_file = f"{app.home}/worktrees/{TEAM}/{SILENT}/todo.txt"
+    deadline = time.monotonic() + _PATIENCE_S
     while time.monotonic() < deadline:
-        if all(os.path.exists(f"{worktrees}/{name}/{file}") for name, file in marks.items()):
-            time.sleep(0.3)  # the child of cy comes after its last file
+        story.go_on()
+        done = sum(task["state"] == "complete" for task in read_run(app, TEAM)["tasks"])
+        if done == 2 and os.path.exists(last_file):
             return
-        time.sleep(0.05)
-    raise WorldError("The demo's agents did not get to work", f"see {place}", code="demo")
+        app.store.wait(f"team/{TEAM}", 0.2)
+    raise WorldError(
+        "The demo's agents did not get to work",
+        f"they were given {_PATIENCE_S:g} s; this machine may be very busy",
+        (f"See what they printed with `cd {app.root} && headcount logs ada`", "Try again"),
+        code="demo",
+    )
 
 
-def _show_proof(app: App, place: str, answer: dict[str, Any]) -> Ending:
-    """Look again, with other eyes: processes on this machine, and the saved work restored."""
-    salvage = next(m["salvage"] for m in answer["members"] if m["name"] == "cy")
-    restored = restore_saved(app, salvage, f"{place}/restored-cy")
+def _look_again(app: App, place: str, answer: dict[str, Any]) -> Ending:
+    """With other eyes: what runs on this machine, and what is in the saved work."""
+    salvage = next(m["salvage"] for m in answer["members"] if m["name"] == SILENT)
+    restore_saved(app, salvage, f"{place}/restored-{SILENT}")
     found = {}
     for name in ("index.py", "todo.txt"):
-        with open(f"{place}/restored-cy/{name}", encoding="utf-8") as file:
+        with open(f"{place}/restored-{SILENT}/{name}", encoding="utf-8") as file:
             found[name] = file.read().strip()
-    git = ["git", "-C", f"{place}/restored-cy", "stash", "list"]
+    git = ["git", "-C", f"{place}/restored-{SILENT}", "stash", "list"]
     found["git stash list"] = subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
     with open(f"{answer['archive']}/receipt.json", encoding="utf-8") as file:
         receipt = json.load(file)
     processes = [p for m in receipt["members"] for p in (m["processes"] or {}).get("processes", ())]
     left = sum(len(found) for found in make_runtimes(app)["plain"].list_marked().values())
     app.close()
-    return Ending(answer, place, restored, found, processes, left)
-
-
-@contextmanager
-def _telling(app: App, show: Callable[[Line], None]) -> Iterator[Callable[[], None]]:
-    """Tell what the journal has gained since the last time."""
-    seen, began = 0, time.time()
-
-    def listen() -> None:
-        nonlocal seen
-        with app.store.read() as tx:
-            team = tx.load_team(TEAM)
-            entries: list[Entry] = tx.journal(team.id, seen) if team else []
-        for entry in entries:
-            seen = entry.seq
-            what = tell(entry)
-            if what:
-                show(Line(entry.at - began, entry.about.partition("#")[0], what))
-
-    yield listen
-    listen()
+    return Ending(answer, place, found, processes, left)
 
 
 def _make_repository(place: str) -> None:
     git = ["git", "-C", place, "-c", "init.defaultBranch=main"]
-    env = _environment()
-    subprocess.run([*git, "init", "--quiet"], check=True, env=env)
-    subprocess.run([*git, "commit", "--quiet", "--allow-empty", "-m", "An empty start"], check=True, env=env)
-    with open(f"{place}/headcount.toml", "w", encoding="utf-8") as file:
-        file.write(_SETTINGS)
+    subprocess.run([*git, "init", "--quiet"], check=True, env=_environment())
+    _write(f"{place}/headcount.toml", _SETTINGS)
+    _write(f"{place}/team.py", _DEFINITION)
     os.makedirs(f"{place}/agents")
     for name, script in _SCRIPTS.items():
-        with open(f"{place}/agents/{name}.json", "w", encoding="utf-8") as file:
-            json.dump(script, file, indent=1)
+        _write(f"{place}/agents/{name}.json", json.dumps(script, indent=1))
+    subprocess.run([*git, "add", "--all"], check=True, env=_environment())
+    subprocess.run([*git, "commit", "--quiet", "-m", "A team and its agents"], check=True, env=_environment())
+
+
+def _write(path: str, text: str) -> None:
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 def _environment() -> dict[str, str]:

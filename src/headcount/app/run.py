@@ -26,6 +26,8 @@ from headcount.protocol.team import Status
 from headcount.workspace import Integration
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from headcount.app.app import App
     from headcount.app.definition import Definition
     from headcount.app.starting import Plan
@@ -37,13 +39,13 @@ REVIEWERS = ("spec-reviewer", "code-quality-reviewer")
 _REVIEWER_MODEL = {"spec-reviewer": "haiku", "code-quality-reviewer": "opus"}
 
 
-def begin_run(app: App, definition: Definition) -> str:
+def begin_run(app: App, definition: Definition, environ: Mapping[str, str] = os.environ) -> str:
     """Begin it, go on with it, or, when it is blocked, try again; the team's name."""
     with app.store.read() as tx:
         team = tx.load_team(definition.team)
         raw = tx.fact(team.id, "", PHASE) if team is not None and team.status is not Status.SHUTDOWN else None
     if team is None or team.status is Status.SHUTDOWN:
-        _begin(app, definition)
+        _begin(app, definition, environ)
     elif raw is None:
         raise UsageError(
             f"The team {definition.team} is open, and was not started by run",
@@ -125,7 +127,7 @@ def _task_line(task: Task, roster: Any) -> dict[str, Any]:
 # --- beginning -----------------------------------------------------------------------------------------
 
 
-def _begin(app: App, definition: Definition) -> None:
+def _begin(app: App, definition: Definition, environ: Mapping[str, str]) -> None:
     repo = find_repository(app)
     if repo is None or repo.head_commit() is None:
         raise UsageError(
@@ -145,7 +147,7 @@ def _begin(app: App, definition: Definition) -> None:
     at_once = definition.workflow.tasks_at_once if definition.workflow else None
     if at_once:
         app.settings = replace(app.settings, policy=replace(app.settings.policy, tasks_at_once=at_once))
-    create_team(app, definition.team, definition.description, mode="run", environ=os.environ)
+    create_team(app, definition.team, definition.description, mode="run", environ=environ)
     roster = _roster(app, definition, repo)
     _open_phase(app, definition, roster)
     for plan in definition.members:

@@ -61,6 +61,23 @@ def _quoted(words: str) -> str:
     return f" ({words})" if words else ""
 
 
+_VERDICT = {"pass": "review passed", "changes": "changes requested"}
+
+
+def _task_moved(data: Mapping[str, Any]) -> str | None:
+    """The steps that a person wants to hear of; `about` is the task."""
+    return {
+        "begin": "begins",
+        "done": "done and clean; reviewers look at the commit",
+        "changes": "goes back to its worker",
+        "empty_handed": "goes back to its worker: nothing was committed",
+        "passed": "both reviews passed; merging",
+        "merged": "merged into the integration branch",
+        "over_complete": "complete",
+        "over_blocked": "blocked",
+    }.get(data["cue"])
+
+
 _TELL: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
     "moved": _moved,
     "start_failed": lambda d: f"could not be started: {d['reason']}",
@@ -74,6 +91,8 @@ _TELL: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
     "decided": lambda d: f"decided by {d['by']}: {d['decision']}",
     "exited": lambda d: f"exited: {d['detail']}" if d["detail"] else "exited",
     "salvaged": lambda d: f"saved to {d['ref']}, and read back",
+    "task_moved": _task_moved,
+    "task_reviewed": lambda d: f"{d['key'].partition('#')[0]}: {_VERDICT[d['verdict']]}{_quoted(d['words'])}",
     "stuck": lambda d: f"stuck: {', '.join(d['alive'])} alive",
     "gone": _gone,
     "workspace_removed": lambda _: "workspace removed; everything in it is reachable",
@@ -82,8 +101,6 @@ _TELL: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
     "resumed": lambda d: f"resumed by {d['by']}",
     "handover": lambda _: "hands over to its next generation",
     "refused": lambda d: f"was refused to {str(d['action']).replace('_', ' ')}: {d['why']}",
-    "task_moved": lambda d: _said_state(d, ""),
-    "task_reviewed": lambda d: f"reviewed by {d['key']}: {d['verdict']}{_quoted(d['words'])}",
     "task_restarted": lambda d: f"given out again: {d['why']}",
     "task_blocked": lambda d: f"blocked: {d['reason']}",
     "gate": lambda d: f"{d['gate']} gate: {d['verdict']}",

@@ -16,16 +16,22 @@ _COLOURS = (("proved gone", "green"), ("sent back", "yellow"), ("escalated", "ye
             ("SIGKILL", "red"), ("did not answer", "yellow"))  # fmt: skip
 
 
+_INTRODUCTION = """\
+Three agents build a word counter, two review. ada behaves. ben says done with a file lying around. cy hangs:
+it answers nobody, holds unsaved work, and has a child process that ignores SIGTERM.
+"""
+
+
+_WIDTH = 100  # of what happened; the receipt has the rest
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dir", metavar="DIR", help="where to play it; default: a new temporary directory")
 
 
 def run(args: argparse.Namespace) -> int:
     if not args.json:
-        print(
-            "Three agents build a word counter. ada behaves. ben says done with work lying around.\n"
-            "cy never answers, holds unsaved work, and has a child process that ignores SIGTERM.\n"
-        )
+        print(_INTRODUCTION)
     ending = run_demo(_show if not args.json else lambda _: None, args.dir)
     if args.json:
         print(json.dumps({**ending.answer, "directory": ending.directory, "left": ending.left}))
@@ -36,11 +42,12 @@ def run(args: argparse.Namespace) -> int:
 
 def _show(line: Line) -> None:
     what = plain(line.what)
+    what = what if len(what) <= _WIDTH else what[: _WIDTH - 1] + "…"
     for words, colour in _COLOURS:
         if words in what:
             what = paint(what, colour, sys.stdout)
             break
-    print(f"{line.seconds:5.1f} s  {(line.who or 'team').ljust(5)} {what}", flush=True)
+    print(f"{line.seconds:5.1f} s  {(line.who or 'team').ljust(7)} {what}", flush=True)
 
 
 def _tell_ending(ending: Ending) -> None:
@@ -54,5 +61,6 @@ def _tell_ending(ending: Ending) -> None:
     print(f"\nLook around in {ending.directory}:")
     print("  headcount salvage list        what was saved")
     print("  headcount status demo         how it ended")
+    print("  headcount report demo         all of it, as a page")
     print("  git log --oneline --all       every commit is on a branch")
     print(f"  {ending.answer['archive']}/receipt.json")

@@ -36,7 +36,7 @@ def perform(job: Job) -> Outcome:
 
 
 def failed(job: Job, error: Exception) -> Outcome:
-    """A bug of ours, in the middle of an act: over, as failed; where there is no such event, the limit decides."""
+    """A bug of ours, in the middle of an act: it has failed, or, without such an event, the limit decides."""
     act, why = job.act, repr(error)
     event: dict[ActKind, ev.Event] = {
         ActKind.INSPECT: ev.Inspected(act.about, act.epoch, False, False, (f"could not be read: {why}",)),
@@ -85,6 +85,7 @@ def _spec(job: Job, workspace: Workspace) -> SpawnSpec:
         "HEADCOUNT_GENERATION": str(member.generation),
         "HEADCOUNT_TOKEN": job.token,
         "HEADCOUNT_PROMPT_FILE": prompt_file,
+        **({"HEADCOUNT_TASK": member.task} if member.task else {}),
     }
     return SpawnSpec(start["mark"], tuple(start["argv"]), workspace.path, env, stdin=bool(start.get("stdin")))
 
