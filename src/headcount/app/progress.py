@@ -51,16 +51,20 @@ def progress(app: App, team_name: str, answer: dict[str, Any]) -> list[str]:
 
 
 def _line(member: Member, width: int, limit: float | None) -> str:
-    what = _WAITS_FOR[member.state]
-    if member.stuck:
-        what = f"stuck: {', '.join(member.alive) or 'not proved gone'}"
-    elif member.settled:
-        what = f"gone, {member.outcome or 'never started'}"
-    elif member.state is State.ASKED and member.answer:
-        what = f"{member.answer}, waiting for the others"
-    elif member.state is State.NUDGED:
-        what = f"sent back: {'; '.join(member.issues)}"
-    elif member.state is State.STOPPING and member.terminated:
-        what = "was sent SIGTERM"
     within = f" (at most {limit:g} s)" if limit is not None and not member.settled else ""
-    return f"  {member.name.ljust(width)}  {what}{within}"
+    return f"  {member.name.ljust(width)}  {waits_for(member)}{within}"
+
+
+def waits_for(member: Member) -> str:
+    """What a member that is being stood down waits for, in words."""
+    if member.stuck:
+        return f"stuck: {', '.join(member.alive) or 'not proved gone'}"
+    if member.settled:
+        return f"gone, {member.outcome or 'never started'}"
+    if member.state is State.ASKED and member.answer:
+        return f"{member.answer}, waiting for the others"
+    if member.state is State.NUDGED:
+        return f"sent back: {'; '.join(member.issues)}"
+    if member.state is State.STOPPING and member.terminated:
+        return "was sent SIGTERM"
+    return _WAITS_FOR[member.state]

@@ -23,8 +23,8 @@ from mcp.shared.exceptions import MCPError
 from starlette.responses import JSONResponse
 
 from headcount import __version__
+from headcount.app.peer import find_peer
 from headcount.errors import HeadcountError, NotAllowed, WorldError
-from headcount.mcp_server.peer import find_peer
 from headcount.mcp_server.session import Session
 from headcount.mcp_server.speech import INSTRUCTIONS, NAME, ProtocolError
 from headcount.mcp_server.tools import TOOLS

@@ -45,7 +45,8 @@ def a_member(**more: Any) -> dict[str, Any]:
 def a_report(**more: Any) -> dict[str, Any]:
     return {
         "team": "crew", "teamId": "crew#1", "description": "", "status": "shutdown", "began": 0.0,
-        "ended": 10.0, "seconds": 10.0, "archive": None, "members": [a_member()], "tasks": [], "standDowns": [], "run": None,
+        "ended": 10.0, "seconds": 10.0, "archive": None, "members": [a_member()], "tasks": [],
+        "standDowns": [], "run": None,
         "escalations": [], "unreadMail": [], "warnings": [], "story": [], **more,
     }  # fmt: skip
 
