@@ -176,8 +176,8 @@ class _Story:
 
 # The receipt has everything; on the screen, what happens to tasks, and what goes otherwise than it should.
 _TOLD = frozenset((
-    "task_moved", "task_reviewed", "found_dirty", "stand_down", "answered", "escalated", "decided", "salvaged",
-    "moved", "gone", "shutdown",
+    "task_moved", "task_reviewed", "found_dirty", "stand_down", "answered", "escalated", "decided",
+    "salvaged", "moved", "gone", "shutdown",
 ))  # fmt: skip
 
 
