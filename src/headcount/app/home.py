@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from headcount.errors import UsageError
+from headcount.workspace.repository import keep_out
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,7 +44,9 @@ def make_home(home: str) -> str:
             )
         return home
     os.makedirs(home, mode=0o700)
-    _exclude(os.path.dirname(home))
+    git_dir = f"{os.path.dirname(home)}/.git"
+    if os.path.isdir(git_dir):
+        keep_out(git_dir, f"/{NAME}/")
     return home
 
 
@@ -63,17 +66,3 @@ def _main_repository(place: str) -> str | None:
         return os.path.dirname(common) if os.path.basename(common) == ".git" else common
     bare = os.path.isfile(f"{place}/HEAD") and os.path.isdir(f"{place}/objects")
     return place if bare and os.path.isdir(f"{place}/refs") else None
-
-
-def _exclude(repository: str) -> None:
-    """Kept out of git by the repository's own list, not by a file that would show up in a diff."""
-    info = f"{repository}/.git/info"
-    if not os.path.isdir(f"{repository}/.git"):
-        return
-    os.makedirs(info, exist_ok=True)
-    path = f"{info}/exclude"
-    with open(path, "a+", encoding="utf-8", errors="surrogateescape") as file:
-        file.seek(0)
-        lines = file.read()
-        if f"/{NAME}/" not in lines.splitlines():
-            file.write(("" if not lines or lines.endswith("\n") else "\n") + f"/{NAME}/\n")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from headcount.app.world import find_repository
 from headcount.errors import UsageError
 from headcount.workspace import list_salvage, read_saved, restore, verify
+from headcount.workspace.names import parse_salvage_ref
 
 if TYPE_CHECKING:
     from headcount.app.app import App
@@ -63,8 +64,9 @@ def find_ref(repo: Repository, name: str) -> str:
 
 
 def _about(ref: str) -> dict[str, Any]:
-    team, member, generation, *_ = (*ref.removeprefix(_PREFIX).split("/"), "", "", "")
-    return {"team": team, "member": member, "generation": int(generation) if generation.isdigit() else None}
+    parsed = parse_salvage_ref(ref)
+    team, member, generation, _ = parsed if parsed is not None else ("", "", None, 0)
+    return {"team": team, "member": member, "generation": generation}
 
 
 def _repository(app: App) -> Repository:

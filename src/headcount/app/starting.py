@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headcount.agents.launch import Order, plan_launch
+from headcount.domain.settings import Agent
 from headcount.runtime.mark import new_mark, state_id
 
 if TYPE_CHECKING:
@@ -44,9 +45,11 @@ def make_start(
     plan = Plan(**planned)
     agent, command = _who_is_it(settings, plan)
     prompt_file = f"{home}/teams/{team.name}/prompts/{member.name}-{member.generation}.md"
+    mine = settings.agents.workers.get(plan.name) or Agent()
     order = Order(
-        home, team.name, member.name, plan.prompt, prompt_file, plan.model or "", command,
-        plan.directory or os.path.dirname(home),
+        home, team.name, member.name, plan.prompt, prompt_file, plan.model or mine.model, command,
+        plan.directory or os.path.dirname(home), mine.permissions or settings.agents.permissions,
+        terminal=plan.runtime == "tmux" or (plan.runtime is None and (mine.terminal or settings.agents.terminal)),
     )  # fmt: skip
     launch = plan_launch(agent, order)
     return {
@@ -58,8 +61,10 @@ def make_start(
         "stdin": launch.stdin,
         "exit_text": launch.exit_text,
         "runtime": plan.runtime or launch.runtime,
+        "ready": launch.ready,
+        "dialog": launch.dialog,
         "prompt": plan.prompt,
-        "model": plan.model,
+        "model": order.model,
         "base": plan.base,
         "detached": plan.detached,
         "workspace": plan.workspace,

@@ -19,6 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "resume": ("pause", "let a paused member go on"),
     "cycle": ("cycle", "hand a member's work over to its next generation"),
     "witness": ("witness", "look, judge, speak, see, hand over"),
+    "task": ("task", "put a task on a team's list"),
     "status": ("status", "who is there, what they do, what waits for somebody"),
     "down": ("down", "stand a team or some of its members down"),
     "escalations": ("escalations", "what waits for a decision"),
@@ -46,6 +47,8 @@ HOT: dict[str, tuple[str, ...]] = {
     "reject": (),
     "task": ("list", "claim", "complete"),
     "review": ("pass", "changes"),
+    "client": (),
+    "hook": (),
 }
 
 

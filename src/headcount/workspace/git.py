@@ -20,6 +20,12 @@ from headcount.errors import GitError
 
 OLDEST = (2, 38)  # the first with `merge-tree --write-tree`
 
+# git writes the files of a new worktree one after the other, and fails when it looks at one that another git
+# is just making or removing. A moment later there is nothing wrong with it.
+_HALF_MADE = re.compile(rb"failed to read \S*/worktrees/\S*/commondir")
+_TRIES = 20
+_TRY_AGAIN_S = 0.02
+
 _KEPT = {"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH"}
 _IDENTITY = {
     f"GIT_{role}_{field}": value
@@ -103,13 +109,17 @@ class Git:
         env: Mapping[str, str] = {},
     ) -> Answer:
         """Run and return the answer; a status not in `ok`, or no time left, is a GitError."""
-        answer = execute(
-            self.command(*args),
-            cwd=self.cwd,
-            env=self.environment(env),
-            stdin=stdin,
-            timeout_s=self.time_left(),
-        )
+        for _ in range(_TRIES):
+            answer = execute(
+                self.command(*args),
+                cwd=self.cwd,
+                env=self.environment(env),
+                stdin=stdin,
+                timeout_s=self.time_left(),
+            )
+            if answer.code == 0 or not _HALF_MADE.search(answer.err):
+                break
+            time.sleep(_TRY_AGAIN_S)
         if answer.code not in ok:
             raise failure(args, answer)
         return answer

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from headcount.domain.findings import Findings, GoneProof, Workspace
     from headcount.domain.policy import Policy
 
+_SHARED = "shared:"
 ARCHIVED = "archive:"  # in the place of a ref, for what git does not hold
 
 
@@ -35,12 +36,10 @@ class EngineWorkspaces:
         self._archive_directory = archive_directory
 
     def create(self, team: str, member: str, generation: int, plan: Mapping[str, Any]) -> Workspace:
+        """A shared one has a name that no member can have, so it never is somebody's own (C15)."""
+        owner = f"{_SHARED}{plan['workspace']}" if plan.get("workspace") else member
         return self._made.create(
-            team,
-            plan.get("workspace") or member,
-            generation,
-            base=plan.get("base"),
-            detached=bool(plan.get("detached")),
+            team, owner, generation, base=plan.get("base"), detached=bool(plan.get("detached"))
         )
 
     def read(self, workspace: Workspace, policy: Policy, plan: Mapping[str, Any]) -> Findings:

@@ -130,17 +130,18 @@ class Repository:
             return os.path.dirname(git_dir)
         return os.path.dirname(first_line(os.path.join(git_dir, "gitdir")) or "")
 
-    def keep_out(self, pattern: str) -> None:
-        """Keep a path of ours out of the user's `git status`, once, by `info/exclude`."""
-        path = os.path.join(self.common_dir, "info", "exclude")
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "a+b") as file:
-            file.seek(0)
-            before = file.read()
-            if pattern.encode() in before.splitlines():
-                return
-            start = b"" if not before or before.endswith(b"\n") else b"\n"
-            file.write(start + pattern.encode() + b"\n")
+
+def keep_out(common_dir: str, pattern: str) -> None:
+    """Keep a path of ours out of the user's `git status`, once, by the repository's own list of exclusions."""
+    path = os.path.join(common_dir, "info", "exclude")
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "a+b") as file:
+        file.seek(0)
+        before = file.read()
+        if pattern.encode() in before.splitlines():
+            return
+        start = b"" if not before or before.endswith(b"\n") else b"\n"
+        file.write(start + pattern.encode() + b"\n")
 
 
 def first_line(path: str) -> str | None:

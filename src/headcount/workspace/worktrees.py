@@ -17,12 +17,13 @@ from dataclasses import dataclass, replace
 from headcount.domain.findings import Workspace
 from headcount.errors import Declined, GitError
 from headcount.workspace.carry import carry_over
-from headcount.workspace.files import write_durably
+from headcount.workspace.files import exclusive, write_durably
 from headcount.workspace.names import branch_name, encode, numbered, parse_salvage_ref
 from headcount.workspace.repository import Repository, first_line
 from headcount.workspace.verify import Saved, read_saved
 
 RECORD = "headcount.json"
+LOCK = "headcount.lock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +107,20 @@ class _Maker:
         )
 
     def _begin(self, path: str, base: str | None, detached: bool) -> Workspace:
+        # git itself fails when it meets a worktree that another git is just making.
+        with exclusive(os.path.join(self.repo.common_dir, LOCK)):
+            self._add(path, base, detached)
+        git_dir = self.repo.find_git_dir(path)
+        if git_dir is None:
+            raise GitError(f"git does not know the worktree {path} that it made", code="git-worktree")
+        return self._complete(path, git_dir, base)
+
+    def _add(self, path: str, base: str | None, detached: bool) -> None:
         start = base or self._empty_commit()
         # Without a commit there is no branch to make yet; `_complete` points HEAD at it.
         how = ["--detach"] if detached or not base else ["-b", self._free_branch()]
         lock = ["--lock", "--reason", lock_reason(self.wanted)]
         self.repo.git.run("worktree", "add", "--quiet", "--no-checkout", *lock, *how, path, start)
-        git_dir = self.repo.find_git_dir(path)
-        if git_dir is None:
-            raise GitError(f"git does not know the worktree {path} that it made", code="git-worktree")
-        return self._complete(path, git_dir, base)
 
     def _complete(self, path: str, git_dir: str, base: str | None) -> Workspace:
         """Fill it and write the record. Nobody worked in it yet, so what is half filled is overwritten."""

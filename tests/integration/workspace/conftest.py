@@ -33,5 +33,5 @@ def world(tmp_path: Path) -> World:
     git(top, "add", ".")
     git(top, "commit", "-qm", "first")
     world = open_world(top)
-    world.repo.keep_out(".headcount/")
+    keep_out(world.repo.common_dir, ".headcount/")
     return world

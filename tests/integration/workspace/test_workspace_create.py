@@ -11,6 +11,7 @@ from gitworld import World, git, gone
 
 from headcount.errors import GitError
 from headcount.workspace import Removed, Repository, Workspaces, remove
+from headcount.workspace.repository import keep_out
 from headcount.workspace.worktrees import RECORD
 
 
@@ -187,7 +188,7 @@ def test_git_that_is_missing_or_too_old_is_said_so(world: World, tmp_path: Path)
 
 
 def test_our_directory_is_kept_out_of_the_users_status_once(world: World) -> None:
-    world.repo.keep_out(".headcount/")
+    keep_out(world.repo.common_dir, ".headcount/")
     exclude = Path(world.repo.common_dir) / "info" / "exclude"
     assert exclude.read_text().count(".headcount/") == 1
 

@@ -1,0 +1,259 @@
+"""What the live page shows of a team, and what changed since it was last shown.
+
+A view is read as a whole and compared with the one before. Rows that did not change are the same objects, so
+comparing a thousand members costs next to nothing and a client that was slow is sent one patch, not many.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from headcount.app.app import policy_of
+from headcount.app.progress import waits_for
+from headcount.app.report import describe_salvage
+from headcount.app.run import read_run
+from headcount.app.standing_down import report as read_stand_down
+from headcount.app.story import tell, whom
+from headcount.app.timeline import Timeline
+from headcount.domain.findings import Findings
+from headcount.engine.conduct import PHASE
+from headcount.protocol.member import limit_s
+from headcount.protocol.team import why_not_decide
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from headcount.app.app import App
+    from headcount.app.timeline import Lane
+    from headcount.domain.policy import Policy
+    from headcount.ports import Entry, Mail, Tx
+    from headcount.protocol.member import Member
+    from headcount.protocol.team import Team
+
+Row = dict[str, Any]
+_MAIL = 200
+_LOG = 400
+_BODY = 4000
+_DECISIONS = ("wait", "force-kill", "reassign", "human")
+
+
+class View(NamedTuple):
+    """`about`, `members` and so on as they are sent; rows by key, so that a patch can name them."""
+
+    about: Row
+    members: dict[str, Row]
+    escalations: list[Row]
+    tasks: list[Row]
+    salvage: list[Row]
+    mail: dict[str, Row]
+    log: list[Row]
+
+
+class Onlooker:
+    """Reads one team again and again, and keeps what need not be read twice. For one thread."""
+
+    def __init__(self, app: App, team_name: str) -> None:
+        self._app = app
+        self._name = team_name
+        self._timeline = Timeline()
+        self._rows: dict[str, tuple[Any, Row]] = {}
+        self._findings: dict[str, int] = {}
+        self._unread: dict[str, int] | None = None
+        self._view: View | None = None
+        self.seen: Mapping[str, int] = {}  # what a look at the workspaces found meanwhile: files, by key
+
+    def look(self) -> View:
+        """The team as it stands now; the last view itself when nothing has changed."""
+        app = self._app
+        with app.store.read() as tx:
+            team = app.load(tx, self._name)
+            new = tx.journal(team.id, self._timeline.seq)
+            unread = tx.count_unread(team.id)
+            before = self._view
+            if before is not None and not new and unread == self._unread:
+                view = before._replace(members=self._members(tx, team, set(), unread))
+                self._view = before if view.members == before.members else view
+                return self._view
+            changed = self._timeline.add(new)
+            members = self._members(tx, team, changed, unread)
+            mail = tx.inbox(team.id, None)
+            self._unread = unread
+            self._view = View(
+                about=self._about(tx, team, new),
+                members=members,
+                escalations=_escalations(team, policy_of(tx.team_settings(team.id))),
+                tasks=_tasks(tx, team),
+                salvage=_salvage(tx, team),
+                mail={m.id: _mail(m) for m in mail[-_MAIL:]},
+                log=[*(before.log if before else ()), *map(_line, new)][-_LOG:],
+            )
+        return self._view
+
+    def _about(self, tx: Tx, team: Team, new: list[Entry]) -> Row:
+        before = self._view.about if self._view else None
+        stand_down = read_stand_down(tx, team, None)
+        asked = next((e for e in reversed(new) if e.kind == "stand_down"), None)
+        has_run = tx.fact(team.id, "", PHASE) is not None
+        return {
+            "team": team.name,
+            "teamId": team.id,
+            "description": before["description"] if before else _description(new),
+            "status": str(team.status),
+            "draining": team.draining,
+            "began": before["began"] if before else (new[0].at if new else None),
+            "ended": _ended(team, new) or (before["ended"] if before and not team.live() else None),
+            "askedAt": asked.at if asked else (before["askedAt"] if before else None),
+            "warnings": list(team.warnings),
+            "standDown": {name: stand_down[name] for name in ("status", "requestId", "seconds", "deleted")},
+            "rejectedBy": stand_down.get("rejectedBy", []),
+            "archive": stand_down["archive"],
+            "run": read_run(self._app, self._name) if has_run else None,
+        }
+
+    def _members(self, tx: Tx, team: Team, changed: set[str], unread: dict[str, int]) -> dict[str, Row]:
+        policy = policy_of(tx.team_settings(team.id))
+        self._count_findings(tx, team, changed)
+        rows: dict[str, Row] = {}
+        for key, member in team.members.items():
+            lane = self._timeline.lanes.get(key)
+            dirty = self.seen.get(key, self._findings.get(key)) if member.live else None
+            basis = (member, len(lane.spans) if lane else 0, unread.get(key, 0), dirty)
+            kept = self._rows.get(key)
+            if kept is None or kept[0] != basis:
+                kept = self._rows[key] = basis, _member(member, lane, unread.get(key, 0), dirty, policy)
+            rows[key] = kept[1]
+        return rows
+
+    def _count_findings(self, tx: Tx, team: Team, changed: set[str]) -> None:
+        """Findings come with a change of state; all of them are read only the first time."""
+        if self._view is None:
+            found = tx.facts(team.id, "findings")
+        else:
+            found = {key: fact for key in changed if (fact := tx.fact(team.id, key, "findings")) is not None}
+        self._findings.update((key, len(Findings.from_dict(fact).dirty)) for key, fact in found.items())
+
+
+def make_patch(before: View | None, after: View) -> dict[str, Any]:
+    """What to send to one who has `before`: everything, or only what is another object now."""
+    if before is None or before.about["teamId"] != after.about["teamId"]:
+        return {"whole": True, **after._asdict(), "log": after.log}
+    patch: dict[str, Any] = {}
+    for name in ("about", "escalations", "tasks", "salvage"):
+        if getattr(before, name) != getattr(after, name):
+            patch[name] = getattr(after, name)
+    for name in ("members", "mail"):
+        old, new = getattr(before, name), getattr(after, name)
+        rows = {key: row for key, row in new.items() if old.get(key) is not row and old.get(key) != row}
+        if rows:
+            patch[name] = rows
+    seen = before.log[-1]["seq"] if before.log else 0
+    log = [line for line in after.log if line["seq"] > seen]
+    return {**patch, "log": log} if log else patch
+
+
+# --- rows ------------------------------------------------------------------------------------------------
+
+
+def _member(member: Member, lane: Lane | None, unread: int, dirty: int | None, policy: Policy) -> Row:
+    return {
+        "key": member.key,
+        "name": member.name,
+        "generation": member.generation,
+        "role": member.role,
+        "state": "stuck" if member.stuck else str(member.state),
+        "activity": member.activity if member.live else None,
+        "task": member.task,
+        "answer": member.answer,
+        "issues": list(member.issues),
+        "outcome": member.outcome,
+        "failure": member.failure,
+        "attempts": member.attempts,
+        "salvage": list(member.refs),
+        "unread": unread,
+        "dirty": dirty,
+        "asked": member.request is not None,
+        "waits": waits_for(member),
+        "limit": limit_s(member, policy) if member.request is not None and not member.settled else None,
+        "lane": [[span.state, span.since] for span in lane.spans] if lane else [],
+    }
+
+
+def _escalations(team: Team, policy: Policy) -> list[Row]:
+    """Open ones first; a button for each decision that would be taken, and why not for the others."""
+    found = sorted(team.escalations.values(), key=lambda e: e.state not in ("open", "parked"))
+    return [
+        {
+            "id": e.id,
+            "key": e.key,
+            "cause": e.cause,
+            "issues": list(e.issues),
+            "attempts": e.attempts,
+            "state": e.state,
+            "decision": e.decision,
+            "by": e.by,
+            "decisions": {
+                decision: refused[1] if (refused := why_not_decide(team, e.id, decision, policy)) else None
+                for decision in _DECISIONS
+            },
+        }
+        for e in found
+    ]
+
+
+def _tasks(tx: Tx, team: Team) -> list[Row]:
+    return [
+        {
+            "id": t.id,
+            "subject": t.subject,
+            "status": t.status,
+            "owner": t.owner,
+            "dependsOn": list(t.depends_on),
+            "reason": t.reason,
+        }
+        for t in tx.tasks(team.id)
+    ]
+
+
+def _salvage(tx: Tx, team: Team) -> list[Row]:
+    facts = tx.facts(team.id, "salvage")
+    return [
+        {"key": member.key, **describe_salvage(ref, facts.get(ref))}
+        for member in team.members.values()
+        for ref in member.refs
+    ]
+
+
+def _mail(mail: Mail) -> Row:
+    return {
+        "id": mail.id,
+        "at": mail.sent_at,
+        "from": mail.sender,
+        "to": mail.to,
+        "subject": mail.subject,
+        "body": mail.body[:_BODY],
+        "priority": mail.priority,
+        "template": mail.template,
+        "read": mail.read_at is not None,
+        "meantFor": mail.bounced_from,
+    }
+
+
+def _line(entry: Entry) -> Row:
+    return {
+        "seq": entry.seq,
+        "at": entry.at,
+        "kind": entry.kind,
+        "who": whom(entry),
+        "what": tell(entry),
+        "data": dict(entry.data) if tell(entry) is None else None,
+    }
+
+
+def _description(new: list[Entry]) -> str:
+    return str(new[0].data.get("description", "")) if new else ""
+
+
+def _ended(team: Team, new: list[Entry]) -> float | None:
+    if team.live():
+        return None
+    return next((e.at for e in reversed(new) if e.kind in ("shutdown", "gone")), None)

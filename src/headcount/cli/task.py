@@ -1,0 +1,33 @@
+"""`headcount task create`: put a task on a team's list. Listing, claiming, completing are members'."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from headcount.app import tasks
+from headcount.app.app import open_app
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    creating = verbs.add_parser("create", help="put a task on the list")
+    creating.add_argument("subject", metavar="SUBJECT")
+    creating.add_argument("-d", "--description", default="", metavar="D")
+    creating.add_argument(
+        "--after", action="append", default=[], metavar="ID", help="a task that must be complete first"
+    )
+    creating.add_argument("--team", metavar="T")
+    creating.add_argument("--json", action="store_true", help="answer as JSON on standard output")
+
+
+def run(args: argparse.Namespace) -> int:
+    task = tasks.create(open_app(), args.subject, args.description, depends_on=args.after, team=args.team)
+    if args.json:
+        print(json.dumps(tasks.as_json(task), ensure_ascii=False))
+    else:
+        print(f"Created task {task.id}: {task.subject}")
+    return 0
