@@ -132,7 +132,7 @@ class Repository:
 
 
 def keep_out(common_dir: str, pattern: str) -> None:
-    """Keep a path of ours out of the user's `git status`, once, by the repository's own list of exclusions."""
+    """Keep a path of ours out of the user's `git status`, once, by the repository's own exclusions."""
     path = os.path.join(common_dir, "info", "exclude")
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "a+b") as file:

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from gitworld import World, git, open_world
 
+from headcount.workspace.repository import keep_out
+
 
 @pytest.fixture(autouse=True)
 def own_git_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
