@@ -92,7 +92,7 @@ class NotAllowed(HeadcountError):
 
 
 class AgentFault(HeadcountError):
-    """Something an agent said cannot be taken as it stands. It is answered and recorded, and goes no further."""
+    """Something an agent said cannot be taken as it stands. It is answered, recorded, and goes no further."""
 
     code = "agent-fault"
 

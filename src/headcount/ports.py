@@ -132,13 +132,14 @@ class Tx(Protocol):
     def pending_acts(self, team_id: str) -> list[Act]: ...
     def end_act(self, team_id: str, act_id: str) -> None: ...
 
-    # mail: an id that is given is the same mail however often it is posted; an empty one is filled in. A gone
-    # incarnation's goes to the lead, a closed team's to the box "dead-letters"; `bounced_from` says whose it was
+    # mail: an id that is given is the same mail however often it is posted; an empty one is filled in. That
+    # of a gone incarnation goes to the lead, of a closed team to the box "dead-letters"; `bounced_from` says
+    # whose it was
     def post(self, mail: Mail) -> str: ...
     def send(
         self, team_id: str, caller: str, sender: str, to: str, subject: str, body: str, **more: Any
     ) -> Delivery:
-        """Mail from somebody: checks who may, finds the address, `all` is everyone alive. `more` is of Mail."""
+        """Mail from somebody: checks who may, finds the address; `all` is everyone alive."""
 
     def find_box(self, team_id: str, to: str) -> str:
         """The mailbox behind an address; a bare name is its latest incarnation, nobody is an error."""

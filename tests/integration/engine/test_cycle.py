@@ -20,7 +20,7 @@ def _cycle(lab: Lab) -> None:
 
 def test_the_successor_starts_in_the_same_workspace_with_the_handover(lab: Lab) -> None:
     lab.create()
-    work = "echo kept > kept.txt; git add -A; git commit -qm kept; touch $HEADCOUNT_HOME/ready; sleep 1000 & wait"
+    work = "echo kept > kept.txt; git add -A; git commit -qm kept; touch $HEADCOUNT_HOME/ready; sleep 1000"
     lab.start("ada", work, prompt="Parse.")
     lab.wait_flag("ready")
     _cycle(lab)
