@@ -1,0 +1,59 @@
+"""A slice of the sweep; the whole of it by `python -m tests.crash.sweep`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from .story import MADE, make_repository
+from .sweep import Trial, run_trial
+from .verdict import alive, lost
+
+# Spread over the whole life: starting, asking, a refusal, inspecting, salvaging, stopping, closing.
+_SLICE = [
+    *(Trial(write, "after") for write in (4, 14, 24, 34, 44, 54, 64)),
+    *(Trial(write, "before") for write in (9, 29, 39, 49, 59)),
+    Trial(moments=(1.5, 0.9, 1.2)),
+    Trial(moments=(3.0,)),
+    Trial(30, "before", speaking=True),
+    Trial(moments=(4.0, 2.0), speaking=True),
+]
+
+
+@pytest.mark.parametrize("trial", _SLICE, ids=str)
+def test_C7_D1_D2_whenever_the_engine_is_killed_no_agent_is_left_and_no_work_is_lost(
+    trial: Trial, tmp_path: Path
+) -> None:
+    result = run_trial(trial, str(tmp_path))
+    print(f"{result.kills} kills, {result.seconds:.1f} s")
+    assert result.problems == []
+    assert result.kills > 0
+
+
+def test_the_verdict_sees_a_process_that_is_left(tmp_path: Path) -> None:
+    place = str(tmp_path / "place")
+    stray = subprocess.Popen(["sleep", "60"], env={"HEADCOUNT_HOME": f"{place}/.headcount"})
+    try:
+        assert len(alive(place)) == 1
+    finally:
+        stray.kill()
+        stray.wait()
+    assert alive(place) == []
+
+
+def test_the_verdict_sees_work_that_no_ref_leads_to(tmp_path: Path) -> None:
+    place = str(tmp_path / "place")
+    make_repository(place)
+    os.makedirs(f"{place}/.headcount")
+    assert len(lost(place)) == sum(map(len, MADE.values()))
+    for name, contents in MADE.items():
+        for number, content in enumerate(contents):
+            Path(f"{place}/{name}-{number}").write_text(content)
+    git = ["git", "-C", place, "-c", "user.name=t", "-c", "user.email=t@localhost"]
+    subprocess.run([*git, "add", "--all"], check=True)
+    assert lost(place) != []
+    subprocess.run([*git, "commit", "--quiet", "-m", "all of it"], check=True)
+    assert lost(place) == []
