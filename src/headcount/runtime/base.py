@@ -22,6 +22,7 @@ from headcount.runtime.census import Census, Process, is_alive, open_pidfd, send
 from headcount.runtime.keeper import OUTPUT, REPLY, SPEC, STDIN, boot_id
 from headcount.runtime.mark import VARIABLE, Mark, parse_mark, state_id
 from headcount.runtime.proof import Held, Proof
+from headcount.runtime.said import SAID, Said
 from headcount.runtime.spawn import ExitStatus, Identity, Record, SpawnDirectory
 from headcount.runtime.tree import Tree
 
@@ -203,14 +204,41 @@ class ProcessRuntime:
 
     # --- acting
 
-    def nudge(self, handle: Handle, text: str) -> bool:
-        """Put `text` before the agent. True only when it was seen to take it."""
+    def nudge(self, handle: Handle, text: str, *, urgent: bool = False, tag: str = "") -> bool:
+        """Put `text` before the agent. True only when it was seen to take it.
+
+        False is "not yet": it is busy, or has not read it so far. Asked again with the same `tag`, what was
+        put there once is not put there again, whoever asks (E10); unless `urgent`, nobody is disturbed (E11).
+        """
+        said = Said(handle.directory.file(SAID))
+        if tag and said.taken(tag):
+            return True
+        line = log.plain_text(text.encode()).strip("\n")
+        try:
+            if not self.alive(handle):
+                return False
+            if not (tag and said.waits(tag)) and not self.put_in_front(handle, line, urgent):
+                return False
+            said.put(tag)
+            taken = self.was_taken(handle, line)
+        except ProcessError:
+            return False  # its terminal went away meanwhile
+        if taken:
+            said.took(tag)
+        return taken
+
+    def put_in_front(self, handle: Handle, text: str, urgent: bool) -> bool:
+        """Where the agent will read it; False when it did not get there, and nothing of it is left there."""
+        raise NotImplementedError
+
+    def was_taken(self, handle: Handle, text: str) -> bool:
+        """Whether what was put there has been read, after a moment at most."""
         raise NotImplementedError
 
     def request_exit(self, handle: Handle, text: str | None = None) -> bool:
         """Its own way to exit: `text` as if typed, or else SIGTERM to the agent alone."""
         if text is not None:
-            return self.nudge(handle, text)
+            return self.nudge(handle, text, urgent=True)
         return not handle.tree.rebooted and send_signal(handle.record.agent, signal.SIGTERM)
 
     def terminate(self, handle: Handle) -> int:

@@ -11,7 +11,6 @@ from headcount.ports import SpawnSpec
 from headcount.runtime.base import Handle, ProcessRuntime, wait_for
 from headcount.runtime.forkserver import ForkServer
 from headcount.runtime.keeper import STDIN
-from headcount.runtime.log import plain_text
 
 _TAKEN_S = 2.0
 
@@ -24,26 +23,44 @@ class PlainRuntime(ProcessRuntime):
     def launch(self, spec: SpawnSpec, home: str) -> None:
         self._forkserver.fork_keeper(home)
 
-    def nudge(self, handle: Handle, text: str) -> bool:
-        """Taken means read: the pipe is empty again. Without an open standard input, nobody reads."""
-        if not self.alive(handle):
+    def put_in_front(self, handle: Handle, text: str, urgent: bool) -> bool:
+        """Into the pipe that is its standard input: a queue that it reads at its next pause."""
+        fd = _open_stdin(handle)
+        if fd is None:
             return False
+        line = text.encode() + b"\n"
         try:
-            fd = os.open(handle.directory.file(STDIN), os.O_WRONLY | os.O_NONBLOCK)
-        except OSError:
-            return False
-        try:
-            line = plain_text(text.encode()).rstrip("\n").encode() + b"\n"
-            if os.write(fd, line) < len(line):
-                return False
-            return wait_for(lambda: _unread(fd) == 0 or not self.alive(handle), _TAKEN_S) and _unread(fd) == 0
+            return _room(fd) >= len(line) and os.write(fd, line) == len(line)
         except BlockingIOError:
             return False
         finally:
             os.close(fd)
 
+    def was_taken(self, handle: Handle, text: str) -> bool:
+        """Taken means read: the pipe is empty again."""
+        fd = _open_stdin(handle)
+        if fd is None:
+            return False
+        try:
+            return wait_for(lambda: _unread(fd) == 0 or not self.alive(handle), _TAKEN_S) and _unread(fd) == 0
+        finally:
+            os.close(fd)
+
     def close(self) -> None:
         self._forkserver.close()
+
+
+def _open_stdin(handle: Handle) -> int | None:
+    """None without an open standard input: nobody reads there."""
+    try:
+        return os.open(handle.directory.file(STDIN), os.O_WRONLY | os.O_NONBLOCK)
+    except OSError:
+        return None
+
+
+def _room(fd: int) -> int:
+    """All of a line or nothing: half of one would be read as a whole."""
+    return fcntl.fcntl(fd, fcntl.F_GETPIPE_SZ) - _unread(fd)
 
 
 def _unread(fd: int) -> int:

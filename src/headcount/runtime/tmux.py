@@ -20,12 +20,12 @@ from headcount.runtime.forkserver import KEEPER
 from headcount.runtime.keeper import OUTPUT
 from headcount.runtime.log import plain_text
 from headcount.runtime.mark import VARIABLE, parse_mark
+from headcount.runtime.terminal import Terminal
 
 _SOCKET_PATH_MAX = 100  # the kernel's limit is 108, and tmux needs some of it
 _HISTORY_LINES = 5000
 _CALL_TIMEOUT_S = 10.0
 _LAUNCH_S = 0.5
-_SHOWN_S = 2.0
 
 
 class TmuxRuntime(ProcessRuntime):
@@ -61,25 +61,17 @@ class TmuxRuntime(ProcessRuntime):
         screen = self._screen(handle)
         return super().capture(handle) if screen is None else screen
 
-    def nudge(self, handle: Handle, text: str) -> bool:
-        """Paste, see it on the screen, press Enter, see the screen change.
+    def put_in_front(self, handle: Handle, text: str, urgent: bool) -> bool:
+        """Typed only when the screen stands still: a turn is not disturbed, unless it is urgent (E11)."""
+        terminal = self._terminal(handle)
+        return terminal is not None and (urgent or terminal.is_still()) and terminal.type_line(text)
 
-        Bracketed, so that a client takes the lines for one text; without control characters, so that
-        the text cannot end the bracket or press keys of its own.
-        """
-        before = self._screen(handle)
-        if before is None or not self.alive(handle):
-            return False
-        pane, line = handle.record.pane, plain_text(text.encode()).strip("\n")
-        buffer = f"nudge-{os.getpid()}-{id(line)}"
-        self._tmux("load-buffer", "-b", buffer, "-", stdin=line)
-        self._tmux("paste-buffer", "-p", "-d", "-b", buffer, "-t", pane)
-        shown = _last_words(line)
-        if not wait_for(lambda: (self._screen(handle) or "").count(shown) > before.count(shown), _SHOWN_S):
-            return False
-        pasted = self._screen(handle)
-        self._tmux("send-keys", "-t", pane, "Enter")
-        return wait_for(lambda: self._screen(handle) != pasted, _SHOWN_S) and self.alive(handle)
+    def was_taken(self, handle: Handle, text: str) -> bool:
+        terminal = self._terminal(handle)
+        return terminal is not None and terminal.was_read() and self.alive(handle)
+
+    def _terminal(self, handle: Handle) -> Terminal | None:
+        return Terminal(handle.record.pane, self._tmux) if self.server_alive(handle) else None
 
     def server_alive(self, handle: Handle) -> bool:
         """Ids are counted anew by every server: those of a dead one may name another's pane now."""
@@ -131,11 +123,6 @@ class TmuxRuntime(ProcessRuntime):
         if done.returncode != 0:
             raise ProcessError(f"tmux refused {arguments[0]}", done.stderr.strip(), code="tmux")
         return done.stdout
-
-
-def _last_words(text: str) -> str:
-    """What must be on the screen once all of it was typed; short enough to stand on one line."""
-    return text.rstrip().rpartition("\n")[2].strip()[-40:]
 
 
 def _session_name(mark: str) -> str:

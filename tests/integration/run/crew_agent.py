@@ -2,9 +2,11 @@
 
     python crew_agent.py PLAN.json
 
-The plan says, by task, what each worker of it does in turn (`work`, `die`, `dirty`, `empty`, `hang`, `leave`),
-and what each review of it says in turn (`pass`, or the words of a request for changes). What is not in the
-plan is done properly. It speaks through the member's own commands, called in this process to save time.
+The plan says, by task, what each worker of it does in turn (`work`, `die`, `dirty`, `empty`, `hang`,
+`leave`), and what each review of it says in turn (`pass`, `silent`, or the words of a request for changes).
+What is not in the plan is done properly; `pace` is how many seconds that takes.
+
+It speaks through the member's own commands, called in this process to save time.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from typing import Any
 
 from headcount.cli import main
@@ -78,6 +81,7 @@ class Agent:
             self.work(self.planned("work", "work"))
 
     def work(self, how: str) -> None:
+        time.sleep(self.plan.get("pace", 0))
         if how == "die":
             self.write("half done\n")
             os._exit(9)
@@ -117,6 +121,7 @@ class Agent:
         self.done()
 
     def review(self, mail: Any = None) -> None:
+        time.sleep(self.plan.get("pace", 0))
         words = self.planned(os.environ["HEADCOUNT_MEMBER"].partition("-")[0], "pass")
         if words == "silent":
             return

@@ -30,7 +30,8 @@ TWELVE: dict[int, tuple[int, ...]] = {
 }  # fmt: skip
 
 _NAMES = """\
-Command, ShutdownSequence, TaskDef, TaskPipeline, Team, Teammate, Workflow, define_task, define_team, define_worker\
+Command, ShutdownSequence, TaskDef, TaskPipeline, Team, Teammate, Workflow, define_task, define_team, \
+define_worker\
 """
 SETTINGS = """\
 [policy]
@@ -61,8 +62,8 @@ class RunLab:
         lines = "".join(f"{key} = {json.dumps(value)}\n" for key, value in policy.items())
         (self.repo / "headcount.toml").write_text(SETTINGS + lines + text)
 
-    def plan(self, by_task: Mapping[int, Mapping[str, Sequence[str]]]) -> None:
-        plan = {str(task): turns for task, turns in by_task.items()}
+    def plan(self, by_task: Mapping[int, Mapping[str, Sequence[str]]], pace: float = 0) -> None:
+        plan = {"pace": pace, **{str(task): turns for task, turns in by_task.items()}}
         (self.desk / "plan.json").write_text(json.dumps(plan))
 
     def define(
@@ -80,7 +81,9 @@ class RunLab:
         names = ", ".join(name for name, _ in everyone)
         lines += [f"crew = define_team({TEAM!r}, [{names}])"]
         lines += [f"t{n} = define_task('Part {n}', 't{n}')" for n in tasks]
-        mates = ", ".join(f"Teammate(worker={n}, description='d', prompt='You are {n}.')" for n, _ in everyone)
+        mates = ", ".join(
+            f"Teammate(worker={n}, description='d', prompt='You are {n}.')" for n, _ in everyone
+        )
         defs = ", ".join(
             f"TaskDef(task=t{n}, prompt='Write part {n}.', blocked_by=[{', '.join(f't{d}' for d in needs)}])"
             for n, needs in tasks.items()

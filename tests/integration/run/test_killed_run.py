@@ -33,13 +33,13 @@ def test_a_run_killed_again_and_again_comes_to_the_same_end(lab: RunLab) -> None
     print(f"HEADCOUNT_SEED={SEED}")
     rng = random.Random(SEED)
     lab.settings(max_members=MEMBERS, tasks_at_once=AT_ONCE)
-    lab.plan(HARD)
+    lab.plan(HARD, pace=KILLS / 15)  # long enough to be killed so often
     definition = lab.define(TWELVE)
     kills = 0
     run = lab.start("run", definition, "--json")
     while kills < KILLS:
         # The first second is the start of Python and the recovery: kills fall into both, and after.
-        if _ends(lab, run, rng.uniform(0.3, 2.5)):
+        if _ends(lab, run, rng.uniform(0.2, 2.0)):
             break
         os.kill(run.pid, signal.SIGKILL)
         run.communicate()
