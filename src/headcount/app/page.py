@@ -16,13 +16,13 @@ from headcount.app.standing_down import report as read_stand_down
 from headcount.app.story import tell, whom
 from headcount.app.timeline import Timeline
 from headcount.domain.findings import Findings
+from headcount.domain.names import show
 from headcount.engine.conduct import PHASE
+from headcount.errors import UsageError
 from headcount.protocol.member import limit_s
 from headcount.protocol.team import why_not_decide
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from headcount.app.app import App
     from headcount.app.timeline import Lane
     from headcount.domain.policy import Policy
@@ -60,7 +60,7 @@ class Onlooker:
         self._findings: dict[str, int] = {}
         self._unread: dict[str, int] | None = None
         self._view: View | None = None
-        self.seen: Mapping[str, int] = {}  # what a look at the workspaces found meanwhile: files, by key
+        self.seen: dict[str, int] = {}  # dirty files by key, from whoever looks at the workspaces meanwhile
 
     def look(self) -> View:
         """The team as it stands now; the last view itself when nothing has changed."""
@@ -149,6 +149,34 @@ def make_patch(before: View | None, after: View) -> dict[str, Any]:
     seen = before.log[-1]["seq"] if before.log else 0
     log = [line for line in after.log if line["seq"] > seen]
     return {**patch, "log": log} if log else patch
+
+
+def list_teams(app: App) -> list[Row]:
+    """Every team there is or was, the open ones first."""
+    with app.store.read() as tx:
+        names = dict.fromkeys([*tx.team_names(), *tx.team_names(closed=True)])
+        teams = [app.load(tx, name) for name in names]
+    return [{"team": team.name, "status": str(team.status)} for team in teams]
+
+
+def read_member(app: App, team_name: str, key: str) -> Row:
+    """One member, closer: where it works, what its last inspection found, and its part of the story."""
+    with app.store.read() as tx:
+        team = app.load(tx, team_name)
+        if key not in team.members:
+            raise UsageError(
+                f"There is no member {show(key)}", f"{team.name} has no such one", code="unknown-member"
+            )
+        facts = {name: tx.fact(team.id, key, name) for name in ("workspace", "findings", "proof", "plan")}
+        journal = [entry for entry in tx.journal(team.id) if entry.about == key]
+    return {
+        "key": key,
+        "prompt": (facts["plan"] or {}).get("prompt", ""),
+        "workspace": facts["workspace"],
+        "findings": facts["findings"],
+        "processes": facts["proof"],
+        "log": [line for line in map(_line, journal) if line["what"]],
+    }
 
 
 # --- rows ------------------------------------------------------------------------------------------------

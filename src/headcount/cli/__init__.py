@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "decide": ("decide", "decide an escalation"),
     "attach": ("attach", "a member's terminal"),
     "logs": ("logs", "what a member printed"),
+    "serve": ("serve", "the live page, in a browser"),
     "report": ("report", "what happened, with a timeline, in one HTML file"),
     "sweep": ("sweep", "leftovers of crashed runs"),
     "doctor": ("doctor", "what is missing, and how to get it"),

@@ -1,0 +1,47 @@
+"""`headcount serve`: the live page, on loopback and with a token."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headcount.app.app import open_app
+from headcount.errors import UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "--host",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="an address to listen on; default: loopback only",
+    )
+    add("--port", type=int, default=0, metavar="N", help="default: a free one")
+
+
+def run(args: argparse.Namespace) -> int:
+    try:
+        from headcount.web.server import serve
+    except ModuleNotFoundError as missing:
+        raise UsageError(
+            "The live page is not installed",
+            f"there is no {missing.name}",
+            ("Install it with `pip install 'headcount[serve]'`",),
+            code="not-installed",
+        ) from None
+    return serve(open_app(), _address(args.host), args.port, as_json=args.json)
+
+
+def _address(host: str) -> str:
+    """A number, so that what is listened on is what was meant."""
+    import ipaddress
+
+    try:
+        return str(ipaddress.ip_address("127.0.0.1" if host == "localhost" else host))
+    except ValueError:
+        raise UsageError(
+            f"{host} is no address", "a number is needed, as 127.0.0.1 or 0.0.0.0", code="usage"
+        ) from None

@@ -1,0 +1,163 @@
+"""Pushing: one thread reads a team for all who watch it, and each watcher is sent what is new to it.
+
+The store's bell wakes the thread; it reads at most ten times a second. A watcher keeps the view that it was
+last sent, and a patch is made from that one to the newest: a slow browser skips views, and never queues them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from headcount.app.looking import keep_looking
+from headcount.app.page import Onlooker, list_teams, make_patch
+from headcount.errors import HeadcountError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from headcount.app.app import App
+    from headcount.ports import Store
+
+_EVERY_S = 0.1
+_LOOK_S = 1.0  # without a bell: mail between members rings only its reader
+_KEEP_ALIVE_S = 15.0
+Patch = dict[str, Any]
+
+
+class Watch:
+    """Something that is looked at again whenever `channel` rings, for as long as somebody watches."""
+
+    def __init__(self, store: Store, channel: str, look: Callable[[], Any]) -> None:
+        self._store = store
+        self._channel = channel
+        self._look = look
+        self._loop = asyncio.get_running_loop()
+        self._news: set[asyncio.Event] = set()
+        self._view: Any = None
+        self._error: HeadcountError | None = None
+        self.over = threading.Event()
+        self.watchers = 0
+
+    def start(self, *others: Callable[[], None]) -> None:
+        """The reader in a thread of its own, and whatever else should run as long as it does."""
+        for work in (self._read, *others):
+            threading.Thread(target=work, name=f"watch {self._channel}", daemon=True).start()
+
+    def end(self) -> None:
+        self.over.set()
+        self._store.ring([self._channel])
+
+    async def wait(self, seen: Any, timeout_s: float) -> Any:
+        """A view that is newer than `seen`, or None when the time is over."""
+        news = asyncio.Event()
+        self._news.add(news)
+        try:
+            if (self._view is None or self._view is seen) and self._error is None:
+                await asyncio.wait_for(news.wait(), timeout_s)
+        except TimeoutError:
+            return None
+        finally:
+            self._news.discard(news)
+        if self._error is not None:
+            raise self._error
+        return self._view
+
+    def _read(self) -> None:
+        self._store.listen(self._channel)
+        while not self.over.is_set():
+            began = time.monotonic()
+            try:
+                view = self._look()
+            except HeadcountError as error:
+                self._error = error
+                self._tell()
+                return
+            if view is not self._view:
+                self._view = view
+                self._tell()
+            self.over.wait(max(0.0, _EVERY_S - (time.monotonic() - began)))
+            self._store.wait(self._channel, _LOOK_S)
+
+    def _tell(self) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._wake)
+        except RuntimeError:
+            self.over.set()  # the server has ended
+
+    def _wake(self) -> None:
+        for news in self._news:
+            news.set()
+
+
+class Feed:
+    """The watches of all that is watched."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._watches: dict[str, Watch] = {}
+
+    def team(self, name: str) -> AsyncIterator[str]:
+        """Everything about it first, then patches."""
+        return self._events(f"team/{name}", lambda: self._watch_team(name), make_patch)
+
+    def teams(self) -> AsyncIterator[str]:
+        """Which teams there are, whenever that changes."""
+        return self._events("engine", self._watch_teams, lambda _, now: {"teams": now})
+
+    def _watch_team(self, name: str) -> Watch:
+        onlooker = Onlooker(self._app, name)
+        watch = Watch(self._app.store, f"team/{name}", onlooker.look)
+        watch.start(lambda: self._count(name, onlooker, watch))
+        return watch
+
+    def _count(self, name: str, onlooker: Onlooker, watch: Watch) -> None:
+        try:
+            keep_looking(self._app, name, onlooker.seen, watch.over.wait)
+        except HeadcountError:
+            return  # there is no such team, as the reader says
+
+    def _watch_teams(self) -> Watch:
+        last: list[Any] = []
+
+        def look() -> list[Any]:
+            nonlocal last
+            now = list_teams(self._app)
+            last = last if now == last and last else now
+            return last
+
+        watch = Watch(self._app.store, "engine", look)
+        watch.start()
+        return watch
+
+    async def _events(
+        self, channel: str, begin: Callable[[], Watch], patch: Callable[[Any, Any], Patch]
+    ) -> AsyncIterator[str]:
+        """Server-sent events, and a comment when nothing happens for a while."""
+        watch = self._watches.get(channel) or self._watches.setdefault(channel, begin())
+        watch.watchers += 1
+        seen = None
+        try:
+            while True:
+                view = await watch.wait(seen, _KEEP_ALIVE_S)
+                if view is None:
+                    yield ": still here\n\n"
+                    continue
+                yield _event(patch(seen, view))
+                seen = view
+                await asyncio.sleep(_EVERY_S)
+        except HeadcountError as error:
+            yield _event({"error": error.as_dict()})
+        finally:
+            watch.watchers -= 1
+            if not watch.watchers and self._watches.get(channel) is watch:
+                del self._watches[channel]
+                watch.end()
+
+
+def _event(data: Patch) -> str:
+    """One line of JSON: it holds no line break, whatever an agent wrote."""
+    return f"data: {json.dumps(data, ensure_ascii=True, separators=(',', ':'))}\n\n"

@@ -1,0 +1,143 @@
+"""The live page: its files, its streams, and thin endpoints over the use cases."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import socket
+import sys
+import traceback
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from headcount.errors import Bug, HeadcountError, NotAllowed, UsageError, WorldError
+from headcount.web import calls
+from headcount.web.feed import Feed
+from headcount.web.guard import Guard, refuse
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from starlette.requests import Request
+    from starlette.types import ASGIApp
+
+    from headcount.app.app import App
+
+    Endpoint = Callable[[Request], Awaitable[Response]]
+
+LOOPBACK = "127.0.0.1"
+_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+_MOST_BYTES = 64_000
+
+
+def serve(app: App, host: str = LOOPBACK, port: int = 0, *, as_json: bool = False) -> int:
+    """Serve until a signal ends it. Whoever has the address that is printed acts as the operator."""
+    if app.caller.is_member:
+        raise NotAllowed(
+            "A member does not serve the page", f"only the operator may, and this is {app.caller.who}",
+            ("See the team with `headcount status`",), code="not-operator",
+        )  # fmt: skip
+    token = secrets.token_urlsafe(32)
+    listener = _listen(host, port)
+    port = listener.getsockname()[1]
+    _announce(f"http://{host}:{port}/#{token}", as_json)
+    config = uvicorn.Config(
+        make_site(app, token, host, port), log_level="warning", timeout_graceful_shutdown=1
+    )
+    uvicorn.Server(config).run(sockets=[listener])
+    return 0
+
+
+def make_site(app: App, token: str, host: str, port: int) -> ASGIApp:
+    feed = Feed(app)
+
+    async def watch_teams(_: Request) -> Response:
+        return StreamingResponse(feed.teams(), media_type="text/event-stream")
+
+    async def watch_team(request: Request) -> Response:
+        events = feed.team(request.path_params["team"])
+        return StreamingResponse(events, media_type="text/event-stream")
+
+    routes = [
+        Route("/api/events", watch_teams),
+        Route("/api/teams/{team}/events", watch_team),
+        *(Route(path, _get(app, call)) for path, call in calls.READING.items()),
+        *(Route(path, _post(app, call), methods=["POST"]) for path, call in calls.CHANGING.items()),
+        Route("/", _file),
+        Route("/{name}", _file),
+    ]
+    return Guard(Starlette(routes=routes), token, host, port)
+
+
+def _get(app: App, call: calls.Reading) -> Endpoint:
+    async def answer(request: Request) -> Response:
+        return await _answer(lambda: call(app, **request.path_params))
+
+    return answer
+
+
+def _post(app: App, call: calls.Changing) -> Endpoint:
+    async def answer(request: Request) -> Response:
+        try:
+            body = _read_body(await request.body())
+        except UsageError as error:
+            return refuse(error)
+        return await _answer(lambda: call(app, body, **request.path_params))
+
+    return answer
+
+
+async def _answer(call: Callable[[], Any]) -> Response:
+    try:
+        return JSONResponse(await run_in_threadpool(call))
+    except HeadcountError as error:
+        return refuse(error)
+    except Exception:
+        traceback.print_exc(file=sys.stderr)
+        return refuse(
+            Bug("The call failed", "this is a bug of headcount", ("See where `serve` was started",))
+        )
+
+
+def _read_body(raw: bytes) -> dict[str, Any]:
+    try:
+        body = json.loads(raw) if len(raw) <= _MOST_BYTES else None
+    except ValueError:
+        body = None
+    if isinstance(body, dict):
+        return body
+    raise UsageError("The call has no body that can be read", "it must be a small JSON object", code="usage")
+
+
+async def _file(request: Request) -> Response:
+    """The page's own files, which are all in one folder: a name with a slash reaches no route."""
+    name = request.path_params.get("name", "index.html")
+    file = resources.files("headcount.web") / "static" / name
+    kind = _TYPES.get(name.rpartition(".")[2])
+    if kind is None or name.startswith(".") or not file.is_file():
+        return Response("Not found", 404)
+    return Response(file.read_bytes(), media_type=kind)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        return socket.create_server((host, port))
+    except (OSError, OverflowError) as error:
+        raise WorldError(
+            f"Could not listen on {host}:{port}", getattr(error, "strerror", None) or str(error),
+            ("Leave out --port, and a free one is taken",), code="port-taken",
+        ) from None  # fmt: skip
+
+
+def _announce(url: str, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"url": url}), flush=True)
+        return
+    print(f"Serving on {url}")
+    print("Whoever has this address acts as the operator. Ctrl-C ends it; the teams go on.", flush=True)

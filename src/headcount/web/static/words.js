@@ -1,0 +1,33 @@
+// How things are said: states, times, sizes.
+
+export const STATES = {
+  starting: "starting", running: "working", asked: "asked", inspecting: "inspected", verified: "verified",
+  nudged: "nudged", escalated: "escalated", salvaging: "salvaged", stopping: "stopping", killing: "killed",
+};
+
+export function stateWord(row) {
+  if (row.state === "running") return row.activity;
+  return row.state;
+}
+
+export function ago(seconds) {
+  if (seconds < 90) return `${Math.max(0, Math.round(seconds))} s`;
+  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
+  return `${(seconds / 3600).toFixed(1)} h`;
+}
+
+export function clock(at) {
+  return new Date(at * 1000).toLocaleTimeString();
+}
+
+export function size(bytes) {
+  if (bytes === null || bytes === undefined) return "";
+  const units = ["bytes", "KB", "MB", "GB"];
+  let unit = 0;
+  while (bytes >= 1000 && unit < units.length - 1) { bytes /= 1000; unit += 1; }
+  return `${unit ? bytes.toFixed(1) : bytes} ${units[unit]}`;
+}
+
+export function count(number, one, many = `${one}s`) {
+  return `${number.toLocaleString()} ${number === 1 ? one : many}`;
+}
