@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
+from headcount.agents.clients import CLIENTS, check_installed
 from headcount.agents.command import CommandAgent
 from headcount.errors import UsageError
+
+HEADCOUNT = (sys.executable, "-P", "-m", "headcount")
+"""`-P`: a member works in its workspace, and no file there may pass for a module of ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +28,9 @@ class Order:
     command: tuple[str, ...] = ()
     directory: str = ""
     """Of the definition: what a relative path in `command` is relative to."""
+    permissions: str = "edit"
+    terminal: bool = False
+    """In a terminal that a person can attach to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +43,37 @@ class Launch:
     exit_text: str | None = None
     """Typed to make it exit; None: SIGTERM is its own way."""
     runtime: str = "plain"
+    ready: str = ""
+    """What its screen shows when it can be spoken to, as a regular expression; "": it is not looked at."""
+    dialog: str = ""
+    """What its screen shows when it waits for a person."""
 
 
 def _launch_command(order: Order) -> Launch:
     agent = CommandAgent(order.command, order.directory)
-    return Launch(agent.argv(order.prompt, order.prompt_file, order.model), exit_text=agent.exit_text)
+    runtime = "tmux" if order.terminal else "plain"
+    return Launch(
+        agent.argv(order.prompt, order.prompt_file, order.model), exit_text=agent.exit_text, runtime=runtime
+    )
+
+
+def _launch_client(name: str, order: Order) -> Launch:
+    """`headcount client` runs it: turn by turn as a plain process, or once, in a terminal."""
+    client = CLIENTS[name]
+    words = [*HEADCOUNT, "client", name, "--permissions", order.permissions]
+    if order.model:
+        words += ["--model", order.model]
+    if not order.terminal:
+        return Launch(tuple(words), stdin=True)
+    return Launch(
+        (*words, "--terminal"), exit_text=client.exit_text, runtime="tmux", ready=client.screen.ready,
+        dialog=client.screen.dialog,
+    )  # fmt: skip
 
 
 AGENTS: dict[str, Callable[[Order], Launch]] = {
     "command": _launch_command,
+    **{name: partial(_launch_client, name) for name in CLIENTS},
 }
 
 
@@ -51,7 +82,8 @@ def plan_launch(agent: str, order: Order) -> Launch:
     return AGENTS[agent](order)
 
 
-def check_agent(agent: str) -> None:
+def check_agent(agent: str, *, installed: bool = False) -> None:
+    """Known, and, if that is wanted, here and new enough: asking costs the start of a program."""
     if agent not in AGENTS:
         raise UsageError(
             f"There is no agent {agent!r}",
@@ -59,3 +91,5 @@ def check_agent(agent: str) -> None:
             ('Give the worker a command: define_worker("bob", command=["./agent.sh", "bob"])',),
             code="unknown-agent",
         )
+    if installed and agent in CLIENTS:
+        check_installed(agent)

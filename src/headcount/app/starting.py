@@ -49,7 +49,7 @@ def make_start(
     order = Order(
         home, team.name, member.name, plan.prompt, prompt_file, plan.model or mine.model, command,
         plan.directory or os.path.dirname(home), mine.permissions or settings.agents.permissions,
-        terminal=plan.runtime == "tmux" or (plan.runtime is None and (mine.terminal or settings.agents.terminal)),
+        plan.runtime == "tmux" or (not plan.runtime and (mine.terminal or settings.agents.terminal)),
     )  # fmt: skip
     launch = plan_launch(agent, order)
     return {

@@ -35,11 +35,20 @@ class Agent:
     agent: str = field(default="", metadata=_doc("the client to start it with"))
     command: tuple[str, ...] = field(default=(), metadata=_doc("or the command to start it with"))
     model: str = field(default="", metadata=_doc("the model to ask the client for"))
+    permissions: str = field(default="", metadata=_doc("as `agents.permissions`, for this worker"))
+    terminal: bool = field(default=False, metadata=_doc("in a terminal, as `agents.terminal`"))
 
 
 @dataclass(frozen=True, slots=True)
 class Agents:
     default: str = field(default="claude", metadata=_doc("the client for workers that name none"))
+    permissions: str = field(
+        default="edit",
+        metadata=_doc('what a client may do unasked: "edit" its files, git and headcount; "full": all'),
+    )
+    terminal: bool = field(
+        default=False, metadata=_doc("clients in terminals that a person can attach to, instead of headless")
+    )
     workers: Mapping[str, Agent] = field(default_factory=dict)  # by name: [agents.NAME]
 
 
@@ -174,9 +183,11 @@ _KINDS: Final = {
     "policy.require_merged": _choice("run", "always", "never"),
     "policy.salvage_ignored_max_mb": _count(0),
     "agents.default": _WORD,
+    "agents.permissions": _choice("edit", "full"),
     "agents.NAME.agent": _WORD,
     "agents.NAME.command": Kind(_COMMAND.allowed, lambda value: _read_command(value or None)),
     "agents.NAME.model": _WORD,
+    "agents.NAME.permissions": _choice("edit", "full"),
     "gates.max_file_lines": _count(0),
     "gates.max_function_lines": _count(0),
     "gates.max_total_lines": _count(0),

@@ -108,6 +108,13 @@ class IdleReported(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class WorkResumed(Event):
+    """It had nothing to do, and has again: its client has begun a turn."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
 class TaskClaimed(Event):
     key: str
     task: str

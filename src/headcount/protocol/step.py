@@ -258,6 +258,7 @@ _HEAR: dict[type[ev.Event], Callable[[Turn, Any], None]] = {
     ev.Answered: _answered,
     ev.DoneSignalled: _done,
     ev.IdleReported: _awake(Cue.IDLE),
+    ev.WorkResumed: _awake(Cue.CLAIMED),
     ev.TaskClaimed: _awake(Cue.CLAIMED, "task"),
     ev.Reviewed: _reviewed,
     ev.Judged: _judged,

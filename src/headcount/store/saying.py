@@ -108,6 +108,12 @@ def review(
     return Word(task_id, team)
 
 
+def open_request(db: apsw.Connection, team_id: str, key: str) -> str | None:
+    """The request that this member was asked with and has not answered, if there is one."""
+    asked, answered = _ask_of(db, team_id, key)
+    return asked if answered is None else None
+
+
 def _ask_of(db: apsw.Connection, team_id: str, key: str) -> tuple[str | None, str | None]:
     """The request that waits for this member's answer, and what it answered already, heard or not yet."""
     row = one(db, TEAMS["member_card"], team_id, key)

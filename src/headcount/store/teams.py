@@ -65,3 +65,14 @@ def latest_members(db: apsw.Connection, team_id: str) -> list[tuple[str, str, st
 
 def is_sealed(db: apsw.Connection, team_id: str, key: str) -> bool:
     return one(db, SQL["sealed"], team_id, key) is not None
+
+
+def activity(db: apsw.Connection, team_id: str, key: str) -> tuple[str, str] | None:
+    """An incarnation's state, and what `running` is shown as."""
+    row: tuple[str, str] | None = one(db, SQL["activity"], team_id, key)
+    return row
+
+
+def add_usage(db: apsw.Connection, team_id: str, key: str, *, tokens: int, turns: int) -> None:
+    """What an incarnation has cost so far, where its client tells: the fact `usage`."""
+    db.execute(SQL["add_usage"], (team_id, key, tokens, turns))

@@ -122,7 +122,7 @@ def _heard(seen: Seen, event: ev.Event, member: Member) -> Seen:
         case ev.Exited():
             early = member.request is None and member.attempts == 0 and not member.exited
             return seen._replace(leave=True, early=seen.early or early)
-        case ev.TaskClaimed() if state is State.RUNNING:
+        case ev.TaskClaimed() | ev.WorkResumed() if state is State.RUNNING:
             return seen._replace(leave=False)
         case ev.ChangesRequested() if state in SENT_BACK and member.request is None:
             return seen._replace(leave=False)

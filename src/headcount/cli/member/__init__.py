@@ -26,12 +26,15 @@ if TYPE_CHECKING:
 
 # Refusals that are audited besides those of authority: somebody answered what was not asked.
 _AUDITED = ("unknown-request", "nothing-to-answer")
+_HOOK_FAILED = 1  # to a client 2 means: do not go on
 
 
 def main(words: list[str]) -> int:
     name = " ".join(words[:2]) if HOT[words[0]] else words[0]
     if name not in COMMANDS:
         return _report(_no_such(words), "--json" in words)
+    if name == "hook" and "HEADCOUNT_TOKEN" not in os.environ:
+        return 0  # a session of the user's own, with our plugin
     spec, function = COMMANDS[name]
     rest = words[len(name.split()) :]
     # What cannot be encoded is shown escaped, never a traceback.
@@ -42,7 +45,8 @@ def main(words: list[str]) -> int:
     try:
         return _run(name, function, parse(spec, rest))
     except HeadcountError as error:
-        return _report(error, "--json" in rest)
+        code = _report(error, "--json" in rest)
+        return _HOOK_FAILED if name == "hook" else code
     except BrokenPipeError:
         # The reader went away; what it did not read is not marked as read.
         sys.stderr.close()

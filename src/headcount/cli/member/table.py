@@ -96,4 +96,23 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
         ),
         "signals:review_changes",
     ),
+    "client": (
+        Spec(
+            "client NAME [--model M] [--permissions edit|full] [--terminal]",
+            "What a member of a known agent client runs as. The engine starts it; not for use by hand.",
+            required=("NAME",),
+            flags=("--terminal",),
+            names={"--model": "--model", "--permissions": "--permissions"},
+        ),
+        "client:client",
+    ),
+    "hook": (
+        Spec(
+            "hook EVENT",
+            "What an agent client calls at its pauses, with the event as JSON on standard input: shows new\n"
+            "mail, and keeps a member with open orders from ending. Outside of a member it does nothing.",
+            required=("EVENT",),
+        ),
+        "hook:hook",
+    ),
 }

@@ -81,3 +81,12 @@ select about, value from facts where team = ? and name = ? order by about
 
 -- name: keys
 select key from members where team = ? order by seq
+
+-- name: activity
+select state, body ->> 'activity' from members where team = ? and key = ?
+
+-- name: add_usage
+insert into facts (team, about, name, value) values (?, ?, 'usage', json_object('tokens', ?, 'turns', ?))
+on conflict (team, about, name) do update
+set value = json_object('tokens', (value ->> 'tokens') + (excluded.value ->> 'tokens'),
+                        'turns', (value ->> 'turns') + (excluded.value ->> 'turns'))

@@ -1,0 +1,157 @@
+"""Claude Code."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from headcount.agents.client import (
+    NOTHING,
+    SERVER,
+    Client,
+    Screen,
+    Seen,
+    Setup,
+    as_event,
+    mirror,
+    read_json,
+    reset_time,
+    write_json,
+)
+
+# What it may do unasked with permissions = "edit"; besides its files, which `acceptEdits` allows.
+_ALLOWED = (f"mcp__{SERVER}", "Bash(git:*)", "Bash(headcount:*)")
+# Its own state: begins anew for each incarnation, so that nothing of it is written beside the user's.
+_STATE = (
+    "projects", "todos", "tasks", "teams", "statsig", "shell-snapshots", "session-env", "sessions", "jobs",
+    "file-history", "history.jsonl", "debug", "logs", "cache", "backups", "telemetry", "paste-cache", "ide",
+    "image-cache",
+)  # fmt: skip
+_HOOK_TIMEOUT_S = 20
+
+
+def hooks(headcount: tuple[str, ...]) -> dict[str, Any]:
+    """Events of Claude Code, each handed to `headcount hook`, which knows what to say to it."""
+    return {
+        event: [{"hooks": [_hook(headcount, event)]}]
+        for event in ("UserPromptSubmit", "PostToolUse", "Stop", "PreCompact", "SessionEnd")
+    }
+
+
+def _hook(headcount: tuple[str, ...], event: str) -> dict[str, Any]:
+    # As a program and its arguments: no shell looks at them.
+    return {
+        "type": "command",
+        "command": headcount[0],
+        "args": [*headcount[1:], "hook", event],
+        "timeout": _HOOK_TIMEOUT_S,
+    }
+
+
+def mcp_servers(headcount: tuple[str, ...]) -> dict[str, Any]:
+    """`alwaysLoad`: the tools stand in the first request, not behind a search."""
+    program, *arguments = headcount
+    return {SERVER: {"command": program, "args": [*arguments, "mcp"], "alwaysLoad": True}}
+
+
+def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
+    home = environ.get("HOME", "")
+    users = environ.get("CLAUDE_CONFIG_DIR") or f"{home}/.claude"
+    own = f"{setup.directory}/config"
+    mirror(users, own, copied=("settings.json",), left_out=(*_STATE, ".claude.json"))
+    # Beside the directory by default, inside of it when the directory is named.
+    about_user = read_json(f"{users}/.claude.json") or read_json(f"{home}/.claude.json")
+    about_user.pop("projects", None)
+    trust = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
+    key = environ.get("ANTHROPIC_API_KEY", "")[-20:]
+    write_json(
+        f"{own}/.claude.json",
+        {
+            **about_user,
+            "hasCompletedOnboarding": True,
+            "bypassPermissionsModeAccepted": True,
+            "customApiKeyResponses": {"approved": [key] if key else [], "rejected": []},
+            "projects": {os.getcwd(): trust},
+        },
+    )
+    write_json(f"{setup.directory}/mcp.json", {"mcpServers": mcp_servers(setup.headcount)})
+    write_json(f"{setup.directory}/settings.json", {"hooks": hooks(setup.headcount)})
+    return {"CLAUDE_CONFIG_DIR": own, "MCP_CONNECTION_NONBLOCKING": "0", "DISABLE_AUTOUPDATER": "1"}
+
+
+def _command(setup: Setup) -> list[str]:
+    full = setup.permissions == "full"
+    words = [
+        "claude",
+        *("--mcp-config", f"{setup.directory}/mcp.json", "--strict-mcp-config"),
+        *("--settings", f"{setup.directory}/settings.json"),
+        *("--permission-mode", "bypassPermissions" if full else "acceptEdits"),
+        *("--append-system-prompt", setup.instructions),
+    ]
+    if not full:
+        words += ["--allowedTools", ",".join(_ALLOWED)]
+    return [*words, "--model", setup.model] if setup.model else words
+
+
+def _headless(setup: Setup, prompt: str, session: str) -> list[str]:
+    return [
+        *_command(setup),
+        session,
+        setup.session,
+        "--output-format",
+        "stream-json",
+        "--verbose",
+        "-p",
+        prompt,
+    ]
+
+
+def _terminal(setup: Setup, prompt: str) -> list[str]:
+    return [*_command(setup), "--session-id", setup.session, "--", prompt]
+
+
+def _read_line(line: str) -> Seen:
+    event = as_event(line)
+    kind = event.get("type")
+    if kind == "rate_limit_event":
+        info = event.get("rate_limit_info") or {}
+        if info.get("status") == "rejected":
+            return Seen(limit="usage limit reached", resets_at=info.get("resetsAt"))
+    if kind == "result":
+        return _read_result(event)
+    return NOTHING
+
+
+def _read_result(event: dict[str, Any]) -> Seen:
+    usage = event.get("usage") or {}
+    tokens = sum(
+        value for name, value in usage.items() if name.endswith("_tokens") and isinstance(value, int)
+    )
+    text = str(event.get("result", ""))
+    if not event.get("is_error"):
+        return Seen(tokens=tokens)
+    if "too long" in text.lower() or event.get("terminal_reason") == "prompt_too_long":
+        return Seen(tokens=tokens, overflow=text)
+    if event.get("api_error_status") == 429 or "limit" in text.lower():
+        return Seen(tokens=tokens, limit=text, resets_at=reset_time(text))
+    return Seen(tokens=tokens)
+
+
+CLIENT = Client(
+    name="claude",
+    title="Claude Code",
+    package="@anthropic-ai/claude-code",
+    oldest=(2, 1, 177),
+    prepare=_prepare,
+    first_turn=lambda setup, prompt: _headless(setup, prompt, "--session-id"),
+    next_turn=lambda setup, prompt: _headless(setup, prompt, "--resume"),
+    terminal=_terminal,
+    read_line=_read_line,
+    screen=Screen(
+        ready=r"^\s*❯",
+        busy=r"esc to interrupt",
+        dialog=r"(?i)do you trust|enter to confirm|do you want to (proceed|use|make|create)|select login",
+    ),
+    exit_text="/exit",
+)

@@ -1,0 +1,163 @@
+"""What headcount knows about an agent client, as data: one `Client` a file, all of one shape.
+
+A client is started in one of two ways. **Headless**, turn by turn: each turn is one run of the program, which
+takes up the conversation of the last one, and between two turns nothing of it is alive; `headcount client`
+(`cli/member/client.py`) waits for mail there. Or in a **terminal**, where it is one long run.
+
+Whatever it is told about headcount (the MCP server, hooks, permissions) it is told for that process alone: on
+its command line, or in a configuration directory of its own. The user's directories are read, never written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+SERVER = "headcount"
+"""The name of our MCP server in every client's settings."""
+
+# What a member's server and shell need to be that member. Named where a client hands on only what is listed.
+MEMBER_VARIABLES = (
+    "HEADCOUNT_HOME",
+    "HEADCOUNT_TEAM",
+    "HEADCOUNT_MEMBER",
+    "HEADCOUNT_GENERATION",
+    "HEADCOUNT_TOKEN",
+    "HEADCOUNT_MARK",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """One member's start, as its client needs to know it."""
+
+    directory: str
+    """Of this incarnation, for the client's own files."""
+    headcount: tuple[str, ...]
+    """The command line of `headcount` itself."""
+    session: str
+    """A UUID, for clients that let us name the conversation."""
+    model: str = ""
+    permissions: str = "edit"
+    """`edit`: its files, git and headcount, nothing else unasked. `full`: whatever it wants."""
+    writable: tuple[str, ...] = ()
+    """Directories besides its workspace that git and headcount write to."""
+    instructions: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one line of a client's output says. Empty for most lines."""
+
+    tokens: int = 0
+    limit: str = ""
+    """It may ask nothing more for a while; in the words of the client."""
+    resets_at: float | None = None
+    overflow: str = ""
+    """The conversation no longer fits."""
+
+
+NOTHING = Seen()
+
+
+class Screen(NamedTuple):
+    """What a terminal shows, as regular expressions; the first line that matches decides."""
+
+    ready: str
+    busy: str
+    dialog: str
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    name: str
+    title: str
+    package: str
+    oldest: tuple[int, ...]
+    """The oldest version that this was seen to work with."""
+    prepare: Callable[[Setup, Mapping[str, str]], dict[str, str]]
+    """Writes its files into `setup.directory`; what to add to its environment."""
+    first_turn: Callable[[Setup, str], list[str]]
+    next_turn: Callable[[Setup, str], list[str]]
+    terminal: Callable[[Setup, str], list[str]]
+    read_line: Callable[[str], Seen]
+    screen: Screen
+    exit_text: str
+    env: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def install(self) -> str:
+        return f"npm install -g {self.package}"
+
+
+# --- what several clients need ---------------------------------------------------------------------------
+
+
+def server_command(setup: Setup) -> tuple[str, list[str]]:
+    """The program and the arguments of our MCP server."""
+    return setup.headcount[0], [*setup.headcount[1:], "mcp"]
+
+
+def write_file(path: str, content: str) -> str:
+    """For the owner alone: settings may name what others need not know."""
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(fd, "w", encoding="utf-8") as file:
+        file.write(content)
+    return path
+
+
+def write_json(path: str, value: object) -> str:
+    return write_file(path, json.dumps(value, indent=2) + "\n")
+
+
+def read_json(path: str) -> dict[str, Any]:
+    """Somebody else's settings: what cannot be read is as good as not there."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            value = json.load(file)
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def as_event(line: str) -> dict[str, Any]:
+    """A line of JSON output; empty when it is something else."""
+    if not line.startswith("{"):
+        return {}
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return {}
+    return event if isinstance(event, dict) else {}
+
+
+def mirror(source: str, target: str, *, copied: tuple[str, ...] = (), left_out: tuple[str, ...] = ()) -> None:
+    """A directory of our own that reads as the user's: entries are links, but for those that the client may
+    write to, which are copies, and those that are its own state, which begin anew."""
+    os.makedirs(target, mode=0o700, exist_ok=True)
+    for entry in os.listdir(source) if os.path.isdir(source) else ():
+        there, here = f"{source}/{entry}", f"{target}/{entry}"
+        if entry in left_out or os.path.lexists(here):
+            continue
+        if entry in copied and os.path.isfile(there):
+            shutil.copyfile(there, here)
+            os.chmod(here, 0o600)
+        elif entry in copied:
+            shutil.copytree(there, here, symlinks=True, ignore_dangling_symlinks=True)
+        else:
+            os.symlink(os.path.abspath(there), here)
+
+
+_RESETS = re.compile(r"(?:resets?_?at|reset)\D{0,12}(\d{10})\b")
+
+
+def reset_time(text: str) -> float | None:
+    """The Unix time that a message about a limit names, if it names one."""
+    found = _RESETS.search(text)
+    return float(found[1]) if found else None

@@ -1,0 +1,56 @@
+"""Every client that headcount knows, and whether the one on this machine will do."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+
+from headcount.agents import claude, codex, gemini, opencode
+from headcount.agents.client import Client
+from headcount.errors import UsageError
+
+CLIENTS: dict[str, Client] = {
+    module.CLIENT.name: module.CLIENT for module in (claude, codex, gemini, opencode)
+}
+
+_ASK_S = 30
+
+
+def read_version(program: str, path: str | None = None) -> str:
+    """What it says about itself, or nothing. `path` is searched as PATH is."""
+    found = shutil.which(program, path=path)
+    if found is None:
+        return ""
+    try:
+        done = subprocess.run(
+            [found, "--version"], capture_output=True, text=True, errors="replace", timeout=_ASK_S,
+            stdin=subprocess.DEVNULL, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip().partition("\n")[0]
+
+
+def version_numbers(text: str) -> tuple[int, ...]:
+    found = re.search(r"(\d+)\.(\d+)\.(\d+)", text)
+    return tuple(int(part) for part in found.groups()) if found else ()
+
+
+def check_installed(name: str, path: str | None = None) -> None:
+    """Refuses a client that is not here or too old, before anything is started."""
+    client = CLIENTS[name]
+    hint = f"Install it with `{client.install}`"
+    if shutil.which(name, path=path) is None:
+        raise UsageError(
+            f"{client.title} is not installed", f"there is no {name} on PATH",
+            (hint, "See which clients are here with `headcount doctor`"), code="client-missing",
+        )  # fmt: skip
+    said = read_version(name, path)
+    if version_numbers(said) < client.oldest:
+        oldest = ".".join(map(str, client.oldest))
+        raise UsageError(
+            f"{client.title} is too old",
+            f"{name} --version says {said or 'nothing'}; {oldest} or newer is needed",
+            (hint,), code="client-too-old",
+        )  # fmt: skip

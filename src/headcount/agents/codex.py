@@ -1,0 +1,111 @@
+"""Codex."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from headcount.agents.client import (
+    MEMBER_VARIABLES,
+    NOTHING,
+    SERVER,
+    Client,
+    Screen,
+    Seen,
+    Setup,
+    as_event,
+    mirror,
+    reset_time,
+    server_command,
+)
+
+_STATE = (
+    "sessions", "archived_sessions", "history.jsonl", "log", "tmp", "shell_snapshots", "session_index.jsonl",
+    "models_cache.json", "version.json", ".tmp",
+)  # fmt: skip
+
+
+def settings(headcount: tuple[str, ...]) -> dict[str, Any]:
+    """`required`: without it the first turn does not wait for the server. The variables are named, because
+    Codex hands nothing else on to a server."""
+    return {
+        f"mcp_servers.{SERVER}.command": headcount[0],
+        f"mcp_servers.{SERVER}.args": [*headcount[1:], "mcp"],
+        f"mcp_servers.{SERVER}.env_vars": list(MEMBER_VARIABLES),
+        f"mcp_servers.{SERVER}.required": True,
+        f"mcp_servers.{SERVER}.default_tools_approval_mode": "approve",
+        # HEADCOUNT_TOKEN looks like a secret of the user's, and is the member's own.
+        "shell_environment_policy.inherit": "all",
+        "shell_environment_policy.ignore_default_excludes": True,
+    }
+
+
+def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
+    users = environ.get("CODEX_HOME") or f"{environ.get('HOME', '')}/.codex"
+    own = f"{setup.directory}/config"
+    mirror(users, own, copied=("config.toml",), left_out=(*_STATE, *_databases(users)))
+    return {"CODEX_HOME": own}
+
+
+def _databases(users: str) -> tuple[str, ...]:
+    import os
+
+    names = os.listdir(users) if os.path.isdir(users) else []
+    return tuple(name for name in names if ".sqlite" in name)
+
+
+def _overrides(setup: Setup) -> list[str]:
+    values = settings(server_command(setup)[:1] + tuple(server_command(setup)[1][:-1]))
+    values["developer_instructions"] = setup.instructions
+    values["approval_policy"] = "never"
+    if setup.permissions == "full":
+        values["sandbox_mode"] = "danger-full-access"
+    else:
+        values["sandbox_mode"] = "workspace-write"
+        values["sandbox_workspace_write.writable_roots"] = list(setup.writable)
+    # JSON of texts, lists and flags is TOML too.
+    words = [word for name, value in values.items() for word in ("-c", f"{name}={json.dumps(value)}")]
+    return [*words, "-m", setup.model] if setup.model else words
+
+
+def _headless(setup: Setup, prompt: str, *resume: str) -> list[str]:
+    return ["codex", "exec", *resume, *_overrides(setup), "--skip-git-repo-check", "--json", "--", prompt]
+
+
+def _read_line(line: str) -> Seen:
+    event = as_event(line)
+    if event.get("type") == "turn.completed":
+        usage = event.get("usage") or {}
+        return Seen(tokens=usage.get("input_tokens", 0) + usage.get("output_tokens", 0))
+    if event.get("type") in ("turn.failed", "error"):
+        return _read_error(str((event.get("error") or event).get("message", "")))
+    return NOTHING
+
+
+def _read_error(text: str) -> Seen:
+    low = text.lower()
+    if "context window" in low or "context_length" in low:
+        return Seen(overflow=text)
+    if "usage limit" in low or "429" in low or "rate limit" in low:
+        return Seen(limit=text, resets_at=reset_time(text))
+    return NOTHING
+
+
+CLIENT = Client(
+    name="codex",
+    title="Codex",
+    package="@openai/codex",
+    oldest=(0, 166, 0),
+    prepare=_prepare,
+    first_turn=lambda setup, prompt: _headless(setup, prompt),
+    next_turn=lambda setup, prompt: _headless(setup, prompt, "resume", "--last"),
+    terminal=lambda setup, prompt: ["codex", *_overrides(setup), "--", prompt],
+    read_line=_read_line,
+    screen=Screen(
+        ready=r"^\s*›",
+        busy=r"esc to interrupt",
+        dialog=r"(?i)press enter to continue|do you trust|sign in with",
+    ),
+    exit_text="/quit",
+)

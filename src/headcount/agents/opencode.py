@@ -1,0 +1,126 @@
+"""opencode."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from headcount.agents.client import (
+    NOTHING,
+    SERVER,
+    Client,
+    Screen,
+    Seen,
+    Setup,
+    as_event,
+    mirror,
+    reset_time,
+    server_command,
+    write_file,
+)
+
+_MAY_EDIT = {
+    "edit": "allow",
+    "bash": {"*": "deny", "git *": "allow", "headcount *": "allow"},
+    "external_directory": "deny",
+}
+_MAY_ALL = {"edit": "allow", "bash": "allow", "webfetch": "allow", "external_directory": "allow"}
+
+
+def mcp_servers(program: str, arguments: list[str]) -> dict[str, Any]:
+    return {SERVER: {"type": "local", "command": [program, *arguments], "enabled": True}}
+
+
+def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
+    home = environ.get("HOME", "")
+    own = f"{setup.directory}/config"
+    # It has no directory variable of its own for all that it writes; so the user's desktop directories are
+    # mirrored, and what other programs keep there is still where they look for it.
+    places = {"XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share", "XDG_STATE_HOME": ".local/state"}
+    moved = {}
+    for variable, default in places.items():
+        users = environ.get(variable) or f"{home}/{default}"
+        moved[variable] = f"{own}/{default}"
+        mirror(users, moved[variable], left_out=("opencode",))
+        mirror(
+            f"{users}/opencode",
+            f"{moved[variable]}/opencode",
+            copied=_copied(variable),
+            left_out=_left(variable),
+        )
+    write_file(f"{setup.directory}/instructions.md", setup.instructions)
+    settings = {
+        "mcp": mcp_servers(*server_command(setup)),
+        "permission": _MAY_ALL if setup.permissions == "full" else _MAY_EDIT,
+        "instructions": [f"{setup.directory}/instructions.md"],
+        "autoupdate": False,
+        "share": "disabled",
+    }
+    return {**moved, "OPENCODE_CONFIG_CONTENT": json.dumps(settings)}
+
+
+def _copied(variable: str) -> tuple[str, ...]:
+    names = (
+        "opencode.json",
+        "opencode.jsonc",
+        "config.json",
+        "package.json",
+        "bun.lock",
+        "package-lock.json",
+    )
+    return names if variable == "XDG_CONFIG_HOME" else ()
+
+
+def _left(variable: str) -> tuple[str, ...]:
+    """Of its data only the login is the user's; the rest is state."""
+    if variable == "XDG_CONFIG_HOME":
+        return ()
+    return ("storage", "log", "snapshot", "project", "opencode.db", "opencode.db-wal", "opencode.db-shm",
+            "tool-output", "worktree", "repos")  # fmt: skip
+
+
+def _headless(setup: Setup, prompt: str, *more: str) -> list[str]:
+    words = ["opencode", "run", "--format", "json", *more]
+    return [*words, *(["--model", setup.model] if setup.model else []), "--", prompt]
+
+
+def _terminal(setup: Setup, prompt: str) -> list[str]:
+    return ["opencode", "--prompt", prompt, *(["--model", setup.model] if setup.model else [])]
+
+
+def _read_line(line: str) -> Seen:
+    event = as_event(line)
+    if event.get("type") == "step_finish":
+        tokens = (event.get("part") or {}).get("tokens") or {}
+        return Seen(tokens=sum(tokens.get(name, 0) for name in ("input", "output", "reasoning")))
+    if event.get("type") == "error":
+        return _read_error(event.get("error") or {})
+    return NOTHING
+
+
+def _read_error(error: dict[str, Any]) -> Seen:
+    data = error.get("data") or {}
+    text = f"{error.get('name', '')}: {data.get('message', '')}"
+    if "overflow" in text.lower() or "context length" in text.lower():
+        return Seen(overflow=text)
+    if data.get("statusCode") == 429 or "rate limit" in text.lower():
+        return Seen(limit=text, resets_at=reset_time(json.dumps(data)))
+    return NOTHING
+
+
+CLIENT = Client(
+    name="opencode",
+    title="opencode",
+    package="opencode-ai",
+    oldest=(1, 18, 33),
+    prepare=_prepare,
+    first_turn=lambda setup, prompt: _headless(setup, prompt),
+    next_turn=lambda setup, prompt: _headless(setup, prompt, "--continue"),
+    terminal=_terminal,
+    read_line=_read_line,
+    screen=Screen(
+        ready=r"ctrl\+p", busy=r"esc .{0,12}interrupt", dialog=r"(?i)permission required|connect a provider"
+    ),
+    exit_text="/exit",
+)

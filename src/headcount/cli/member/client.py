@@ -1,0 +1,194 @@
+"""`headcount client`: what a member of a known client runs as. Started by the engine, not by hand.
+
+In a terminal it prepares the client's files and becomes the client. Otherwise it stays, and the client is run
+once for each turn: at the start, and then whenever there is mail. What woke it is in the prompt; mail counts
+as read when the turn that was told about it has ended well, so a turn that fails loses none.
+
+Between two turns nothing of the client is alive, and the member is idle: it costs a sleeping process.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from headcount.agents.brief import brief
+from headcount.agents.client import Client, Seen, Setup, write_file
+from headcount.agents.clients import CLIENTS
+from headcount.agents.launch import HEADCOUNT
+from headcount.cli.member import pauses
+from headcount.cli.member.shown import message_text
+from headcount.errors import ProcessError, UsageError
+from headcount.store import mailbox
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from headcount.cli.member.call import Call
+    from headcount.store.mailbox import Row
+
+SHOWN = "HEADCOUNT_SHOWN_MAIL"
+"""Ids of the mail that a turn's prompt holds, for the hooks: they need not say it again."""
+
+_FAILURES = 3  # turns in a row that end badly before it gives up
+_AGAIN_S = 2.0
+_NOTHING_YET = "Look into your inbox, and begin."
+
+
+def client(call: Call) -> int:
+    name = call.words.plain[0]
+    if name not in CLIENTS:
+        raise UsageError(
+            f"There is no client {name!r}", f"these are known: {', '.join(CLIENTS)}", code="unknown-agent"
+        )
+    if not call.caller.key or "HEADCOUNT_MARK" not in os.environ:
+        raise UsageError(
+            "This is what a member runs as", "it is started by the engine",
+            (f"Start one with `headcount spawn NAME --agent {name}`",), code="not-a-member",
+        )  # fmt: skip
+    host = Host(call, CLIENTS[name])
+    return host.run_terminal() if call.words.has("--terminal") else host.run_turns()
+
+
+class Host:
+    def __init__(self, call: Call, client: Client) -> None:
+        self._call = call
+        self._client = client
+        self._team = call.team()
+        self._setup = _setup(call)
+        self._env = {**os.environ, **client.env, **client.prepare(self._setup, os.environ)}
+        self._env["PWD"] = os.getcwd()
+        self._env["PATH"] = f"{_shim(self._setup)}:{self._env.get('PATH', os.defpath)}"
+        self._child: subprocess.Popen[str] | None = None
+        self._stopping = False
+
+    # --- in a terminal
+
+    def run_terminal(self) -> int:
+        with open(os.environ["HEADCOUNT_PROMPT_FILE"], encoding="utf-8", errors="replace") as file:
+            task = file.read().strip()
+        argv = self._client.terminal(self._setup, task or _NOTHING_YET)
+        try:
+            os.execvpe(argv[0], argv, self._env)
+        except OSError as error:
+            raise _not_started(self._client, error) from error
+
+    # --- turn by turn
+
+    def run_turns(self) -> int:
+        signal.signal(signal.SIGTERM, self._stop)
+        begun, failures = False, 0
+        while not self._stopping:
+            mail = self._unread()
+            argv = (self._client.next_turn if begun else self._client.first_turn)(self._setup, _prompt(mail))
+            pauses.begin_work(self._call)
+            code, seen = self._run_turn(argv, mail)
+            begun = True
+            if self._stopping:
+                break
+            pauses.record_turn(self._call, seen, code)
+            if code == 0:
+                failures = 0
+                self._mark_read(mail)
+            else:
+                failures += 1
+                if failures == _FAILURES:
+                    return code
+                time.sleep(_AGAIN_S * failures)
+                continue
+            pauses.end_work(self._call)
+            pauses.wait(self._call)
+        return 0
+
+    def _run_turn(self, argv: list[str], mail: list[Row]) -> tuple[int, Seen]:
+        """Its exit code, and what its output said besides; the output goes on to our own."""
+        env = {**self._env, SHOWN: ",".join(row[0] for row in mail)}
+        try:
+            self._child = subprocess.Popen(
+                argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, errors="replace"
+            )
+        except OSError as error:
+            raise _not_started(self._client, error) from error
+        assert self._child.stdout is not None
+        seen = Seen()
+        for line in self._child.stdout:
+            sys.stdout.write(line)
+            sys.stdout.flush()
+            seen = _add(seen, self._client.read_line(line))
+        return self._child.wait(), seen
+
+    def _stop(self, *_: object) -> None:
+        """Our own way to exit: the client's first."""
+        self._stopping = True
+        if self._child is None or self._child.poll() is not None:
+            os._exit(0)
+        self._child.terminate()
+
+    def _unread(self) -> list[Row]:
+        with self._call.read():
+            return mailbox.inbox(self._call.db, self._team.id, self._call.caller.boxes, True)
+
+    def _mark_read(self, mail: list[Row]) -> None:
+        with self._call.write():
+            mailbox.mark_read(self._call.db, self._team.id, [row[0] for row in mail], time.time())
+
+
+def _setup(call: Call) -> Setup:
+    import uuid
+
+    environ, words = os.environ, call.words
+    home, member = environ["HEADCOUNT_HOME"], environ["HEADCOUNT_MEMBER"]
+    directory = f"{home}/teams/{environ['HEADCOUNT_TEAM']}/clients/{member}-{environ['HEADCOUNT_GENERATION']}"
+    os.makedirs(directory, mode=0o700, exist_ok=True)
+    return Setup(
+        directory, HEADCOUNT, str(uuid.uuid5(uuid.NAMESPACE_URL, environ["HEADCOUNT_MARK"])),
+        words.get("--model") or "", words.get("--permissions") or "edit", _writable(home),
+        brief(environ["HEADCOUNT_TEAM"], member),
+    )  # fmt: skip
+
+
+def _writable(home: str) -> tuple[str, ...]:
+    """The state directory, and the repository's own: a worktree's commits are written there."""
+    try:
+        with open(".git", encoding="utf-8", errors="surrogateescape") as file:
+            git_dir = file.read().partition("gitdir: ")[2].strip()
+    except OSError:
+        return (home,)
+    return home, os.path.dirname(os.path.dirname(git_dir))
+
+
+def _shim(setup: Setup) -> str:
+    """A directory whose `headcount` is this one, for the member's shell."""
+    import shlex
+
+    path = write_file(
+        f"{setup.directory}/bin/headcount", f'#!/bin/sh\nexec {shlex.join(setup.headcount)} "$@"\n'
+    )
+    os.chmod(path, 0o700)
+    return os.path.dirname(path)
+
+
+def _prompt(mail: list[Row]) -> str:
+    if not mail:
+        return _NOTHING_YET
+    return "\n".join(message_text(row) for row in mail)
+
+
+def _add(so_far: Seen, now: Seen) -> Seen:
+    return Seen(
+        so_far.tokens + now.tokens,
+        now.limit or so_far.limit,
+        now.resets_at or so_far.resets_at,
+        now.overflow or so_far.overflow,
+    )
+
+
+def _not_started(client: Client, error: OSError) -> ProcessError:
+    return ProcessError(
+        f"Did not start {client.title}",
+        str(error),
+        (f"Install it with `{client.install}`",),
+        "client-missing",
+    )

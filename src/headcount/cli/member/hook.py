@@ -1,0 +1,102 @@
+"""`headcount hook EVENT`: what Claude Code calls at its pauses. The answer is read by the client.
+
+    UserPromptSubmit, PostToolUse    new mail is put before the model
+    Stop                             not before new mail and an open request have been dealt with; else idle
+    PreCompact, SessionEnd           recorded
+
+Outside of a member it does nothing, so a plugin may name it for every session of a user's. A hook that fails
+would stand in the way of the work, so nothing here is an error to the client: mail is still in the mailbox.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+
+from headcount.cli.member import pauses
+from headcount.cli.member.client import SHOWN
+from headcount.cli.member.shown import message_text
+from headcount.store import journal, mailbox, saying
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from headcount.cli.member.call import Call
+
+_NOT_ANSWERED = (
+    "You are asked to stand down (request {request}), and have not answered. Plain text is no answer: use "
+    "send_message with type shutdown_response, this request_id and approve, or run "
+    "`headcount approve {request}`."
+)
+
+
+def hook(call: Call) -> int:
+    event = call.words.plain[0]
+    act = _EVENTS.get(event)
+    if act is not None:
+        act(call, event, _read_input())
+    return 0
+
+
+def _read_input() -> dict[str, Any]:
+    try:
+        given = json.load(sys.stdin)
+    except ValueError:
+        return {}
+    return given if isinstance(given, dict) else {}
+
+
+def _show_mail(call: Call, event: str, _: dict[str, Any]) -> None:
+    if event == "UserPromptSubmit":
+        pauses.begin_work(call)
+    text = _take_mail(call)
+    if text:
+        _say({"hookSpecificOutput": {"hookEventName": event, "additionalContext": f"New mail:\n{text}"}})
+
+
+def _take_mail(call: Call) -> str:
+    """What is unread and was not in the prompt of this turn; read once it is out of our hands."""
+    team = call.team()
+    shown = os.environ.get(SHOWN, "").split(",")
+    with call.read():
+        rows = mailbox.inbox(call.db, team.id, call.caller.boxes, True)
+    rows = [row for row in rows if row[0] not in shown]
+    if rows:
+        with call.write():
+            mailbox.mark_read(call.db, team.id, [row[0] for row in rows], time.time())
+    return "\n".join(message_text(row) for row in rows)
+
+
+def _may_stop(call: Call, event: str, given: dict[str, Any]) -> None:
+    text = _take_mail(call)
+    if text:
+        return _say({"decision": "block", "reason": f"New mail:\n{text}"})
+    request = saying.open_request(call.db, call.team().id, call.caller.key)
+    if request is not None and not given.get("stop_hook_active"):
+        return _say({"decision": "block", "reason": _NOT_ANSWERED.format(request=request)})
+    if SHOWN not in os.environ:  # in a terminal: nobody else sees that its turn is over
+        pauses.end_work(call)
+    return None
+
+
+def _record(call: Call, event: str, given: dict[str, Any]) -> None:
+    said = {name: given[name] for name in ("reason", "trigger") if isinstance(given.get(name), str)}
+    with call.write() as db:
+        journal.note(db, call.team().id, time.time(), _KINDS[event], call.caller.key, said)
+
+
+def _say(answer: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(answer) + "\n")
+
+
+_KINDS = {"PreCompact": "compacting", "SessionEnd": "session_ended"}
+_EVENTS = {
+    "UserPromptSubmit": _show_mail,
+    "PostToolUse": _show_mail,
+    "Stop": _may_stop,
+    "PreCompact": _record,
+    "SessionEnd": _record,
+}

@@ -1,0 +1,70 @@
+"""What happens at a member's pauses, whoever notices them: the host between two turns, or a client's hook.
+
+A member whose client has nothing to do is idle: not asked when its team is stood down, only looked at. It is
+at work again with the next turn.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+
+from headcount.store import doorbell, journal, mailbox, rules, saying, teams
+from headcount.store.jsontext import dumps
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from headcount.agents.client import Seen
+    from headcount.cli.member.call import Call
+
+# How long it trusts its doorbell before it looks for itself.
+_LOOK_AGAIN_S = 30.0
+
+
+def begin_work(call: Call) -> None:
+    if teams.activity(call.db, call.team().id, call.caller.key) == ("running", "idle"):
+        with call.write() as db:
+            journal.add_input(db, call.team().id, "WorkResumed", dumps({"key": call.caller.key}))
+        call.ring([journal.ENGINE])
+
+
+def end_work(call: Call) -> None:
+    """Idle, unless it has said more than that (done, an answer), or has mail to go on with."""
+    team = call.team()
+    if teams.activity(call.db, team.id, call.caller.key) != ("running", "working"):
+        return
+    if mailbox.has_unread(call.db, team.id, call.caller.boxes):
+        return
+    with call.write() as db:
+        word = saying.idle(db, team, time.time(), call.caller)
+    call.ring(word.channels)
+
+
+def record_turn(call: Call, seen: Seen, code: int) -> None:
+    """For status and budget: what it cost, and how it ended."""
+    with call.write() as db:
+        teams.add_usage(db, call.team().id, call.caller.key, tokens=seen.tokens, turns=1)
+        if code != 0:
+            said = {"code": code, "limit": seen.limit, "overflow": seen.overflow}
+            journal.note(db, call.team().id, time.time(), "turn_failed", call.caller.key, said)
+
+
+def wait(call: Call) -> None:
+    """Until there is mail. A nudge, which comes on standard input, is a hint to look: its mail is there."""
+    team = call.team()
+    channels = [rules.channel(team.id, box) for box in call.caller.boxes]
+    bells = [doorbell.Bell(call.bells, channel) for channel in channels]
+    poll = select.poll()
+    for fd in (0, *(bell.fileno() for bell in bells)):
+        poll.register(fd, select.POLLIN)
+    try:
+        while not mailbox.has_unread(call.db, team.id, call.caller.boxes):
+            for fd, what in poll.poll(_LOOK_AGAIN_S * 1000):
+                if fd == 0 and (what & select.POLLIN == 0 or not os.read(0, 65536)):
+                    poll.unregister(0)  # nobody can write there any more
+            for bell in bells:
+                bell.hush()
+    finally:
+        for bell in bells:
+            bell.close()

@@ -1,0 +1,57 @@
+"""Real clients, with no network but loopback: an interactive one tried to reach it in spite of being told."""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+import socket
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from client_lab import POLICY, Lab, laboratory
+
+_CLONE_NEWNET = 0x40000000
+_SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 0x1
+
+
+@pytest.fixture(autouse=True)
+def loopback_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A network of its own for this thread and all that it starts; where that is not allowed, proxies that
+    refuse everything."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    before = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+    try:
+        if libc.unshare(_CLONE_NEWNET) == 0:
+            _raise_loopback()
+            yield
+            assert libc.setns(before, _CLONE_NEWNET) == 0
+        else:
+            for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
+                monkeypatch.setenv(name, "http://127.0.0.1:9")
+            for name in ("NO_PROXY", "no_proxy"):
+                monkeypatch.setenv(name, "127.0.0.1,localhost")
+            yield
+    finally:
+        os.close(before)
+
+
+def _raise_loopback() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        name = b"lo".ljust(16, b"\0")
+        flags = struct.unpack("16sh14x", fcntl.ioctl(any_socket, _SIOCGIFFLAGS, name + b"\0" * 16))[1]
+        fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sh14x", name, flags | _IFF_UP))
+
+
+@pytest.fixture
+def open_lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Lab]]:
+    with ExitStack() as stack:
+
+        def open_(lanes: list[dict[str, Any]], policy: Any = POLICY) -> Lab:
+            return stack.enter_context(laboratory(tmp_path, {"lanes": lanes}, monkeypatch, policy))
+
+        yield open_
