@@ -40,12 +40,9 @@ class Clock:
         for who in [who for who in self._armed if who[0] == team_name]:
             del self._armed[who]
 
-    def postpone(self, team_name: str, key: str, seconds: float) -> None:
-        """A sign of life: the limit that runs for `key` starts anew."""
-        epoch = self._armed.get((team_name, key))
-        if epoch is not None:
-            del self._armed[team_name, key]
-            self._arm((team_name, key), epoch, seconds)
+    def postpone(self, team_name: str, over: ev.TimedOut, seconds: float) -> None:
+        """There was a sign of life: what `take_due` gave is not over yet."""
+        self._arm((team_name, over.key or ""), over.epoch, seconds)
 
     def seconds_to_next(self) -> float | None:
         while self._due and self._armed.get(self._due[0][1]) != self._due[0][2]:

@@ -24,11 +24,14 @@ from headcount.engine.handles import Handles
 from headcount.engine.hear import hear
 from headcount.engine.job import Job, Outcome, World
 from headcount.engine.lanes import Lanes
+from headcount.engine.later import Later
 from headcount.engine.mirror import SIGNALLED, Mirror
 from headcount.engine.perform import ended, failed, perform, prove
 from headcount.engine.writing import new_mail
+from headcount.errors import FencedOut, StoreError
 from headcount.ports import Identity
-from headcount.protocol.effects import Act, ActKind
+from headcount.protocol.effects import Act, ActKind, Note
+from headcount.protocol.member import State
 from headcount.protocol.team import Status
 
 if TYPE_CHECKING:
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
 
     from headcount.domain.policy import Policy
     from headcount.ports import Fence, Handle, Store, Tx
+    from headcount.protocol.events import TimedOut
     from headcount.protocol.member import Member
     from headcount.protocol.team import Team
 
@@ -43,6 +47,7 @@ CHANNEL = "engine"
 _THREADS = 16
 _RING_CHECK_S = 10.0  # a wake-up is a hint; this is the most that a lost one can cost
 _IDLE_CHECK_S = 1.0
+_STORE_RETRY_S = 1.0
 # Acts that make sense however far the member has moved on since.
 _TIMELESS = frozenset(
     (ActKind.NOTIFY, ActKind.CLOSE_STEP, ActKind.MERGE, ActKind.ASK_REVIEW, ActKind.RUN_GATE)
@@ -67,6 +72,13 @@ class _End(NamedTuple):
     agent: bool
 
 
+class _Again(NamedTuple):
+    """An act changed nothing, and is to be tried again."""
+
+    act: tuple[str, str]
+    seconds: float
+
+
 class Engine:
     def __init__(
         self,
@@ -81,11 +93,13 @@ class Engine:
         self._fence = fence
         self._clock = Clock()
         self._mirror = Mirror(world.home)
-        self._queue: queue.SimpleQueue[_Result | _End | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
         self._lanes = Lanes(_THREADS)
         self._handles = Handles(lambda team, key, agent: self._queue.put(_End(team, key, agent)))
         self._under_way: set[tuple[str, str]] = set()  # team's id, act's id
+        self._later = Later()
         self._teams: dict[str, Team] = {}  # as last committed here
+        self._listening = threading.Event()
         self._stopping = threading.Event()
 
     # --- the loop -----------------------------------------------------------------------------------
@@ -94,10 +108,13 @@ class Engine:
         """Go on until `stop` is called or `until` says so; it is asked after every turn."""
         listener = threading.Thread(target=self._listen, name="listen", daemon=True)
         listener.start()
+        self._listening.wait()
         try:
             self._recover()
             while not self._stopping.is_set() and not until():
                 self._turn(self._take_all(self._seconds_to_wait()))
+        except FencedOut:
+            pass  # another engine drives now, and does all that is left
         finally:
             self._stopping.set()
             self._lanes.close()
@@ -116,17 +133,20 @@ class Engine:
 
     def _seconds_to_wait(self) -> float | None:
         """Without a team nothing is due, but `until` wants to be asked now and then."""
-        due = self._clock.seconds_to_next()
-        return _IDLE_CHECK_S if self.idle and due is None else due
+        due = [s for s in (self._clock.seconds_to_next(), self._later.seconds_to_next()) if s is not None]
+        return min(due) if due else _IDLE_CHECK_S if self.idle else None
 
     def _listen(self) -> None:
+        """Whoever wrote something may be killed before it rings: so the time that passes rings as well."""
+        self._store.listen(CHANNEL)
+        self._listening.set()
         while not self._stopping.is_set():
-            if self._store.wait(CHANNEL, _RING_CHECK_S):
-                self._queue.put(None)
+            self._store.wait(CHANNEL, _RING_CHECK_S)
+            self._queue.put(None)
 
-    def _take_all(self, timeout_s: float | None) -> list[_Result | _End]:
+    def _take_all(self, timeout_s: float | None) -> list[_Item]:
         """Wait for something, then take all that is there: one transaction hears it together."""
-        items: list[_Result | _End | None] = []
+        items: list[_Item | None] = []
         try:
             items.append(self._queue.get(timeout=timeout_s))
             while True:
@@ -135,19 +155,41 @@ class Engine:
             pass
         return [item for item in items if item is not None]
 
-    def _turn(self, items: list[_Result | _End]) -> None:
+    def _turn(self, items: list[_Item]) -> None:
         results: dict[str, list[_Result]] = {}
         for item in items:
             if isinstance(item, _End):
                 self._look_at_end(item)
+            elif isinstance(item, _Again):
+                self._later.put(item.act, item.seconds)
             else:
                 results.setdefault(item.team, []).append(item)
         for name, timeout in self._clock.take_due():
+            left = self._time_left(name, timeout)
+            if left > 0:
+                self._clock.postpone(name, timeout, left)
+                continue
             results.setdefault(name, []).append(_Result(name, "", Outcome((timeout,))))
+        self._under_way.difference_update(self._later.take_due())  # pending, and nobody's: begun anew
         with self._store.read() as tx:
             names = tx.team_names()
         for name in names:
             self._commit(name, results.get(name, []))
+
+    def _time_left(self, name: str, timeout: TimedOut) -> float:
+        """Who works is given a limit for signs of progress (D4), and every line that it prints is one."""
+        team = self._teams.get(name)
+        member = team.members.get(timeout.key or "") if team is not None else None
+        if team is None or member is None or member.state is not State.RUNNING:
+            return 0.0
+        with self._store.read() as tx:
+            start = tx.fact(team.id, member.key, "start") or {}
+            limit = self._policy_of(tx.team_settings(team.id)).stall_timeout_s
+        handle = self._find_handle(team, member.key, start) if start.get("mark") else None
+        if handle is None:
+            return 0.0
+        runtime = self._world.runtimes[str(start.get("runtime", "plain"))]
+        return limit - runtime.silent_for_s(handle)
 
     def _recover(self) -> None:
         """Look at reality first: who died while nobody watched is heard of before anything is decided."""
@@ -198,6 +240,7 @@ class Engine:
         for result in results:
             if result.act is not None:
                 self._under_way.discard((team.id, result.act.id))
+                self._later.forget((team.id, result.act.id))
             if result.outcome.handle is not None:
                 self._handles.hold(team.name, result.key, result.outcome.handle)
         for member in team.members.values():
@@ -218,6 +261,8 @@ class Engine:
                 continue
             if _superseded(team, act):
                 tx.end_act(team.id, act.id)
+                self._later.forget((team.id, act.id))
+                _report_lost_nudge(tx, team, act)
             else:
                 jobs.append(self._job(tx, team, act, policy))
         return jobs
@@ -235,6 +280,9 @@ class Engine:
             # Its hash must be known before the process can use it. After a crash there is simply a new one.
             token = secrets.token_urlsafe(24)
             tx.add_token(Identity(team.id, act.about, team.members[act.about].role), token)
+        elif act.kind is ActKind.NUDGE:
+            tries, read = self._later.tries((team.id, act.id)), _has_read_mail(tx, team, act.about)
+            job = replace(job, tries=tries, mail_read=read)
         return replace(job, start=start, workspace=tx.fact(team.id, act.about, "workspace"), token=token)
 
     # --- performing ---------------------------------------------------------------------------------
@@ -265,12 +313,18 @@ class Engine:
             outcome = how(replace(job, handle=handle))
         except Exception as error:
             outcome = failed(job, error)
-        self._queue.put(_Result(job.team.name, job.act.about, outcome, act))
+        if outcome.again_s is not None:
+            self._queue.put(_Again((job.team.id, job.act.id), outcome.again_s))
+        else:
+            self._queue.put(_Result(job.team.name, job.act.about, outcome, act))
 
     def _find_handle(self, team: Team, key: str, start: Mapping[str, Any]) -> Handle | None:
         runtime = self._world.runtimes[str(start.get("runtime", "plain"))]
         settle = bool(team.members[key].failure)
         return self._handles.find(team.name, key, runtime, str(start["mark"]), settle=settle)
+
+
+_Item = _Result | _End | _Again
 
 
 def _record(tx: Tx, team: Team, result: _Result) -> None:
@@ -296,3 +350,13 @@ def _superseded(team: Team, act: Act) -> bool:
     if act.kind is ActKind.CLOSE_STEP:
         return act.epoch != team.close_epoch
     return act.kind not in _TIMELESS and team.members[act.about].epoch != act.epoch
+
+
+def _has_read_mail(tx: Tx, team: Team, key: str) -> bool:
+    return not tx.count_unread(team.id).get(key)
+
+
+def _report_lost_nudge(tx: Tx, team: Team, act: Act) -> None:
+    """It moved on before it could be told, and has not read the mail either: never lost in silence (E10)."""
+    if act.kind is ActKind.NUDGE and not _has_read_mail(tx, team, act.about):
+        tx.note(team.id, [Note("nudge_undelivered", act.about, {"text": act.data.get("text", "")})])

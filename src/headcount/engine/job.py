@@ -45,6 +45,9 @@ class Job:
     # Everyone's facts, for the steps of closing.
     everyone: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     token: str = ""
+    # Of a nudge: how often it was tried before, and whether the mail that goes with it has been read.
+    tries: int = 0
+    mail_read: bool = False
 
     @property
     def runtime(self) -> Runtime:
@@ -61,3 +64,4 @@ class Outcome:
     handle: Handle | None = None
     happened: tuple[PhaseEvent, ...] = ()  # for the tasks of a run
     mail: tuple[Post, ...] = ()
+    again_s: float | None = None  # not done, and nothing changed: to be tried again after so long

@@ -85,6 +85,8 @@ def _spec(job: Job, workspace: Workspace) -> SpawnSpec:
         "HEADCOUNT_GENERATION": str(member.generation),
         "HEADCOUNT_TOKEN": job.token,
         "HEADCOUNT_PROMPT_FILE": prompt_file,
+        # Some programs believe this rather than the kernel, and would work in the operator's checkout.
+        "PWD": workspace.path,
         **({"HEADCOUNT_TASK": member.task} if member.task else {}),
     }
     return SpawnSpec(start["mark"], tuple(start["argv"]), workspace.path, env, stdin=bool(start.get("stdin")))
@@ -220,13 +222,27 @@ def _proved(job: Job, proof: Proof) -> Outcome:
 # --- speaking --------------------------------------------------------------------------------------------
 
 
+# After each try that failed; two minutes in all. Whoever is busy for longer is told by its mail.
+_TRY_AGAIN_S = (1, 2, 4, 8, 15, 30, 60)
+
+
 def _nudge(job: Job) -> Outcome:
-    """Confirmed, or reported as not delivered; the mail is there either way (E10)."""
-    text = str(job.act.data.get("text", ""))
-    delivered = job.handle is not None and job.runtime.nudge(job.handle, text)
-    return Outcome(
-        notes=(Note("nudged" if delivered else "nudge_undelivered", job.act.about, {"text": text}),)
-    )
+    """Confirmed, tried again, or reported as not delivered (E10).
+
+    Its mail was there first: whoever has read that need not be disturbed, unless it is urgent.
+    """
+    text, urgent = str(job.act.data.get("text", "")), bool(job.act.data.get("urgent"))
+    if job.mail_read and not urgent:
+        return Outcome(notes=(_told("nudged", job, text, by="mail"),))
+    if job.handle is not None and job.runtime.nudge(job.handle, text, urgent=urgent, tag=job.act.id):
+        return Outcome(notes=(_told("nudged", job, text, by=str(job.start.get("runtime", "plain"))),))
+    if job.handle is not None and job.tries < len(_TRY_AGAIN_S):
+        return Outcome(again_s=_TRY_AGAIN_S[job.tries])
+    return Outcome(notes=(_told("nudge_undelivered", job, text),))
+
+
+def _told(kind: str, job: Job, text: str, **how: object) -> Note:
+    return Note(kind, job.act.about, {"text": text, **how})
 
 
 def _capture(job: Job) -> Outcome:

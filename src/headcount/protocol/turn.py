@@ -157,6 +157,7 @@ def _mark_working(turn: Turn, member: Member, facts: Facts) -> None:
 def _mark_stalled(turn: Turn, member: Member, _: Facts) -> None:
     """Shown as stalled, and nudged once: the limit is not armed again before it gives a sign of life."""
     member = turn.put(member, activity="stalled")
+    turn.post(member, "No sign of progress", templates.STALLED, priority="high")
     turn.act(ActKind.NUDGE, member, text=templates.STALLED)
 
 

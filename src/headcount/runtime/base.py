@@ -177,6 +177,10 @@ class ProcessRuntime:
         """What it shows: plain text, the newest at the end."""
         return log.plain_text(log.read_tail(handle.directory.path, _CAPTURE_BYTES))
 
+    def silent_for_s(self, handle: Handle) -> float:
+        """Since when it has printed nothing; since its start, if it never did."""
+        return max(0.0, time.time() - max(log.last_written(handle.directory.path), handle.record.at))
+
     def list_marked(self) -> dict[str, list[Process]]:
         """Every process of this state directory that is alive, by mark: those that carry it, and, where
         none does any more, what lives below a recorded keeper."""

@@ -42,6 +42,17 @@ def read_tail(home: str, limit: int) -> bytes:
     return data
 
 
+def last_written(home: str) -> float:
+    """When it last printed something, by the wall clock; 0 when it never did."""
+    times = [0.0]
+    for start, _ in _segments(home):
+        try:
+            times.append(os.stat(f"{home}/{LOG_PREFIX}{start}").st_mtime)
+        except FileNotFoundError:
+            continue
+    return max(times)
+
+
 def _segments(home: str) -> list[tuple[int, int]]:
     """(start, size), in order. A segment that is dropped while we look is left out."""
     found = []

@@ -176,10 +176,11 @@ def _changed(before: Screen, after: Screen) -> list[tuple[str, str]]:
 
 def _removed(before: str, after: str) -> str:
     """What of a row is not there any more: between what both begin and both end with."""
-    before, after = before.rstrip(), after.rstrip()
+    before = before.rstrip()
+    after = after.ljust(len(before))  # the screen is blank where nothing stands
     start = _common(before, after)
     end = _common(before[start:][::-1], after[start:][::-1])
-    return before[start : len(before) - end]
+    return before[start : len(before) - end].rstrip()
 
 
 def _common(one: str, other: str) -> int:

@@ -150,6 +150,9 @@ class FakeRuntime:
     def capture(self, handle: FakeHandle) -> str:
         return handle.tree.screen
 
+    def silent_for_s(self, handle: FakeHandle) -> float:
+        return 0.0 if handle.tree.screen else float("inf")
+
     def list_marked(self) -> dict[str, list[Process]]:
         handles = [self.adopt(mark) for mark in self.machine.trees if self._is_ours(mark)]
         found = {handle.record.mark: list(self.processes(handle)) for handle in handles if handle}
@@ -159,7 +162,7 @@ class FakeRuntime:
         parsed = parse_mark(mark)
         return parsed is not None and parsed.state == self.state_id
 
-    def nudge(self, handle: FakeHandle, text: str) -> bool:
+    def nudge(self, handle: FakeHandle, text: str, *, urgent: bool = False, tag: str = "") -> bool:
         if not self.alive(handle) or "deaf" in handle.tree.words:
             return False
         handle.tree.screen += text + "\n"

@@ -1,0 +1,97 @@
+"""What the engine does with a nudge: mail first, then in front of the member; once, or reported."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from engine.lab import QUICK, TEAM, Lab
+
+from headcount.protocol import events as ev
+from headcount.protocol.member import State
+
+PROGRAMS = Path(__file__).with_name("programs.py")
+PATIENT = replace(QUICK, nudge_timeout_s=30, answer_timeout_s=30)
+HEADCOUNT = f"{sys.executable} -m headcount"
+
+
+def wait_note(lab: Lab, kind: str, count: int = 1, limit_s: float = 15) -> list[dict[str, object]]:
+    deadline = time.monotonic() + limit_s
+    while len(lab.journal(kind)) < count:
+        assert time.monotonic() < deadline, [(e.kind, e.data) for e in lab.journal()]
+        time.sleep(0.05)
+    return [dict(e.data) for e in lab.journal(kind)]
+
+
+def program(lab: Lab, name: str) -> None:
+    """A program of programs.py in a terminal, with something dirty beside it, that says done."""
+    lab.start("ada", f"touch dirty.txt; exec {sys.executable} -I {PROGRAMS} {name}", runtime="tmux")
+    lab.wait_file("ada#1", "dirty.txt")
+
+
+def test_E11_a_nudge_waits_while_the_member_is_busy_and_is_given_once_at_its_next_pause(lab: Lab) -> None:
+    lab.create(PATIENT)
+    program(lab, "spinner")
+    lab.say(ev.DoneSignalled("ada#1"))
+    lab.wait_state("ada#1", lambda m: m.state is State.NUDGED)
+    time.sleep(1.5)  # two tries
+    assert lab.journal("nudged", "nudge_undelivered") == []
+    Path(lab.workspace("ada#1"), "wake").touch()
+    [nudge] = wait_note(lab, "nudged")
+    assert nudge["by"] == "tmux"
+    heard = Path(lab.wait_file("ada#1", "heard")).read_text()
+    assert heard.count("WITNESS CHECK") == 1
+    assert "dirty.txt" in heard
+
+
+def test_a_member_that_has_read_its_mail_is_not_disturbed(lab: Lab) -> None:
+    lab.create(PATIENT)
+    lab.start("ada", f"touch dirty.txt; {HEADCOUNT} inbox --wait 20 > ../said; sleep 1000 & wait")
+    lab.wait_file("ada#1", "dirty.txt")
+    lab.say(ev.DoneSignalled("ada#1"))
+    [nudge] = wait_note(lab, "nudged")
+    assert nudge["by"] == "mail"
+    with lab.app.store.read() as tx:
+        [mail] = tx.inbox(f"{TEAM}#1", ["ada#1"])
+    assert mail.template == "VERIFICATION_FAILED"
+    assert "dirty.txt" in mail.body
+
+
+def test_E10_a_nudge_that_nobody_takes_is_reported_when_the_member_moves_on(lab: Lab) -> None:
+    lab.create(replace(QUICK, nudge_timeout_s=0.5))
+    lab.start("ada", "touch dirty.txt; sleep 1000 & wait")
+    lab.wait_file("ada#1", "dirty.txt")
+    lab.say(ev.DoneSignalled("ada#1"))
+    lab.wait_state("ada#1", lambda m: m.state is State.ESCALATED)
+    [first, urgent] = wait_note(lab, "nudge_undelivered", 2)
+    assert "dirty.txt" in str(first["text"])
+    assert str(urgent["text"]).startswith("URGENT")
+    assert lab.journal("nudged") == []
+
+
+def test_E9_E10_a_nudge_to_one_that_is_gone_is_not_claimed_and_its_mail_bounces(lab: Lab) -> None:
+    lab.create(PATIENT)
+    lab.start("ada", "touch dirty.txt; sleep 0.3")
+    lab.wait_state("ada#1", lambda m: m.settled)
+    assert lab.journal("nudged") == []
+
+
+def test_D4_a_silent_member_is_shown_as_stalled_and_nudged_once(lab: Lab) -> None:
+    lab.create(replace(QUICK, stall_timeout_s=0.4))
+    lab.start("ada")
+    lab.wait_state("ada#1", lambda m: m.activity == "stalled")
+    time.sleep(1.2)  # three more limits
+    with lab.app.store.read() as tx:
+        [mail] = tx.inbox(f"{TEAM}#1", ["ada#1"])
+    assert mail.subject == "No sign of progress"
+    assert len([e for e in lab.journal("moved") if e.data["cue"] == "stalled"]) == 1
+
+
+def test_D4_a_member_that_prints_is_not_stalled(lab: Lab) -> None:
+    lab.create(replace(QUICK, stall_timeout_s=0.6))
+    lab.start("ada", "for i in $(seq 12); do echo working; sleep 0.1; done; sleep 1000 & wait")
+    time.sleep(1.0)
+    assert lab.team().members["ada#1"].activity == "working"
+    lab.wait_state("ada#1", lambda m: m.activity == "stalled")
