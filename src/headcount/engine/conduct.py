@@ -75,8 +75,10 @@ class Conductor:
             pass
         self._look_at_cleanup()
         if self.team.status is Status.SHUTDOWN and self.phase.state not in _OVER:
-            # Somebody stood the team down under the run: nothing of it will ever go on.
+            # Somebody stood the team down under the run. Nothing of it will go on, not even a merge.
             self._hear(pe.AbortRun(utc_now(), "the team was stood down"))
+            if self.phase.state is PhaseState.TASKS:
+                self._hear(pe.NothingMoves(utc_now(), "the team was stood down"))
         why = stalled(self.phase, self._who_is_there(), self._policy)
         if why is not None and not self._somebody_decides():
             self._hear(pe.NothingMoves(utc_now(), why))

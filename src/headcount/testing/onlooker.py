@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from headcount.protocol.team import Team
 
 LAST = ("lead", "witness")
+_AT_WORK = (State.STARTING, State.RUNNING)  # whose start was in flight may have its turn at once
 SENT_BACK = (State.RUNNING, State.INSPECTING, State.VERIFIED, State.NUDGED)
 
 
@@ -75,7 +76,7 @@ def remember(seen: Mapping[str, Seen], step: Step) -> dict[str, Seen]:
         if escalation is not None and step.notes("decided"):
             now[escalation.key] = now[escalation.key]._replace(leave=True, overruled=True)
     for before, after in step.moved:
-        if before is not None and before.state is State.RUNNING and _not_asked(step, before, after):
+        if before is not None and before.state in _AT_WORK and _not_asked(step, before, after):
             now[after.key] = now[after.key]._replace(leave=True)
         if after.ended and not after.settled:
             now[after.key] = now[after.key]._replace(gave_up=True)

@@ -88,7 +88,10 @@ def draw_plan(seed: int, rng: Random) -> Plan:
     deeds, faults = tuple(sorted(_draw_deeds(rng, names))), tuple(_draw_faults(rng))
     plan = Plan(seed, cast, deeds, faults, _draw_policy(rng))
     if rng.random() < 0.2:
-        return replace(plan, tasks=rng.randint(1, 3), reviewed=rng.random() < 0.6)
+        # People decide here: a task gives up its slot when it orders a refusal to be escalated, and a policy
+        # that decides in that very moment would have its member still being stopped in it (I4).
+        asking = replace(plan.policy, on_escalation="ask")
+        return replace(plan, policy=asking, tasks=rng.randint(1, 3), reviewed=rng.random() < 0.6)
     return plan
 
 

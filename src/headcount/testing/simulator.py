@@ -314,7 +314,9 @@ class Run:
         self.commit()
 
     def claim_task(self, key: str) -> None:
+        role = self.team.members[key].role
         try:
+            authority.check("task_claim", authority.CALLER_OF_ROLE[role], key)
             with self.store.write() as tx:
                 tx.claim_task(self.team.id, key)
         except HeadcountError as refusal:
@@ -353,6 +355,9 @@ class Run:
         if self.team.status is not Status.SHUTDOWN:
             self.tell("world", "nothing goes wrong any more")
             self.restart()
+            self.go_until(
+                max(self._lanes.values(), default=0.0)
+            )  # what hangs in a lane comes to its end first
             self.people.bring_home(bound_s(self.plan.policy, len(self.team.members)))
         if self.plan.tasks:
             tasks.check_phase(self)

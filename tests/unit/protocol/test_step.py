@@ -55,6 +55,7 @@ KINDS: dict[type[ev.Event], st.SearchStrategy[ev.Event]] = {
     ev.Answered: st.builds(ev.Answered, keys, words, st.booleans(), words),
     ev.DoneSignalled: st.builds(ev.DoneSignalled, keys, maybe),
     ev.IdleReported: st.builds(ev.IdleReported, keys),
+    ev.WorkResumed: st.builds(ev.WorkResumed, keys),
     ev.TaskClaimed: st.builds(ev.TaskClaimed, keys, words),
     ev.Reviewed: st.builds(ev.Reviewed, keys, words, words),
     ev.Judged: st.builds(ev.Judged, keys, st.booleans(), st.lists(words, max_size=2).map(tuple)),
