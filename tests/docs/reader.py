@@ -1,0 +1,90 @@
+"""A reader who does what a page says, in a shell, and compares what comes out."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from .pages import Block, read_blocks
+from .shown import fits
+
+# A reader takes a second to type. Commands that only look are asked again until that long has passed.
+_LOOKS = ("headcount status", "headcount witness findings", "headcount escalations", "git ")
+_PATIENCE_S = 30.0
+_LIMIT_S = 100
+
+
+class Reader:
+    """A shell, kept between blocks: `cd` and variables stay."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.cwd = str(home)
+        self.page = ""
+        self.env = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("HEADCOUNT_")},
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "HOME": str(home),
+            "LC_ALL": "C.UTF-8",
+            "NO_COLOR": "1",
+            "GIT_CONFIG_GLOBAL": str(home / ".gitconfig"),
+            "GIT_CONFIG_NOSYSTEM": "1",
+        }
+        (home / ".gitconfig").write_text(
+            "[user]\n name = You\n email = you@example.org\n[init]\n defaultBranch = main\n"
+        )
+
+    def follow(self, page: Path) -> None:
+        blocks = read_blocks(page)
+        self.page = page.name
+        for block, after in zip(blocks, [*blocks[1:], None], strict=True):
+            if block.file:
+                (Path(self.cwd) / block.file).write_text(block.text)
+            elif block.language == "bash":
+                self.do(block, after if after and after.language == "text" else None)
+
+    def do(self, block: Block, shown: Block | None) -> None:
+        """Run it, and hold what it printed on standard output against what the page shows."""
+        deadline = time.monotonic() + (_PATIENCE_S if _only_looks(block) else 0)
+        while True:
+            done = self.run(block.text)
+            if shown is None:
+                assert done.returncode == 0, f"{self.page}:{block.line}\n{done.stdout}{done.stderr}"
+                return
+            if fits(shown.text, done.stdout, str(self.home)):
+                return
+            if time.monotonic() > deadline:
+                pytest.fail(
+                    f"{self.page}:{shown.line} shows\n{shown.text}\nand this was printed:\n{done.stdout}{done.stderr}"
+                )
+            time.sleep(0.2)
+
+    def run(self, commands: str) -> subprocess.CompletedProcess[str]:
+        remember = f"\ncode=$?; pwd > {shlex.quote(str(self.home / '.cwd'))}; exit $code"
+        done = subprocess.run(
+            ["bash", "-c", commands + remember],
+            cwd=self.cwd, env=self.env, capture_output=True, text=True, timeout=_LIMIT_S,
+        )  # fmt: skip
+        self.cwd = (self.home / ".cwd").read_text().strip()
+        return done
+
+    def leave_nothing(self) -> None:
+        """Whatever a failed page left running is stood down; what the product cannot end is said."""
+        for home in self.home.rglob(".headcount"):
+            for line in self._headcount(home, "status", "--json").split('"team": "')[1:]:
+                self._headcount(home, "down", line.partition('"')[0], "--force")
+
+    def _headcount(self, home: Path, *words: str) -> str:
+        command = [sys.executable, "-m", "headcount", *words]
+        env = {**self.env, "HEADCOUNT_HOME": str(home)}
+        return subprocess.run(command, env=env, capture_output=True, text=True, timeout=_LIMIT_S).stdout
+
+
+def _only_looks(block: Block) -> bool:
+    return all(line.startswith(_LOOKS) for line in block.text.splitlines())
