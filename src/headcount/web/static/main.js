@@ -105,6 +105,7 @@ function draw() {
   view.update(about, Date.now() / 1000);
   setText(find("window"), `${about.ended ? "Its last" : "Last"} ${ago(view.length)}`);
   find("down").disabled = about.status === "shutdown";
+  find("report").disabled = false;
   roster.show(state, shownKeys(), view, changed);
   if (changed.size) drawCounts();
   if (changed.size || sections.has("about")) drawProgress(state);

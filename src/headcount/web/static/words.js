@@ -29,5 +29,5 @@ export function size(bytes) {
 }
 
 export function count(number, one, many = `${one}s`) {
-  return `${number.toLocaleString()} ${number === 1 ? one : many}`;
+  return `${number} ${number === 1 ? one : many}`;
 }
