@@ -222,8 +222,8 @@ def _ask_again(turn: TaskTurn, facts: Facts) -> None:
 
 
 def _escalate(turn: TaskTurn, facts: Facts) -> None:
+    """It keeps its seat until the escalation is open: a policy may decide it at once, and it is stopped."""
     seat: Seat = facts["seat"]
-    turn.put_seat(seat, presence=Presence.ESCALATED)
     why = f"it refused to stand down {seat.refusals} times: {facts['event'].reason}"
     turn.effects.append(ev.Escalate(turn.task.id, turn.task.attempt, str(seat.key), why))
 
