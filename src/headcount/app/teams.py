@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -47,10 +50,18 @@ def create_team(
     }
     with app.store.write() as tx:
         team = tx.create_team(name, description, settings)
-        environment = {k: v for k, v in (environ or {}).items() if not k.startswith("HEADCOUNT_")}
-        tx.put_fact(team.id, "", "environment", environment)
+        tx.put_fact(team.id, "", "environment", _environment(environ or {}))
     app.store.ring(["engine"])
     return team
+
+
+def _environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Members answer with the `headcount` command, and must find it when ours was called by its path."""
+    kept = {k: v for k, v in environ.items() if not k.startswith("HEADCOUNT_")}
+    path, ours = kept.get("PATH", os.defpath), os.path.dirname(sys.executable)
+    if shutil.which("headcount", path=path) is None and os.path.exists(f"{ours}/headcount"):
+        kept["PATH"] = f"{path}{os.pathsep}{ours}"
+    return kept
 
 
 def spawn(app: App, team_name: str, plan: Plan) -> Member:

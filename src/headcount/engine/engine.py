@@ -27,6 +27,7 @@ from headcount.engine.lanes import Lanes
 from headcount.engine.later import Later
 from headcount.engine.mirror import SIGNALLED, Mirror
 from headcount.engine.perform import ended, failed, perform, prove
+from headcount.engine.succession import grown_old, wish_successor
 from headcount.engine.writing import new_mail
 from headcount.errors import FencedOut, StoreError
 from headcount.ports import Identity
@@ -171,10 +172,27 @@ class Engine:
                 continue
             results.setdefault(name, []).append(_Result(name, "", Outcome((timeout,))))
         self._under_way.difference_update(self._later.take_due())  # pending, and nobody's: begun anew
+        try:
+            self._commit_all(results)
+        except StoreError as error:
+            if isinstance(error, FencedOut):
+                raise
+            self._hear_again(results)
+
+    def _commit_all(self, results: dict[str, list[_Result]]) -> None:
+        """`results` keeps what could not be committed."""
         with self._store.read() as tx:
             names = tx.team_names()
         for name in names:
             self._commit(name, results.get(name, []))
+            results.pop(name, None)
+
+    def _hear_again(self, results: dict[str, list[_Result]]) -> None:
+        """The disk is full, or somebody holds the database. What was done is not forgotten for it."""
+        for result in (result for of_team in results.values() for result in of_team):
+            self._queue.put(result)
+        self._stopping.wait(_STORE_RETRY_S)
+        self._queue.put(None)
 
     def _time_left(self, name: str, timeout: TimedOut) -> float:
         """Who works is given a limit for signs of progress (D4), and every line that it prints is one."""
@@ -224,7 +242,11 @@ class Engine:
                 _record(tx, team, result)
             events = [event for result in results for event in result.outcome.events]
             happened = [event for result in results for event in result.outcome.happened]
+            aged = grown_old(tx, team, self._clock.grown_old(team, policy))
+            events.extend(aged)
             heard = hear(tx, team, events, policy, self._world.make_start, happened)
+            for request in aged:
+                wish_successor(tx, heard.team, request.request_id.removesuffix("-age"), request.by)
             jobs = self._new_jobs(tx, heard.team, policy)
             signalled = tx.facts(team.id, SIGNALLED) if heard.effects or results else {}
         if heard.effects or results:

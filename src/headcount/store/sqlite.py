@@ -7,6 +7,8 @@ import os
 import threading
 import time
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
@@ -31,6 +33,16 @@ if TYPE_CHECKING:
     from headcount.protocol.team import Team
 
 R = TypeVar("R", apsw.Connection, doorbell.Bell)
+
+# The same text is the same value. An engine loads its team at every turn, of which one row has changed; so
+# the rest is looked up, and nothing can be stale. About 2 KB each.
+_member = lru_cache(maxsize=4096)(codec.load_member)
+_act = lru_cache(maxsize=4096)(codec.load_act)
+
+
+@lru_cache(maxsize=64)
+def _team(state: str) -> Team:
+    return codec.load_team(state, {})
 
 
 class SqliteTx:
@@ -68,14 +80,15 @@ class SqliteTx:
         if row is None:
             return None
         team_id, state = row
-        members = [codec.load_member(body) for (body,) in self._db.execute(teams.SQL["members"], (team_id,))]
-        return codec.load_team(state, {member.key: member for member in members})
+        members = [_member(body) for (body,) in self._db.execute(teams.SQL["members"], (team_id,))]
+        return replace(_team(state), members={member.key: member for member in members})
 
     def save_team(self, before: Team, after: Team) -> None:
         """Only the rows that changed: a step touches one member or a few, however large the team is."""
         team_id = after.id
         for key, member in after.members.items():
-            if before.members.get(key) != member:
+            old = before.members.get(key)
+            if old is not member and old != member:
                 self._db.execute(
                     teams.SQL["put_member"],
                     (
@@ -85,9 +98,8 @@ class SqliteTx:
                 )  # fmt: skip
         for key in before.members.keys() - after.members.keys():
             self._db.execute(teams.SQL["remove_member"], (team_id, key))
-        state = codec.dump_team(after)
-        if state != codec.dump_team(before):
-            self._db.execute(teams.SQL["update_team"], (after.status, state, team_id))
+        if replace(before, members={}) != replace(after, members={}):
+            self._db.execute(teams.SQL["update_team"], (after.status, codec.dump_team(after), team_id))
             self._cards.pop(team_id, None)
 
     def team_names(self, *, closed: bool = False) -> list[str]:
@@ -152,7 +164,7 @@ class SqliteTx:
             self._db.execute(journal.SQL["add_act"], (team_id, act.id, codec.dump_act(act)))
 
     def pending_acts(self, team_id: str) -> list[Act]:
-        return [codec.load_act(data) for (data,) in self._db.execute(journal.SQL["pending_acts"], (team_id,))]
+        return [_act(data) for (data,) in self._db.execute(journal.SQL["pending_acts"], (team_id,))]
 
     def end_act(self, team_id: str, act_id: str) -> None:
         self._db.execute(journal.SQL["end_act"], (self._now, team_id, act_id))
