@@ -305,6 +305,12 @@ def _decided(on: Conductor, note: Note) -> _Translated:
         yield note.about, te.Reassigned(note.about, str(note.data["by"]))
 
 
+def _parked(on: Conductor, note: Note) -> _Translated:
+    """A person looks after it: it runs, and what it says counts again."""
+    if on.team.members[note.about].state is MemberState.RUNNING:
+        yield note.about, te.MemberBack(note.about)
+
+
 def _rejected(on: Conductor, note: Note) -> _Translated:
     rejections: Any = note.data["rejected_by"]
     for name, reason in rejections:
@@ -324,6 +330,7 @@ _TRANSLATE: dict[str, Callable[[Conductor, Note], _Translated]] = {
     "stuck": _left,
     "escalated": _escalated,
     "decided": _decided,
+    "parked": _parked,
     "rejected": _rejected,
     "reviewed": _reviewed,
 }

@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 POLICY = Policy(review_rounds=1, task_restarts=1)
 REVIEWERS = (("spec-reviewer", "spec"), ("code-quality-reviewer", "quality"))
 WORKERS = ("alice", "bob")
-THERE = ("ordered", "here")
+THERE = ("ordered", "here", "refusing")
 OUTCOMES = ("already_gone", "forced", "stuck")
 
 
 @dataclass(frozen=True)
 class World:
-    members: dict[str, str] = field(default_factory=dict)  # name -> ordered, here, escalated, stuck, gone
+    # name -> ordered, here, refusing, escalated, stuck, gone
+    members: dict[str, str] = field(default_factory=dict)
     generations: dict[str, int] = field(default_factory=dict)
     asked: frozenset[str] = frozenset()  # keys with a request out
     requests: tuple[str, ...] = ()
@@ -120,10 +121,12 @@ def _about(task: Task, world: World, name: str, presence: str) -> Iterator[te.Ta
         yield te.MemberEscalated(key)
         if key in world.asked:
             yield te.Refused(key, next(r for r in reversed(world.requests) if f"/{key}/" in r))
+    if presence == "refusing":  # it is escalated next, or a policy decides that at once, and it is stopped
+        yield te.MemberEscalated(key)
     if presence == "escalated":
         yield te.MemberBack(key)
         yield te.Reassigned(key)
-    if presence in ("here", "escalated", "stuck"):
+    if presence in ("here", "refusing", "escalated", "stuck"):
         for outcome in OUTCOMES:
             yield te.MemberLeft(key, outcome)
         yield te.MemberLeft(key, "clean", commit=fresh, commits=1)
@@ -204,7 +207,7 @@ def _perform(world: World, task: Task, effect: Any, event: te.TaskEvent) -> Worl
                 passed = world.verdicts.get((str(seat.key), commit)) == "pass"
                 _law(passed, f"{commit} is merged without a pass from {seat.name}", event)
         case te.Escalate(key=key):
-            return _put(world, key, "escalated")
+            return _put(world, key, "refusing")
     return world
 
 
