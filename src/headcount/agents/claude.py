@@ -150,7 +150,6 @@ CLIENT = Client(
     read_line=_read_line,
     screen=Screen(
         ready=r"^\s*❯",
-        busy=r"esc to interrupt",
         dialog=r"(?i)do you trust|enter to confirm|do you want to (proceed|use|make|create)|select login",
     ),
     exit_text="/exit",

@@ -66,10 +66,9 @@ NOTHING = Seen()
 
 
 class Screen(NamedTuple):
-    """What a terminal shows, as regular expressions; the first line that matches decides."""
+    """What a terminal shows, as regular expressions. A dialog decides, whatever else is there."""
 
     ready: str
-    busy: str
     dialog: str
 
 
@@ -84,9 +83,10 @@ class Client:
     """Writes its files into `setup.directory`; what to add to its environment."""
     first_turn: Callable[[Setup, str], list[str]]
     next_turn: Callable[[Setup, str], list[str]]
-    terminal: Callable[[Setup, str], list[str]]
+    terminal: Callable[[Setup, str], list[str]] | None
+    """None: it runs without a terminal only."""
     read_line: Callable[[str], Seen]
-    screen: Screen
+    screen: Screen | None
     exit_text: str
     env: Mapping[str, str] = field(default_factory=dict)
 

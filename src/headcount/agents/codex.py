@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,7 +18,6 @@ from headcount.agents.client import (
     as_event,
     mirror,
     reset_time,
-    server_command,
 )
 
 _STATE = (
@@ -49,14 +49,12 @@ def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _databases(users: str) -> tuple[str, ...]:
-    import os
-
     names = os.listdir(users) if os.path.isdir(users) else []
     return tuple(name for name in names if ".sqlite" in name)
 
 
 def _overrides(setup: Setup) -> list[str]:
-    values = settings(server_command(setup)[:1] + tuple(server_command(setup)[1][:-1]))
+    values = settings(setup.headcount)
     values["developer_instructions"] = setup.instructions
     values["approval_policy"] = "never"
     if setup.permissions == "full":
@@ -66,7 +64,18 @@ def _overrides(setup: Setup) -> list[str]:
         values["sandbox_workspace_write.writable_roots"] = list(setup.writable)
     # JSON of texts, lists and flags is TOML too.
     words = [word for name, value in values.items() for word in ("-c", f"{name}={json.dumps(value)}")]
+    words += ["-c", f"projects={_trusted(setup)}"]
     return [*words, "-m", setup.model] if setup.model else words
+
+
+def _trusted(setup: Setup) -> str:
+    """The workspace and its repository: it asks about the latter, in a dialog."""
+    places = (os.getcwd(), *(os.path.dirname(path) for path in setup.writable))
+    return (
+        "{"
+        + ", ".join(f'{json.dumps(path)} = {{trust_level = "trusted"}}' for path in dict.fromkeys(places))
+        + "}"
+    )
 
 
 def _headless(setup: Setup, prompt: str, *resume: str) -> list[str]:
@@ -103,9 +112,8 @@ CLIENT = Client(
     terminal=lambda setup, prompt: ["codex", *_overrides(setup), "--", prompt],
     read_line=_read_line,
     screen=Screen(
-        ready=r"^\s*›",
-        busy=r"esc to interrupt",
-        dialog=r"(?i)press enter to continue|do you trust|sign in with",
+        ready=r"Working \(|Worked for|default · /",
+        dialog=r"(?i)trust this folder|enter continue|sign in with|press enter to",
     ),
     exit_text="/quit",
 )

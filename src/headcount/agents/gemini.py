@@ -109,7 +109,6 @@ CLIENT = Client(
     read_line=_read_line,
     screen=Screen(
         ready=r"Type your message",
-        busy=r"esc to cancel",
         dialog=r"(?i)do you trust|how would you like to authenticate|apply this change|allow execution",
     ),
     exit_text="/quit",

@@ -65,6 +65,11 @@ def _launch_client(name: str, order: Order) -> Launch:
         words += ["--model", order.model]
     if not order.terminal:
         return Launch(tuple(words), stdin=True)
+    if client.screen is None:
+        raise UsageError(
+            f"{client.title} does not run in a terminal here", "only turn by turn, without one",
+            ("Start it without --tmux, or set terminal = false for it",), code="no-terminal-mode",
+        )  # fmt: skip
     return Launch(
         (*words, "--terminal"), exit_text=client.exit_text, runtime="tmux", ready=client.screen.ready,
         dialog=client.screen.dialog,

@@ -10,7 +10,6 @@ from headcount.agents.client import (
     NOTHING,
     SERVER,
     Client,
-    Screen,
     Seen,
     Setup,
     as_event,
@@ -85,10 +84,6 @@ def _headless(setup: Setup, prompt: str, *more: str) -> list[str]:
     return [*words, *(["--model", setup.model] if setup.model else []), "--", prompt]
 
 
-def _terminal(setup: Setup, prompt: str) -> list[str]:
-    return ["opencode", "--prompt", prompt, *(["--model", setup.model] if setup.model else [])]
-
-
 def _read_line(line: str) -> Seen:
     event = as_event(line)
     if event.get("type") == "step_finish":
@@ -117,10 +112,9 @@ CLIENT = Client(
     prepare=_prepare,
     first_turn=lambda setup, prompt: _headless(setup, prompt),
     next_turn=lambda setup, prompt: _headless(setup, prompt, "--continue"),
-    terminal=_terminal,
+    # Its screen stays empty in a terminal that nobody is attached to (seen with 1.18.33).
+    terminal=None,
     read_line=_read_line,
-    screen=Screen(
-        ready=r"ctrl\+p", busy=r"esc .{0,12}interrupt", dialog=r"(?i)permission required|connect a provider"
-    ),
+    screen=None,
     exit_text="/exit",
 )

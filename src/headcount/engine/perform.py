@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from headcount.domain.findings import GoneProof, Workspace
 from headcount.engine import closing, run_acts
 from headcount.engine.job import Job, Outcome
+from headcount.engine.readiness import wait_ready
 from headcount.engine.writing import utc_now
 from headcount.errors import HeadcountError
 from headcount.ports import SpawnSpec
@@ -58,6 +59,11 @@ def _start(job: Job) -> Outcome:
     try:
         workspace = _make_workspace(job)
         handle = job.runtime.start(_spec(job, workspace))
+        try:
+            wait_ready(job, handle)
+        except HeadcountError:
+            job.runtime.kill(handle, job.policy.stop_grace_s)
+            raise
     except (HeadcountError, OSError) as error:
         return Outcome((ev.StartFailed(key, _undo_start(job, workspace, error)),))
     facts = {(key, "workspace"): workspace.as_dict()}

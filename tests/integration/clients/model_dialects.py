@@ -51,6 +51,12 @@ def _plain(content: Any) -> str:
     return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
 
 
+def _after_answer(messages: list[dict[str, Any]]) -> str:
+    """All that was said since the model spoke: results, and what the client put beside them."""
+    spoke = max((n for n, message in enumerate(messages) if message["role"] == "assistant"), default=-1)
+    return "\n".join(_plain(message["content"]) for message in messages[spoke + 1 :])
+
+
 def _events(events: list[tuple[str, dict[str, Any]]]) -> bytes:
     return "".join(f"event: {name}\ndata: {json.dumps(data)}\n\n" for name, data in events).encode()
 
@@ -64,8 +70,7 @@ def _as_json(error: dict[str, Any]) -> bytes:
 
 def _read_messages(request: dict[str, Any]) -> Turn:
     tools = [tool["name"] for tool in request.get("tools") or [] if "name" in tool]
-    users = [message for message in request["messages"] if message["role"] == "user"]
-    return Turn(tools, json.dumps(request, ensure_ascii=False), _plain(users[-1]["content"]))
+    return Turn(tools, json.dumps(request, ensure_ascii=False), _after_answer(request["messages"]))
 
 
 def _write_messages(request: dict[str, Any], blocks: list[Block], path: str) -> tuple[str, bytes]:
@@ -166,7 +171,7 @@ def _openai_error(block: Block) -> bytes:
 
 def _read_chat(request: dict[str, Any]) -> Turn:
     tools = [tool["function"]["name"] for tool in request.get("tools") or []]
-    return Turn(tools, json.dumps(request, ensure_ascii=False), _plain(request["messages"][-1]["content"]))
+    return Turn(tools, json.dumps(request, ensure_ascii=False), _after_answer(request["messages"]))
 
 
 def _write_chat(request: dict[str, Any], blocks: list[Block], path: str) -> tuple[str, bytes]:

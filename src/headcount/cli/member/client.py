@@ -69,7 +69,8 @@ class Host:
     def run_terminal(self) -> int:
         with open(os.environ["HEADCOUNT_PROMPT_FILE"], encoding="utf-8", errors="replace") as file:
             task = file.read().strip()
-        argv = self._client.terminal(self._setup, task or _NOTHING_YET)
+        assert self._client.terminal is not None, "plan_launch refuses it"
+        argv = self._client.terminal(self._new_session(), task or _NOTHING_YET)
         try:
             os.execvpe(argv[0], argv, self._env)
         except OSError as error:
@@ -82,10 +83,11 @@ class Host:
         begun, failures = False, 0
         while not self._stopping:
             mail = self._unread()
-            argv = (self._client.next_turn if begun else self._client.first_turn)(self._setup, _prompt(mail))
+            make = self._client.next_turn if begun else self._client.first_turn
+            argv = make(self._new_session() if not begun else self._setup, _prompt(mail))
             pauses.begin_work(self._call)
             code, seen = self._run_turn(argv, mail)
-            begun = True
+            begun = begun or code == 0  # a first turn that failed may have left no conversation to go on with
             if self._stopping:
                 break
             pauses.record_turn(self._call, seen, code)
@@ -101,6 +103,13 @@ class Host:
             pauses.end_work(self._call)
             pauses.wait(self._call)
         return 0
+
+    def _new_session(self) -> Setup:
+        import uuid
+        from dataclasses import replace
+
+        self._setup = replace(self._setup, session=str(uuid.uuid4()))
+        return self._setup
 
     def _run_turn(self, argv: list[str], mail: list[Row]) -> tuple[int, Seen]:
         """Its exit code, and what its output said besides; the output goes on to our own."""
@@ -136,16 +145,13 @@ class Host:
 
 
 def _setup(call: Call) -> Setup:
-    import uuid
-
     environ, words = os.environ, call.words
     home, member = environ["HEADCOUNT_HOME"], environ["HEADCOUNT_MEMBER"]
     directory = f"{home}/teams/{environ['HEADCOUNT_TEAM']}/clients/{member}-{environ['HEADCOUNT_GENERATION']}"
     os.makedirs(directory, mode=0o700, exist_ok=True)
     return Setup(
-        directory, HEADCOUNT, str(uuid.uuid5(uuid.NAMESPACE_URL, environ["HEADCOUNT_MARK"])),
-        words.get("--model") or "", words.get("--permissions") or "edit", _writable(home),
-        brief(environ["HEADCOUNT_TEAM"], member),
+        directory, HEADCOUNT, "", words.get("--model") or "", words.get("--permissions") or "edit",
+        _writable(home), brief(environ["HEADCOUNT_TEAM"], member),
     )  # fmt: skip
 
 
