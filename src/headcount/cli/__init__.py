@@ -33,6 +33,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("doctor", "what is missing, and how to get it"),
     "mcp": ("mcp", "the tools for agents, as an MCP server"),
     "engine": ("engine", "drive the teams of this state directory"),
+    "skills": ("skills", "write the instructions for lead, witness and members"),
     "build": ("build", "compile team definitions to Markdown"),
     "graph": ("graph", "draw a workflow as Mermaid or SVG"),
 }

@@ -30,6 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="worker",
         choices=("worker", "spec-reviewer", "code-quality-reviewer", "lead", "witness"),
     )
+    add("--reviewed", action="store_true", help="stays after its done signal, for its reviews")
     add("--tmux", action="store_true", help="in a terminal that you can attach to")
 
 
@@ -38,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     team = app.pick_team(args.team)
     plan = Plan(
         args.name, args.agent, tuple(args.words) or None, args.model, args.prompt, args.role,
-        directory=os.getcwd(), runtime="tmux" if args.tmux else None,
+        awaits_review=args.reviewed, directory=os.getcwd(), runtime="tmux" if args.tmux else None,
     )  # fmt: skip
     key = spawn(app, team, plan).key
     ensure_driven(app)
