@@ -6,13 +6,13 @@ import os
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from headcount.app.app import policy_of
-from headcount.app.handoff import compose
 from headcount.app.mail import sender_of
 from headcount.app.members import find_member
 from headcount.app.world import make_runtimes, make_workspaces
 from headcount.domain.findings import Findings, Workspace
 from headcount.domain.names import WITNESS
 from headcount.domain.templates import WITNESS_HANDOFF
+from headcount.engine.handoff import compose
 from headcount.engine.succession import HANDOVER
 from headcount.errors import Declined, UsageError
 from headcount.ports import Mail

@@ -7,6 +7,7 @@ gets the full time again.
 from __future__ import annotations
 
 import heapq
+import math
 import time
 from typing import TYPE_CHECKING
 
@@ -22,11 +23,15 @@ if TYPE_CHECKING:
 _Who = tuple[str, str]  # team's name; incarnation's key, or "" for the team's closing
 
 
+_AGE = "/age"
+
+
 class Clock:
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self.now = now
         self._armed: dict[_Who, int] = {}  # the epoch that each limit was armed for
         self._due: list[tuple[float, _Who, int]] = []
+        self._born: dict[tuple[str, str], float] = {}  # when this engine first saw an incarnation
 
     def watch(self, team: Team, policy: Policy) -> None:
         """Arm a limit for every epoch that is new; forget those that are over."""
@@ -35,6 +40,21 @@ class Clock:
             self._arm((team.name, member.key), member.epoch if limit is not None else None, limit)
         closing = team.close_epoch if team.close_step is not None else None
         self._arm((team.name, ""), closing, policy.finalizer_timeout_s)
+
+    def grown_old(self, team: Team, policy: Policy) -> list[str]:
+        """Who has been at work for as long as the policy lets one be; each is told once."""
+        if not policy.cycle_after_s:
+            return []
+        now = self.now()
+        old = []
+        for member in team.live():
+            due = self._born.setdefault((team.id, member.key), now) + policy.cycle_after_s
+            if now >= due:
+                self._born[team.id, member.key] = math.inf
+                old.append(member.key)
+            elif due != math.inf:
+                self._arm((team.name, member.key + _AGE), 0, due - now)
+        return old
 
     def forget(self, team_name: str) -> None:
         for who in [who for who in self._armed if who[0] == team_name]:
@@ -56,6 +76,8 @@ class Clock:
             _, who, epoch = heapq.heappop(self._due)
             if self._armed.get(who) == epoch:
                 del self._armed[who]
+                if who[1].endswith(_AGE):
+                    continue  # only to wake up: `grown_old` tells who
                 over.append((who[0], ev.TimedOut(who[1] or None, epoch)))
         return over
 

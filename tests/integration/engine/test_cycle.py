@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from headcount.app.cycle import cycle
-from headcount.errors import Declined
+from headcount.app.caller import OPERATOR, Caller
+from headcount.app.cycle import cycle, own_name
+from headcount.errors import Declined, NotAllowed
 from headcount.protocol import events as ev
 from headcount.protocol.member import State
 
-from .lab import TEAM, Lab
+from .lab import QUICK, TEAM, Lab
 
 
 def _cycle(lab: Lab) -> None:
@@ -41,7 +44,7 @@ def test_D16_nobody_is_asked_to_leave_when_the_handover_cannot_be_stored(
     def broken(*_: object) -> tuple[str, str]:
         raise Declined("no note")
 
-    monkeypatch.setattr("headcount.app.cycle.compose", broken)
+    monkeypatch.setattr("headcount.engine.succession.compose", broken)
     with pytest.raises(Declined):
         cycle(lab.app, "ada")
     assert lab.team().members["ada#1"].state is State.RUNNING
@@ -65,3 +68,50 @@ def test_D15_a_handover_stays_open_until_a_successor_acts_on_it(lab: Lab) -> Non
         tx.add_input(f"{TEAM}#1", ev.IdleReported("ada#3"))
     lab.say()
     assert [e.about for e in lab.journal("handover_acted")] == ["ada#3"]
+
+
+def test_a_witness_is_cycled_without_being_asked(lab: Lab) -> None:
+    lab.create()
+    lab.start("eve", role="witness", prompt="Watch.")
+    cycle(lab.app, "eve", "check on ada")
+    lab.wait_state("eve#2", lambda m: m.state is State.RUNNING)
+    assert "[HANDOFF_TYPE]: witness_cycle" in _first_mail(lab, "eve#2")
+
+
+def test_a_member_cycles_itself_and_nobody_else(lab: Lab) -> None:
+    lab.create()
+    for name in ("ada", "ben"):
+        lab.start(name)
+    lab.app.caller = Caller("worker", "ada#1", f"{TEAM}#1")
+    with pytest.raises(NotAllowed):
+        cycle(lab.app, "ben")
+    answer = cycle(lab.app, own_name(lab.app), "my context is full")
+    lab.app.caller = OPERATOR
+    lab.say(ev.Answered("ada#1", answer["requestId"], True))
+    lab.wait_state("ada#2", lambda m: m.state is State.RUNNING)
+    assert "my context is full" in _first_mail(lab, "ada#2")
+
+
+def test_one_that_refuses_to_be_cycled_has_no_successor_when_it_is_stood_down_later(lab: Lab) -> None:
+    lab.create()
+    lab.start("ada")
+    answer = cycle(lab.app, "ada")
+    lab.say(ev.Answered("ada#1", answer["requestId"], False, "not now"))
+    assert lab.team().members["ada#1"].state is State.RUNNING
+    later = lab.ask("ada")
+    lab.approve(later)
+    lab.finish(later)
+    assert list(lab.team().members) == ["ada#1"]
+
+
+def test_a_member_is_cycled_once_it_is_old_enough_and_its_successor_after_as_long_again(lab: Lab) -> None:
+    lab.create(replace(QUICK, cycle_after_s=1.0))
+    lab.start("eve", role="witness")
+    lab.wait_state("eve#2", lambda m: m.state is State.RUNNING)
+    assert [e.data["by"] for e in lab.journal("stand_down")] == ["witness"]
+    lab.wait_state("eve#3", lambda m: m.state is State.RUNNING)
+
+
+def _first_mail(lab: Lab, key: str) -> str:
+    with lab.app.store.read() as tx:
+        return tx.inbox(f"{TEAM}#1", [key])[0].body
