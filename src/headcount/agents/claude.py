@@ -153,4 +153,5 @@ CLIENT = Client(
         dialog=r"(?i)do you trust|enter to confirm|do you want to (proceed|use|make|create)|select login",
     ),
     exit_text="/exit",
+    hooked=True,
 )

@@ -15,7 +15,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 SERVER = "headcount"
@@ -88,7 +88,8 @@ class Client:
     read_line: Callable[[str], Seen]
     screen: Screen | None
     exit_text: str
-    env: Mapping[str, str] = field(default_factory=dict)
+    hooked: bool = False
+    """It calls `headcount hook` at its pauses, so mail reaches it in the middle of a turn."""
 
     @property
     def install(self) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
+from functools import lru_cache
 
 from headcount.agents import claude, codex, gemini, opencode
 from headcount.agents.client import Client
@@ -20,8 +22,12 @@ _ASK_S = 30
 def read_version(program: str, path: str | None = None) -> str:
     """What it says about itself, or nothing. `path` is searched as PATH is."""
     found = shutil.which(program, path=path)
-    if found is None:
-        return ""
+    return "" if found is None else _ask_version(found, os.stat(found).st_mtime)
+
+
+@lru_cache
+def _ask_version(found: str, _: float) -> str:
+    """Once for each program as it is: asking may take seconds."""
     try:
         done = subprocess.run(
             [found, "--version"], capture_output=True, text=True, errors="replace", timeout=_ASK_S,

@@ -11,18 +11,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import apsw
 
+from headcount.agents.clients import CLIENTS, read_version, version_numbers
 from headcount.store.database import OLDEST_SAFE, sqlite_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from headcount.agents.client import Client
+
 _GIT_MIN = (2, 38)
-_CLIENTS = {
-    "claude": "npm install -g @anthropic-ai/claude-code",
-    "codex": "npm install -g @openai/codex",
-    "gemini": "npm install -g @google/gemini-cli",
-    "opencode": "npm install -g opencode-ai",
-}
 
 
 class Check(NamedTuple):
@@ -36,7 +33,7 @@ class Check(NamedTuple):
 
 def examine() -> list[Check]:
     checks: list[Callable[[], Check]] = [_python, _sqlite, _git, _tmux, _processes]
-    return [check() for check in checks] + [_client(name, how) for name, how in _CLIENTS.items()]
+    return [check() for check in checks] + [_client(client) for client in CLIENTS.values()]
 
 
 def _python() -> Check:
@@ -78,11 +75,23 @@ def _processes() -> Check:
     return Check("processes", "ok" if ok else "missing", "subreaper, pidfd, /proc" if ok else "not usable")
 
 
-def _client(name: str, how: str) -> Check:
-    found = version_of(name, "--version")
-    return Check(
-        name, "ok" if found else "absent", found or "not found", "" if found else f"Install with `{how}`"
-    )
+def _client(client: Client) -> Check:
+    """Optional, each of them; one that is here must be new enough to be of use."""
+    found = read_version(client.name)
+    if not found:
+        return Check(client.name, "absent", "not found", f"Install with `{client.install}`")
+    oldest = ".".join(map(str, client.oldest))
+    if version_numbers(found) < client.oldest:
+        return Check(
+            client.name, "absent", found, f"Too old: {oldest} or newer is needed. `{client.install}`"
+        )
+    return Check(client.name, "ok", f"{found}: {_what_works(client)}")
+
+
+def _what_works(client: Client) -> str:
+    ways = "headless" if client.terminal is None else "headless, terminal"
+    hooks = ", mail at its pauses" if client.hooked else ""
+    return f"{ways}, MCP tools{hooks}"
 
 
 def version_of(program: str, argument: str) -> str:

@@ -10,6 +10,7 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from headcount.app.starting import check_clients
 from headcount.app.teams import create_team, spawn
 from headcount.app.world import find_repository
 from headcount.domain.names import show
@@ -147,6 +148,7 @@ def _begin(app: App, definition: Definition, environ: Mapping[str, str]) -> None
     at_once = definition.workflow.tasks_at_once if definition.workflow else None
     if at_once:
         app.settings = replace(app.settings, policy=replace(app.settings.policy, tasks_at_once=at_once))
+    check_clients(app.settings, definition.members)
     create_team(app, definition.team, definition.description, mode="run", environ=environ)
     roster = _roster(app, definition, repo)
     _open_phase(app, definition, roster)

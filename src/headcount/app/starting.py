@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headcount.agents.launch import Order, plan_launch
+from headcount.agents.launch import Order, check_agent, plan_launch
 from headcount.domain.settings import Agent
 from headcount.runtime.mark import new_mark, state_id
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from headcount.domain.settings import Settings
     from headcount.protocol.member import Member
@@ -36,6 +36,12 @@ class Plan(NamedTuple):
     runtime: str | None = None
     integration: str | None = None  # the branch that its commits are compared with
     require_merged: bool = False
+
+
+def check_clients(settings: Settings, plans: Iterable[Plan]) -> None:
+    """Refuses what cannot be started here, before anything is: a client that is missing or too old."""
+    for agent in dict.fromkeys(_who_is_it(settings, plan)[0] for plan in plans):
+        check_agent(agent, installed=True)
 
 
 def make_start(

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from headcount.agents.launch import check_agent
-from headcount.app.starting import Plan, make_start
+from headcount.app.starting import Plan, check_clients, make_start
 from headcount.domain.names import check_member_name, check_size, check_team_name, show
 from headcount.engine.hear import hear
 from headcount.engine.succession import open_handover, with_handover
@@ -68,6 +68,7 @@ def spawn(app: App, team_name: str, plan: Plan) -> Member:
     """Write the intent: from here on the engine starts it, or undoes what it could not finish."""
     app.check("spawn")
     check_member_name(plan.name)
+    _check_client(app, team_name, plan)
     with app.turn(team_name) as (tx, team, policy):
         heard = hear(tx, team, (), policy, app.make_start)
         refused = why_not_start(heard.team, plan.name, policy)
@@ -93,6 +94,13 @@ def spawn(app: App, team_name: str, plan: Plan) -> Member:
             tx.post(new_mail(heard.team, first_mail(member, plan.prompt)))
     app.ring(heard)
     return member
+
+
+def _check_client(app: App, team_name: str, plan: Plan) -> None:
+    """Outside of any transaction: a client is asked for its version, and that takes a moment."""
+    with app.store.read() as tx:
+        agent = plan.agent or _agent_of_team(app, tx, app.load(tx, team_name).id, plan)
+    check_clients(app.settings, [plan._replace(agent=agent)])
 
 
 def _agent_of_team(app: App, tx: Tx, team_id: str, plan: Plan) -> str | None:

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from headcount.app.resident import ensure_driven
+from headcount.app.starting import check_clients
 from headcount.app.teams import create_team, spawn
 from headcount.protocol.member import State
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 def start_team(app: App, definition: Definition) -> Team:
     """Create it and write down who is to be started; the engine does the rest."""
+    check_clients(app.settings, definition.members)
     create_team(app, definition.team, definition.description, environ=os.environ)
     ensure_driven(app)
     for plan in definition.members:

@@ -58,7 +58,7 @@ class Host:
         self._client = client
         self._team = call.team()
         self._setup = _setup(call)
-        self._env = {**os.environ, **client.env, **client.prepare(self._setup, os.environ)}
+        self._env = {**os.environ, **client.prepare(self._setup, os.environ)}
         self._env["PWD"] = os.getcwd()
         self._env["PATH"] = f"{_shim(self._setup)}:{self._env.get('PATH', os.defpath)}"
         self._child: subprocess.Popen[str] | None = None

@@ -1,0 +1,62 @@
+"""A client that is missing, too old or stuck in a dialog: an error that says what to do, and nothing left."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from client_lab import CLIENTS, POLICY, Lab
+
+from headcount.errors import UsageError
+from headcount.protocol.member import State
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_client_that_is_not_installed_is_refused(
+    client: str, open_lab: Callable[..., Lab], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = open_lab([])
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    with pytest.raises(UsageError) as refused:
+        lab.start("ann", client)
+    assert refused.value.code == "client-missing"
+    assert any("npm install -g" in hint for hint in refused.value.hints)
+    with lab.app.store.read() as tx:
+        assert not lab.app.load(tx, "crew").members
+
+
+def test_a_client_that_is_too_old_is_refused(
+    open_lab: Callable[..., Lab], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    lab = open_lab([])
+    program(tmp_path / "old", "claude", "echo '1.0.31 (Claude Code)'")
+    monkeypatch.setenv("PATH", f"{tmp_path}/old:{os.environ['PATH']}")
+    with pytest.raises(UsageError, match="too old") as refused:
+        lab.start("ann", "claude")
+    assert "1.0.31" in refused.value.why and "2.1.177" in refused.value.why
+
+
+def test_a_client_stuck_in_a_dialog_is_ended_and_named(
+    open_lab: Callable[..., Lab], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The real one: without a key and a login it asks how to log in, and waits."""
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    lab = open_lab([], replace(POLICY, start_timeout_s=30))
+    with lab.app.store.write() as tx:
+        environment = dict(tx.fact("crew#1", "", "environment") or {})
+        environment.pop("ANTHROPIC_API_KEY")
+        tx.put_fact("crew#1", "", "environment", environment)
+    key = lab.start("ann", "claude", runtime="tmux")
+    member = lab.member(key)
+    assert member.state is State.GONE
+    assert "dialog" in member.failure and "by hand" in member.failure, member.failure
+    assert lab.alive() == []
+
+
+def program(place: Path, name: str, script: str) -> None:
+    place.mkdir()
+    (place / name).write_text(f"#!/bin/sh\n{script}\n")
+    (place / name).chmod(0o755)
