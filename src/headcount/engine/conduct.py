@@ -299,16 +299,10 @@ def _escalated(on: Conductor, note: Note) -> _Translated:
 
 
 def _decided(on: Conductor, note: Note) -> _Translated:
-    if note.data["decision"] == "wait":
+    if note.data["decision"] in ("wait", "human"):  # it is at work again, with a person's help or without
         yield note.about, te.MemberBack(note.about)
     elif note.data["decision"] == "reassign":
         yield note.about, te.Reassigned(note.about, str(note.data["by"]))
-
-
-def _parked(on: Conductor, note: Note) -> _Translated:
-    """A person looks after it: it runs, and what it says counts again."""
-    if on.team.members[note.about].state is MemberState.RUNNING:
-        yield note.about, te.MemberBack(note.about)
 
 
 def _rejected(on: Conductor, note: Note) -> _Translated:
@@ -330,7 +324,6 @@ _TRANSLATE: dict[str, Callable[[Conductor, Note], _Translated]] = {
     "stuck": _left,
     "escalated": _escalated,
     "decided": _decided,
-    "parked": _parked,
     "rejected": _rejected,
     "reviewed": _reviewed,
 }
