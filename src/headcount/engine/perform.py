@@ -100,7 +100,8 @@ def _spec(job: Job, workspace: Workspace) -> SpawnSpec:
 
 def _undo_start(job: Job, workspace: Workspace | None, error: Exception) -> str:
     """The reason, and what could not be undone."""
-    reason = getattr(error, "why", "") or getattr(error, "what", "") or str(error)
+    said = (getattr(error, "what", ""), getattr(error, "why", ""))
+    reason = ": ".join(filter(None, said)) or str(error)
     if workspace is None or job.workspace is not None:
         return reason
     member = _member(job)
@@ -192,7 +193,8 @@ def _terminate(job: Job) -> Outcome:
 def _kill(job: Job) -> Outcome:
     if job.handle is None:
         return prove(job)
-    return _proved(job, job.runtime.kill(job.handle, job.policy.stop_grace_s))
+    # Sooner than the limit of the state: that one would say "stuck" without a name.
+    return _proved(job, job.runtime.kill(job.handle, job.policy.stop_grace_s / 2))
 
 
 def ended(job: Job) -> Outcome:
@@ -267,14 +269,17 @@ def _hold(job: Job) -> Outcome:
 
 
 def _notify(job: Job) -> Outcome:
+    """Run where the settings are: a relative path in them is meant from there."""
     env = {
         **os.environ,
+        "HEADCOUNT_TEAM": job.team.name,
         "HEADCOUNT_ESCALATION": str(job.act.data.get("escalation")),
         "HEADCOUNT_ABOUT": job.act.about,
     }
     try:
         done = subprocess.run(
             job.policy.notify,
+            cwd=os.path.dirname(job.world.home),
             env=env,
             timeout=job.policy.finalizer_timeout_s,
             stdin=subprocess.DEVNULL,

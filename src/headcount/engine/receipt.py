@@ -37,6 +37,8 @@ def compose(
     unread: Iterable[Mail],
 ) -> dict[str, Any]:
     """`facts` by name, then by incarnation (`workspace`, `findings`, `proof`) or by ref (`salvage`)."""
+    # While it is being archived the request is still open; later it is the last one.
+    request = team.team_request() or team.last_request
     said: dict[str, list[dict[str, Any]]] = {}
     for entry in journal:
         if entry.kind in _SAID and entry.about:
@@ -44,7 +46,7 @@ def compose(
     return {
         "team": team.name,
         "generation": team.generation,
-        "request": team.last_request.id if team.last_request else None,
+        "request": request.id if request else None,
         "members": [_member(m, said.get(m.key, []), facts) for m in team.members.values()],
         "tasks": [{"id": t.id, "subject": t.subject, "status": t.status, "owner": t.owner} for t in tasks],
         "unread_mail": [{"id": m.id, "to": m.to, "from": m.sender, "subject": m.subject} for m in unread],
@@ -56,6 +58,7 @@ def _member(member: Member, said: list[dict[str, Any]], facts: Mapping[str, Fact
     def fact(name: str) -> Mapping[str, Any] | None:
         return facts.get(name, {}).get(member.key)
 
+    saved = facts.get("salvage", {})
     return {
         "name": member.name,
         "generation": member.generation,
@@ -65,9 +68,7 @@ def _member(member: Member, said: list[dict[str, Any]], facts: Mapping[str, Fact
         "attempts": member.attempts,
         "workspace": fact("workspace"),
         "findings": fact("findings"),
-        "salvage": [
-            facts[name][member.key] for name in facts if name in {f"salvage {r}" for r in member.refs}
-        ],
+        "salvage": [saved[ref] for ref in member.refs if ref in saved],
         "processes": fact("proof"),
         "history": said,
     }

@@ -81,7 +81,9 @@ def test_B10_who_looks_after_the_end_finds_all_of_it(lab: Lab) -> None:
     answer = lab.finish(answer)
     assert [t["status"] for t in status(lab.app, TEAM)] == ["shutdown"]
     assert lab.ask()["archive"] == answer["archive"]
-    archived = [json.loads(line) for line in Path(f"{answer['archive']}/journal.jsonl").read_text().splitlines()]
+    archived = [
+        json.loads(line) for line in Path(f"{answer['archive']}/journal.jsonl").read_text().splitlines()
+    ]
     assert [e["seq"] for e in archived] == [e.seq for e in lab.journal()][: len(archived)]
     assert {"stand_down", "answered", "gone"} <= {e["kind"] for e in archived}
 
