@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from headcount.app.app import policy_of
@@ -12,7 +14,7 @@ from headcount.domain.findings import Workspace
 from headcount.errors import HeadcountError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
     from headcount.app.app import App
@@ -20,6 +22,19 @@ if TYPE_CHECKING:
 
 _PAUSE_S = 0.25
 _SHARE = 5  # of the time at most one part in this many is spent reading, so that nobody's work is slowed
+
+
+@contextmanager
+def looking(app: App, team_name: str, seen: dict[str, int]) -> Iterator[None]:
+    """In a thread of its own, for as long as the block lasts."""
+    over = threading.Event()
+    thread = threading.Thread(target=keep_looking, args=(app, team_name, seen, over.wait), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def keep_looking(app: App, team_name: str, seen: dict[str, int], wait: Callable[[float], bool]) -> None:

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import open_app
+from headcount.app.report import pick_any
 from headcount.app.teams import status
-from headcount.cli.terminal import plain, table
+from headcount.cli.terminal import Live, is_live, plain, table
 
 if TYPE_CHECKING:
     import argparse
 
+    from headcount.app.app import App
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "team", nargs="?", metavar="TEAM", help="also a closed one; default: all that are open"
-    )
+    add = parser.add_argument
+    add("team", nargs="?", metavar="TEAM", help="also a closed one; default: all that are open")
+    add("--watch", action="store_true", help="one team, live, with keys to act on it")
 
 
 def run(args: argparse.Namespace) -> int:
-    teams = status(open_app(), args.team)
+    app = open_app()
+    if args.watch:
+        return _watch(app, args.team, args.json)
+    teams = status(app, args.team)
     if args.json:
         print(json.dumps(teams, ensure_ascii=False))
         return 0
@@ -29,6 +36,26 @@ def run(args: argparse.Namespace) -> int:
     for team in teams:
         print("\n".join(describe(team)))
     return 0
+
+
+def _watch(app: App, team: str | None, as_json: bool) -> int:
+    """On a terminal the live table; else what is new, or each change as a line of JSON, until it is closed."""
+    name = pick_any(app, team)
+    if not as_json and is_live(sys.stdout) and sys.stdin.isatty():
+        from headcount.cli.watch import watch
+
+        return watch(app, name)
+    live, last = Live(sys.stdout), None
+    while True:
+        (now,) = status(app, name)
+        if as_json and now != last:
+            print(json.dumps(now, ensure_ascii=False), flush=True)
+        elif not as_json:
+            live.show(describe(now))
+        last = now
+        if now["status"] == "shutdown":
+            return 0
+        app.store.wait(f"team/{name}", 1.0)
 
 
 def describe(team: dict[str, Any]) -> list[str]:
