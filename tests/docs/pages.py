@@ -1,7 +1,7 @@
 """Reading a page of the docs: its blocks, in order, and what each is for.
 
-A block of a shell language `bash` is run. A `text` block after it is what it printed. A block after a paragraph
-that ends in "into `NAME`:" is the content of that file. Everything else is only for reading.
+A `bash` block is run. A `text` block after it is what it printed. A block after a paragraph that ends in
+"into `NAME`:" is the content of that file. Everything else is only for reading.
 """
 
 from __future__ import annotations

@@ -60,9 +60,8 @@ class Reader:
             if fits(shown.text, done.stdout, str(self.home)):
                 return
             if time.monotonic() > deadline:
-                pytest.fail(
-                    f"{self.page}:{shown.line} shows\n{shown.text}\nand this was printed:\n{done.stdout}{done.stderr}"
-                )
+                printed = done.stdout + done.stderr
+                pytest.fail(f"{self.page}:{shown.line} shows\n{shown.text}\nand this was printed:\n{printed}")
             time.sleep(0.2)
 
     def run(self, commands: str) -> subprocess.CompletedProcess[str]:

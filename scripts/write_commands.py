@@ -1,0 +1,149 @@
+"""Write docs/reference/commands.md from the commands themselves: python scripts/write_commands.py
+
+A test fails when the committed page is not what this makes. Names and options come from argparse and from the
+members' table, so nothing can be left out, and not from the text of --help, which differs between Pythons.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from pathlib import Path
+from typing import Any
+
+from headcount.cli import COMMANDS
+from headcount.cli.member.table import COMMANDS as OF_MEMBERS
+from headcount.cli.member.words import Spec
+
+PAGE = Path(__file__).parents[1] / "docs/reference/commands.md"
+
+_HEAD = """\
+# Commands
+
+`headcount`, or `hc` for short. Every command has `--help` and `--json`; with `--json` the answer, or the
+error, is one JSON value on standard output ([its shapes](json.md)). The answer is on standard output,
+everything else on standard error. This page is written from the commands by `scripts/write_commands.py`.
+
+| exit code | |
+|---|---|
+| 0 | yes |
+| 1 | it ran, and the honest answer is no |
+| 2 | a wrong call: an unknown name, id, option or setting |
+| 3 | the definition does not compile |
+| 4 | the world failed: store, git, tmux, process |
+| 5 | not allowed |
+| 70 | a bug of ours |
+| 130 | interrupted with Ctrl-C; what the engine does goes on |
+
+An error says what happened, because of what, and what to do next; [every code is explained](errors.md).
+
+Where a team is meant, its name is not needed while there is only one, nor for a member.
+
+## For the operator
+"""
+
+_MEMBERS = """
+## For a member
+
+A member's identity is in its [environment](environment.md). These start in about the time that Python needs
+to start and open SQLite. What they answer, and who else may use them:
+[commands for members](member-commands.md). Each also has `--team T`, for an operator with several teams.
+"""
+
+
+def render() -> str:
+    operator = "".join(_operator_command(name) for name in COMMANDS)
+    members = "".join(_member_command(spec) for spec, _ in OF_MEMBERS.values())
+    return f"{_HEAD}{operator}{_MEMBERS}{members}"
+
+
+def parser_of(name: str) -> argparse.ArgumentParser:
+    module, summary = COMMANDS[name]
+    parser = argparse.ArgumentParser(
+        prog=f"headcount {name}", description=f"{summary[0].upper()}{summary[1:]}."
+    )
+    importlib.import_module(f"headcount.cli.{module}").configure(parser)
+    return parser
+
+
+def _operator_command(name: str) -> str:
+    parser = parser_of(name)
+    parts = [f"\n### headcount {name}\n\n{parser.description}"]
+    verbs = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
+    if verbs:
+        parts += [_verb(name, *verb) for verb in _verbs(verbs[0])]
+    else:
+        parts.append(_usage(f"headcount {name}", parser))
+        parts.append(_options(parser))
+    parts.append(" ".join((parser.epilog or "").split()))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _verbs(action: Any) -> list[tuple[str, argparse.ArgumentParser, str]]:
+    helps = {choice.dest: choice.help or "" for choice in action._choices_actions}
+    return [(word, parser, helps.get(word, "")) for word, parser in action.choices.items()]
+
+
+def _verb(name: str, word: str, parser: argparse.ArgumentParser, summary: str) -> str:
+    parts = [f"**`headcount {name} {word}`**: {summary}.", _usage(f"headcount {name} {word}", parser)]
+    return "\n\n".join(part for part in (*parts, _options(parser)) if part)
+
+
+def _usage(called: str, parser: argparse.ArgumentParser) -> str:
+    words = [word for action in _shown(parser) for word in [_written(action)] if word]
+    return f"```\n{' '.join([called, *words, '[--json]'])}\n```"
+
+
+def _shown(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """Without --help and --json, which every command has; options after what they are about."""
+    own = [a for a in parser._actions if a.dest not in ("help", "json") and a.help != argparse.SUPPRESS]
+    return sorted(own, key=lambda action: bool(action.option_strings))
+
+
+def _written(action: argparse.Action) -> str:
+    if not action.option_strings:
+        return _words(action, _value(action))
+    name = action.option_strings[0]
+    text = name if action.nargs == 0 else f"{name} {_value(action)}"
+    if isinstance(action, argparse._AppendAction):
+        return f"[{text}]…"
+    return text if action.required else f"[{text}]"
+
+
+def _words(action: argparse.Action, value: str) -> str:
+    return {"?": f"[{value}]", "*": f"[{value}…]", "+": f"{value}…"}.get(str(action.nargs), value)
+
+
+def _value(action: argparse.Action) -> str:
+    if action.choices and not action.metavar:
+        return "|".join(str(choice) for choice in action.choices)
+    return str(action.metavar or action.dest.upper())
+
+
+def _options(parser: argparse.ArgumentParser) -> str:
+    rows = [f"| {_names(action)} | {_about(action)} |" for action in _shown(parser) if action.help]
+    return "\n".join(["| | |", "|---|---|", *rows]) if rows else ""
+
+
+def _names(action: argparse.Action) -> str:
+    names = action.option_strings or [_value(action)]
+    value = f" {_value(action)}" if action.option_strings and action.nargs != 0 else ""
+    return ", ".join(f"`{name}{value}`" for name in names).replace("|", "\\|")
+
+
+def _about(action: argparse.Action) -> str:
+    return str(action.help).replace("%%", "%").replace("|", "\\|")
+
+
+def _member_command(spec: Spec) -> str:
+    name = spec.usage.partition(" [")[0].partition(" -")[0]
+    words = " ".join(word for word in name.split() if not word.isupper())
+    return f"\n### headcount {words}\n\n```\nheadcount {spec.usage} [--json]\n```\n\n{spec.lines}\n"
+
+
+def main() -> None:
+    PAGE.write_text(render(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
