@@ -33,8 +33,9 @@ _STATE = (
 )
 
 
-def mcp_servers(program: str, arguments: list[str]) -> dict[str, Any]:
+def _mcp_servers(setup: Setup) -> dict[str, Any]:
     """The variables by reference: it hands a cleaned environment on to servers, and no token is on disk."""
+    program, arguments = server_command(setup)
     env = {name: f"${name}" for name in MEMBER_VARIABLES}
     return {SERVER: {"command": program, "args": arguments, "env": env, "trust": True}}
 
@@ -44,10 +45,7 @@ def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
     own = f"{setup.directory}/config"
     mirror(users, f"{own}/.gemini", left_out=_STATE)
     settings = read_json(f"{users}/settings.json")
-    settings["mcpServers"] = {
-        **settings.get("mcpServers", {}),
-        **mcp_servers(*server_command(setup)),
-    }
+    settings["mcpServers"] = {**settings.get("mcpServers", {}), **_mcp_servers(setup)}
     settings["security"] = {
         **settings.get("security", {}),
         "folderTrust": {"enabled": False},

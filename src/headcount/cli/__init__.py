@@ -11,6 +11,7 @@ import sys
 # command -> (module below headcount.cli, one line for --help), in the order of --help
 COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("demo", "see in twenty seconds what this is for"),
+    "init": ("init", "set a repository and a client up, or undo that"),
     "up": ("up", "start a team"),
     "run": ("run", "run a team's tasks with reviews and gates, then stand it down"),
     "abort": ("abort", "end a run: nothing new starts, what is under way is stood down"),

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from client_lab import CLIENTS, POLICY, Lab
+from client_lab import CLIENTS, Lab, git
 
 from headcount.errors import UsageError
 from headcount.protocol.member import State
@@ -39,18 +38,14 @@ def test_a_client_that_is_too_old_is_refused(
     assert "1.0.31" in refused.value.why and "2.1.177" in refused.value.why
 
 
-def test_a_client_stuck_in_a_dialog_is_ended_and_named(
-    open_lab: Callable[..., Lab], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The real one: without a key and a login it asks how to log in, and waits."""
-    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-    lab = open_lab([], replace(POLICY, start_timeout_s=30))
-    with lab.app.store.write() as tx:
-        environment = dict(tx.fact("crew#1", "", "environment") or {})
-        environment.pop("ANTHROPIC_API_KEY")
-        tx.put_fact("crew#1", "", "environment", environment)
-    key = lab.start("ann", "claude", runtime="tmux")
-    member = lab.member(key)
+def test_a_client_stuck_in_a_dialog_is_ended_and_named(open_lab: Callable[..., Lab]) -> None:
+    """A dialog that is the user's to answer: whether this repository may read files outside of it."""
+    lab = open_lab([])
+    (lab.home / "notes.md").write_text("notes\n")
+    Path(lab.app.root, "CLAUDE.md").write_text("@~/notes.md\n")
+    git(lab.app.root, "add", "CLAUDE.md")
+    git(lab.app.root, "commit", "--quiet", "-m", "instructions")
+    member = lab.member(lab.start("ann", "claude", runtime="tmux"))
     assert member.state is State.GONE
     assert "dialog" in member.failure and "by hand" in member.failure, member.failure
     assert lab.alive() == []

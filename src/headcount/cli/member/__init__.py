@@ -33,8 +33,8 @@ def main(words: list[str]) -> int:
     name = " ".join(words[:2]) if HOT[words[0]] else words[0]
     if name not in COMMANDS:
         return _report(_no_such(words), "--json" in words)
-    if name == "hook" and "HEADCOUNT_TOKEN" not in os.environ:
-        return 0  # a session of the user's own, with our plugin
+    if name == "hook" and ("--lead" in words) == ("HEADCOUNT_TOKEN" in os.environ):
+        return 0  # a member's hook outside of a member, or the lead's inside of one: not meant
     spec, function = COMMANDS[name]
     rest = words[len(name.split()) :]
     # What cannot be encoded is shown escaped, never a traceback.
@@ -57,6 +57,8 @@ def main(words: list[str]) -> int:
 
 def _run(name: str, function: str, words: Words) -> int:
     home = _home()
+    if name == "hook" and not os.path.exists(f"{home}/{DATABASE}"):
+        return 0
     db = connect(f"{home}/{DATABASE}")
     try:
         call = _identify(home, db, words, name)

@@ -4,8 +4,8 @@
     Stop                             not before new mail and an open request have been dealt with; else idle
     PreCompact, SessionEnd           recorded
 
-Outside of a member it does nothing, so a plugin may name it for every session of a user's. A hook that fails
-would stand in the way of the work, so nothing here is an error to the client: mail is still in the mailbox.
+A hook that fails would stand in the way of the work, so nothing here is an error to the client: mail is still
+in the mailbox.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import time
 from headcount.cli.member import pauses
 from headcount.cli.member.client import SHOWN
 from headcount.cli.member.shown import message_text
-from headcount.store import journal, mailbox, saying
+from headcount.store import journal, mailbox, saying, teams
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,9 +35,25 @@ _NOT_ANSWERED = (
 
 def hook(call: Call) -> int:
     event = call.words.plain[0]
+    if call.words.has("--lead"):
+        return _tell_lead(call, event)
     act = _EVENTS.get(event)
     if act is not None:
         act(call, event, _read_input())
+    return 0
+
+
+def _tell_lead(call: Call, event: str) -> int:
+    """Counts only: the lead reads its mail when it wants to."""
+    waiting = []
+    with call.read():
+        for team in teams.open_cards(call.db):
+            unread = len(mailbox.inbox(call.db, team.id, ("lead", "operator"), True))
+            if unread:
+                waiting.append(f"{unread} for {team.name}")
+    if waiting:
+        text = f"headcount: unread mail for the lead ({', '.join(waiting)}). Read it with the inbox tool."
+        _say({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}})
     return 0
 
 

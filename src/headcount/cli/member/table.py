@@ -108,10 +108,12 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
     ),
     "hook": (
         Spec(
-            "hook EVENT",
+            "hook EVENT [--lead]",
             "What an agent client calls at its pauses, with the event as JSON on standard input: shows new\n"
-            "mail, and keeps a member with open orders from ending. Outside of a member it does nothing.",
+            "mail, and keeps a member with open orders from ending. Outside of a member it does nothing.\n"
+            "--lead: for the session of whoever leads; says how much mail waits there, and marks none.",
             required=("EVENT",),
+            flags=("--lead",),
         ),
         "hook:hook",
     ),

@@ -1,0 +1,144 @@
+"""Setting a repository up: settings, an example, and a client's project files, all to be seen in a diff.
+
+What was there before and what was written is kept in the state directory, so that `--undo` gives every file
+back byte for byte. A file that was edited since keeps those edits, and only loses what is ours.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from headcount.agents.project import PROJECT_FILES, Change
+from headcount.app.home import find_home, make_home
+from headcount.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_RECORD = "init.json"
+_SETTINGS = """\
+# Settings of headcount; every key is in its reference, and has a default.
+
+[agents]
+default = "{client}"     # the client for workers that name none
+"""
+_EXAMPLE = """\
+from headcount import Command, Team, Teammate, define_team, define_worker
+
+ann = define_worker("ann")
+bob = define_worker("bob")
+crew = define_team("crew", [ann, bob])
+
+doc = Command(name="fix-tests", description="Fix the failing tests")[
+    Team(team=crew, description="Two who fix tests")[
+        Teammate(worker=ann, description="Unit tests", prompt="Fix the failing unit tests, and commit."),
+        Teammate(worker=bob, description="Docs", prompt="Correct the README where it is wrong, and commit."),
+    ],
+]
+"""
+
+
+class Step(NamedTuple):
+    """One file: what happened to it, and what it is for. `state`: written, unchanged, restored, kept."""
+
+    path: str
+    state: str
+    why: str
+
+
+def set_up(start: str, client: str | None, environ: Mapping[str, str]) -> list[Step]:
+    """Write what is missing. Doing it again changes nothing."""
+    home = make_home(find_home(start, environ))
+    root = os.path.dirname(home)
+    record = _read_record(home)
+    steps = [_write(root, record, change) for change in _changes(client)]
+    _write_record(home, record)
+    return steps
+
+
+def undo(start: str, environ: Mapping[str, str]) -> list[Step]:
+    home = find_home(start, environ)
+    root = os.path.dirname(home)
+    record = _read_record(home)
+    ours = {change.path: change for files in PROJECT_FILES.values() for change in files}
+    steps = [_restore(root, path, kept, ours.get(path)) for path, kept in record.items()]
+    if record:
+        os.unlink(f"{home}/{_RECORD}")
+    return steps
+
+
+def _changes(client: str | None) -> list[Change]:
+    made = [
+        Change(
+            "headcount.toml", lambda old: old or _SETTINGS.format(client=client or "claude"), None, "settings"
+        ),
+        Change(
+            "team.py", lambda old: old or _EXAMPLE, None, "an example: start it with `headcount up team.py`"
+        ),
+    ]
+    return made + list(PROJECT_FILES[client] if client else ())
+
+
+def _write(root: str, record: dict[str, Any], change: Change) -> Step:
+    path = f"{root}/{change.path}"
+    before = _read(path)
+    try:
+        after = change.add(before)
+    except ValueError as error:
+        raise UsageError(
+            f"Did not change {change.path}", f"it cannot be read: {error}",
+            ("Correct it, or add the server by hand: docs/how-to shows what to write",),
+            code="unreadable-settings",
+        ) from error  # fmt: skip
+    if after == before:
+        return Step(change.path, "unchanged", change.why)
+    # The first time counts: what was there before anything of ours.
+    original = record[change.path]["before"] if change.path in record else before
+    record[change.path] = {"before": original, "after": after}
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(after)
+    return Step(change.path, "written", change.why)
+
+
+def _restore(root: str, path: str, kept: Mapping[str, str | None], change: Change | None) -> Step:
+    now = _read(f"{root}/{path}")
+    if now == kept["after"]:
+        back, why = kept["before"], "as it was before"
+    elif now is not None and change is not None and change.remove is not None:
+        back, why = change.remove(now), "without what was ours; it was edited since"
+    else:
+        return Step(path, "kept", "it was edited since" if now is not None else "it is gone already")
+    if back is None:
+        os.unlink(f"{root}/{path}")
+        _remove_if_empty(os.path.dirname(f"{root}/{path}"), root)
+    else:
+        with open(f"{root}/{path}", "w", encoding="utf-8") as file:
+            file.write(back)
+    return Step(path, "restored", why)
+
+
+def _remove_if_empty(directory: str, root: str) -> None:
+    if directory != root and not os.listdir(directory):
+        os.rmdir(directory)
+
+
+def _read(path: str) -> str | None:
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+
+
+def _read_record(home: str) -> dict[str, Any]:
+    text = _read(f"{home}/{_RECORD}")
+    found: dict[str, Any] = json.loads(text) if text else {}
+    return found
+
+
+def _write_record(home: str, record: dict[str, Any]) -> None:
+    with open(f"{home}/{_RECORD}", "w", encoding="utf-8") as file:
+        json.dump(record, file)
