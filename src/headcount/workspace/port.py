@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from contextlib import contextmanager
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from headcount.domain.findings import Salvage
@@ -34,13 +35,16 @@ class EngineWorkspaces:
         self._repo = repo
         self._made = Workspaces(repo, root)
         self._archive_directory = archive_directory
+        self._sharing = Lock()
 
     def create(self, team: str, member: str, generation: int, plan: Mapping[str, Any]) -> Workspace:
         """A shared one has a name that no member can have, so it never is somebody's own (C15)."""
-        owner = f"{_SHARED}{plan['workspace']}" if plan.get("workspace") else member
-        return self._made.create(
-            team, owner, generation, base=plan.get("base"), detached=bool(plan.get("detached"))
-        )
+        base, detached = plan.get("base"), bool(plan.get("detached"))
+        if not plan.get("workspace"):
+            return self._made.create(team, member, generation, base=base, detached=detached)
+        with self._sharing:  # those who share one may be started at once; the first makes it
+            owner = f"{_SHARED}{plan['workspace']}"
+            return self._made.create(team, owner, generation, base=base, detached=detached)
 
     def read(self, workspace: Workspace, policy: Policy, plan: Mapping[str, Any]) -> Findings:
         return read_findings(
