@@ -25,7 +25,7 @@ _WAITS_FOR = {
     State.SALVAGING: "its work is being saved",
     State.STOPPING: "is asked to exit",
     State.KILLING: "is being killed",
-    State.GONE: "gone",
+    State.GONE: "gone; its workspace is read once more",
 }
 
 

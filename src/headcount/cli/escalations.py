@@ -28,7 +28,8 @@ def run(args: argparse.Namespace) -> int:
     for one in found:
         decided = f", {one['decision']} by {one['by']}" if one["decision"] else ""
         who = f"{one['team']}/{one['member']}"
-        print(f"{one['id']}  {who}  {one['state']}{decided}, after {one['attempts']} attempts")
+        after = f"{one['attempts']} {'inspection' if one['attempts'] == 1 else 'inspections'}"
+        print(f"{one['id']}  {who}  {one['state']}{decided}, after {after}")
         for issue in one["issues"]:
             print(f"    {plain(issue)}")
     if any(one["state"] in ("open", "parked") for one in found):

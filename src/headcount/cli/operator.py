@@ -52,7 +52,19 @@ def _parse(words: list[str]) -> argparse.Namespace:
         sub.add_argument("--json", action="store_true", help="answer as JSON on standard output")
         if name == asked:
             _configure(sub, module)
-    return parser.parse_args(words)
+    words, after = _cut(words, asked)
+    args = parser.parse_args(words)
+    if after:
+        args.words = after
+    return args
+
+
+def _cut(words: list[str], command: str | None) -> tuple[list[str], list[str]]:
+    """argparse does not find a command line after `--` once an option stood before it: so we take it off."""
+    if command != "spawn" or "--" not in words:
+        return words, []
+    place = words.index("--")
+    return words[:place], words[place + 1 :]
 
 
 def _configure(parser: argparse.ArgumentParser, module_name: str) -> None:
