@@ -32,6 +32,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "report": ("report", "what happened, with a timeline, in one HTML file"),
     "sweep": ("sweep", "leftovers of crashed runs"),
     "doctor": ("doctor", "what is missing, and how to get it"),
+    "explain": ("explain", "an error code in full"),
     "mcp": ("mcp", "the tools for agents, as an MCP server"),
     "engine": ("engine", "drive the teams of this state directory"),
     "skills": ("skills", "write the instructions for lead, witness and members"),

@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _watch(app: App, team: str | None, as_json: bool) -> int:
-    """On a terminal the live table; else what is new, or each change as a line of JSON, until it is closed."""
+    """On a terminal the live table; else what is new, or with JSON each change, until the team is closed."""
     name = pick_any(app, team)
     if not as_json and is_live(sys.stdout) and sys.stdin.isatty():
         from headcount.cli.watch import watch
