@@ -19,7 +19,7 @@ from headcount.engine.writing import utc_now, write_effects
 from headcount.errors import DefinitionError, UsageError
 from headcount.ports import Task as BoardTask
 from headcount.protocol import phase_events as pe
-from headcount.protocol.completion import checklist
+from headcount.protocol.completion import checklist, status_json
 from headcount.protocol.phase import State, open_phase
 from headcount.protocol.phase_codec import phase_as_json, phase_from_json
 from headcount.protocol.task import Task
@@ -103,7 +103,7 @@ def read_run(app: App, team_name: str) -> dict[str, Any]:
         ],
         "integration": roster.get("integration"),
         "base": roster.get("base"),
-        "notes": list(phase.notes),
+        "notes": status_json(phase)["notes"],
     }
 
 

@@ -131,6 +131,11 @@ class Conductor:
         findings = self._tx.fact(self.team.id, key, "findings") or {}
         return str(findings.get("head") or ""), int(findings.get("commits_ahead") or 0)
 
+    def finished(self, member: Member) -> bool:
+        """A plain program knows no done signal: that it ended well and left nothing lying about is one."""
+        ended = self._tx.fact(self.team.id, member.key, "exit") or {}
+        return member.already_gone and not member.refs and ended.get("code") == 0
+
     # --- from the tasks to the team -----------------------------------------------------------------------
 
     def spawn(self, order: ev.Spawn) -> None:
@@ -276,7 +281,7 @@ def _left(on: Conductor, note: Note) -> _Translated:
     member = on.team.members[note.about]
     commit, commits = on.head_of(note.about)
     salvage = member.refs[-1] if member.refs else None
-    outcome = "stuck" if member.stuck else member.outcome
+    outcome = "stuck" if member.stuck else "clean" if on.finished(member) else member.outcome
     yield note.about, te.MemberLeft(note.about, outcome, salvage, commit, commits, _stood_down_by(on, member))
 
 

@@ -203,10 +203,11 @@ def ended(job: Job) -> Outcome:
         return Outcome()
     status = job.runtime.exit_status(job.handle)
     exited = ev.Exited(job.act.about, str(status))
+    facts = {(job.act.about, "exit"): {"code": getattr(status, "code", None)}}
     if not job.runtime.wait_empty(job.handle, _KEEPER_FOLLOWS_S):
-        return Outcome((exited,))
+        return Outcome((exited,), facts)
     proof = prove(job)
-    return Outcome((exited, *proof.events), proof.facts)
+    return Outcome((exited, *proof.events), {**facts, **proof.facts})
 
 
 def prove(job: Job) -> Outcome:

@@ -3,8 +3,10 @@
     python crew_agent.py PLAN.json
 
 The plan says, by task, what each worker of it does in turn (`work`, `die`, `dirty`, `empty`, `hang`,
-`leave`), and what each review of it says in turn (`pass`, `silent`, or the words of a request for changes).
-What is not in the plan is done properly; `pace` is how many seconds that takes.
+`leave`, `shared`), what each review of it says in turn (`pass`, `twice`, `late`, `silent`, or the words of
+a request for changes), and what is answered in turn to a request to stand down (`approve`, `mute`, or the
+reason of a refusal): `answers` of the worker, `spec-answers` and `quality-answers` of its reviewers. What is
+not in the plan is done properly; `pace` is how many seconds that takes.
 
 It speaks through the member's own commands, called in this process to save time.
 """
@@ -87,7 +89,9 @@ class Agent:
             os._exit(9)
         if how == "hang":
             self.listen({})
-        if how != "empty":
+        if how == "shared":
+            self.share()
+        elif how != "empty":
             self.commit("done by " + self.me)
         if how == "dirty":
             with open("lying-about.txt", "w") as file:
@@ -96,7 +100,8 @@ class Agent:
             os._exit(0)
         self.done()
         failed = self.done if how == "dirty" else self.clean_up
-        self.listen({"Changes requested": self.improve, "Verification failed": failed})
+        again = {"empty": self.done, "shared": self.merge}.get(how, self.improve)
+        self.listen({"Changes requested": again, "Verification failed": failed})
 
     def write(self, text: str) -> None:
         with open(f"task-{self.task}.txt", "a") as file:
@@ -106,6 +111,26 @@ class Agent:
         self.write(f"{text}\n")
         git("add", "--all")
         git("commit", "--quiet", "-m", f"{self.task}: {text}")
+
+    def share(self) -> None:
+        """A line of its own at the same place of the same file as everybody's."""
+        with open("shared.txt", "w") as file:
+            file.write(f"task {self.task}\n")
+        git("add", "--all")
+        git("commit", "--quiet", "-m", f"{self.task}: share")
+
+    def merge(self, mail: Any) -> None:
+        self.say(mail["body"])
+        git(
+            "merge",
+            "--quiet",
+            "-X",
+            "ours",
+            "-m",
+            "merge",
+            f"headcount/{os.environ['HEADCOUNT_TEAM']}/integration",
+        )
+        self.done()
 
     def done(self, mail: Any = None) -> None:
         headcount("done", "--verified")
@@ -122,11 +147,20 @@ class Agent:
 
     def review(self, mail: Any = None) -> None:
         time.sleep(self.plan.get("pace", 0))
-        words = self.planned(os.environ["HEADCOUNT_MEMBER"].partition("-")[0], "pass")
+        words = self.planned(self.seat, "pass")
         if words == "silent":
             return
-        verdict = ("pass", self.task) if words == "pass" else ("changes", self.task, "--reason", words)
-        headcount("review", *verdict)
+        if words == "late":
+            time.sleep(1)
+        passes = words in ("pass", "twice", "late")
+        verdict = ("pass", self.task) if passes else ("changes", self.task, "--reason", words)
+        for _ in range(2 if words == "twice" else 1):
+            headcount("review", *verdict)
+
+    @property
+    def seat(self) -> str:
+        """`spec` and `quality`, also where `spec-2` stands in."""
+        return os.environ["HEADCOUNT_MEMBER"].partition("-")[0]
 
     # --- mail
 
@@ -137,10 +171,17 @@ class Agent:
                 sys.exit(code)
             for mail in json.loads(answer):
                 if mail["type"] == "shutdown_request":
-                    headcount("approve", mail["requestId"])
-                    sys.exit(0)
+                    self.answer(mail["requestId"])
                 if mail["subject"] in reactions:
                     reactions[mail["subject"]](mail)
+
+    def answer(self, request: str) -> None:
+        words = self.planned(f"{self.seat}-answers" if self.reviews else "answers", "approve")
+        if words == "approve":
+            headcount("approve", request)
+            sys.exit(0)
+        if words != "mute":
+            headcount("reject", request, "--reason", words)
 
 
 if __name__ == "__main__":

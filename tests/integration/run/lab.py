@@ -169,14 +169,25 @@ class RunLab:
 
     def merges(self) -> Counter[str]:
         """How often each task was merged, as git tells it."""
-        lines = self.git("log", "--merges", "--format=%s", f"headcount/{TEAM}/integration").splitlines()
-        return Counter(line.removeprefix("Merge task ") for line in lines)
+        words = "log", "--grep=^Merge task ", "--format=%s", f"headcount/{TEAM}/integration"
+        return Counter(line.removeprefix("Merge task ") for line in self.git(*words).splitlines())
 
     def merged_file(self, task: int) -> str:
         return self.git("show", f"headcount/{TEAM}/integration:task-{task}.txt")
 
     def file(self, name: str) -> Any:
         return json.loads((self.repo / ".headcount" / "teams" / TEAM / name).read_text())
+
+    def environment_of(self, key: str) -> dict[str, str]:
+        """What makes a process that member: the variables of its own process, as the kernel has them."""
+        with self.app() as app:
+            with app.store.read() as tx:
+                mark = (tx.fact(f"{TEAM}#1", key, "start") or {})["mark"]
+            handle = make_runtimes(app)["plain"].adopt(mark)
+        assert handle is not None
+        raw = Path(f"/proc/{handle.record.agent.pid}/environ").read_text()
+        handle.close()
+        return dict(item.split("=", 1) for item in raw.split("\0") if item.startswith("HEADCOUNT_"))
 
     def marked(self) -> list[str]:
         """What is alive on this machine with a mark of this state directory."""

@@ -1,0 +1,133 @@
+"""What happens to a task: sent back, lost, reviewed, refused, merged, blocked; with real processes."""
+
+from __future__ import annotations
+
+from .lab import TEAM, RunLab, wait_until
+
+
+def task(run: dict[str, object], number: int) -> dict[str, object]:
+    return next(t for t in run["tasks"] if t["id"] == str(number))  # type: ignore[attr-defined,no-any-return]
+
+
+def test_the_words_of_both_reviewers_reach_the_worker_in_one_mail(lab: RunLab) -> None:
+    lab.plan({1: {"spec": ["call it parse()", "pass"], "quality": ["too long by half", "pass"]}})
+    run = lab.run(lab.define({1: ()}))
+    [told] = [s["text"] for s in lab.said() if "Changes requested" in s["text"]]
+    assert "spec-reviewer (spec#1): call it parse()" in told
+    assert "code-quality-reviewer (quality#1): too long by half" in told
+    assert task(run, 1)["rounds"] == 1
+    assert "improved" in lab.merged_file(1)
+
+
+def test_C19_a_task_without_a_commit_is_not_done_and_holds_only_its_dependants(lab: RunLab) -> None:
+    lab.settings(review_rounds=1, tasks_at_once=2)
+    lab.plan({1: {"work": ["empty"]}})
+    run = lab.run(lab.define({1: (), 2: (1,), 3: ()}), code=1)
+    assert run["status"] == "blocked"
+    assert [task(run, n)["state"] for n in (1, 2, 3)] == ["blocked", "waiting", "complete"]
+    assert "without a new commit" in str(task(run, 1)["reason"])
+    assert "held by that: 2" in str(run["reason"])
+    assert lab.merges() == {"3": 1}
+    [listed] = [t for t in lab.json("task", "list", "--team", TEAM) if t["id"] == "1"]
+    assert listed["status"] == "blocked"
+    assert listed["reason"]
+    wait_until(lambda: lab.marked() == [])
+
+
+def test_C22_a_checklist_that_the_worker_claims_is_not_believed(lab: RunLab) -> None:
+    lab.plan({1: {"work": ["dirty"]}})
+    lab.settings(max_attempts=2, on_escalation="force-kill", task_restarts=0)
+    run = lab.run(lab.define({1: ()}), code=1)
+    [first, _] = lab.journal("found_dirty")
+    assert "lying-about.txt" in first.data["issues"][0]
+    assert "left before it was done" in str(task(run, 1)["reason"])
+    assert lab.merges() == {}
+
+
+def test_D8_the_task_of_a_worker_that_died_goes_on_from_what_it_left(lab: RunLab) -> None:
+    lab.plan({1: {"work": ["die", "work"]}})
+    run = lab.run(lab.define({1: ()}))
+    assert task(run, 1)["restarts"] == 1
+    assert lab.merged_file(1).startswith("half done\n")
+    assert any("Your workspace holds what the last worker left" in s["text"] for s in lab.said())
+
+
+def test_a_plain_program_that_ends_well_and_leaves_clean_work_has_done_its_task(lab: RunLab) -> None:
+    lab.plan({1: {"work": ["leave"]}})
+    run = lab.run(lab.define({1: ()}))
+    assert task(run, 1)["restarts"] == 0
+    assert lab.merges() == {"1": 1}
+
+
+def test_B9_one_reviewer_that_passes_twice_is_not_two(lab: RunLab) -> None:
+    lab.plan({1: {"spec": ["twice"], "quality": ["late"]}})
+    lab.run(lab.define({1: ()}))
+    moves = [
+        e for e in lab.journal("reviewed", "task_moved") if e.kind == "reviewed" or e.data["cue"] == "passed"
+    ]
+    assert moves[-1].data.get("cue") == "passed"
+    assert moves[-2].about == "quality#1"
+
+
+def test_a_task_is_blocked_with_the_reviewers_words_when_no_round_is_left(lab: RunLab) -> None:
+    lab.settings(review_rounds=1)
+    lab.plan({1: {"spec": ["no", "still no"]}})
+    run = lab.run(lab.define({1: ()}), code=1)
+    assert "still no" in str(task(run, 1)["reason"])
+    assert lab.merges() == {}
+
+
+def test_a_conflict_is_told_as_changes_and_merged_after_it_was_resolved(lab: RunLab) -> None:
+    lab.settings(tasks_at_once=2)
+    lab.plan({1: {"work": ["shared"], "quality": ["late"]}, 2: {"work": ["shared"], "quality": ["late"]}})
+    lab.run(lab.define({1: (), 2: ()}))
+    [told] = [s["text"] for s in lab.said() if "Changes requested" in s["text"]]
+    assert "conflicts in shared.txt" in told
+    assert lab.merges() == {"1": 1, "2": 1}
+
+
+def test_A1_who_never_answers_is_recorded_as_unanswered_and_the_task_is_complete(lab: RunLab) -> None:
+    lab.settings()
+    (lab.repo / "headcount.toml").write_text(
+        "[policy]\nanswer_timeout_s = 1\nexit_grace_s = 1\nstop_grace_s = 2\n"
+    )
+    lab.plan({1: {"answers": ["mute"]}})
+    lab.run(lab.define({1: ()}, reviewers=()))
+    [warning] = lab.journal("warning")
+    assert warning.data["text"] == "Agent ada did not acknowledge shutdown within timeout"
+    assert [e.data["answer"] for e in lab.journal("answered")] == ["unanswered"]
+    wait_until(lambda: lab.marked() == [])
+
+
+def test_A8_a_refusal_in_a_run_is_asked_again_with_a_new_request(lab: RunLab) -> None:
+    lab.plan({1: {"answers": ["one more test", "and the docs", "approve"]}})
+    lab.run(lab.define({1: ()}))
+    asked = [e.data["request"] for e in lab.journal("stand_down") if e.data["targets"] == ["ada#1"]]
+    assert len(set(asked)) == 3
+    refused = [e.data["reason"] for e in lab.journal("answered") if e.data["answer"] == "rejected"]
+    assert refused == ["one more test", "and the docs"]
+
+
+def test_one_that_refuses_for_good_is_escalated_once_and_the_run_goes_on_when_it_is_decided(
+    lab: RunLab,
+) -> None:
+    lab.plan({1: {"answers": ["no", "no", "no", "no"]}})
+    run = lab.start("run", lab.define({1: (), 2: (1,)}), "--json")
+    escalated = lab.wait_entry("escalated")
+    assert escalated.data["cause"] == "refusal"
+    assert lab.decide_all("force-kill") == ["e1"]
+    out, err = run.communicate(timeout=60)
+    assert run.returncode == 0, (out, err)
+    assert lab.merges() == {"1": 1, "2": 1}
+    assert len(lab.journal("escalated")) == 1
+
+
+def test_reviewers_default_to_their_models_and_stand_at_the_reviewed_commit(lab: RunLab) -> None:
+    lab.run(lab.define({1: ()}))
+    with lab.app() as app, app.store.read() as tx:
+        starts = tx.facts(f"{TEAM}#1", "start")
+        reviewed = tx.fact(f"{TEAM}#1", "spec#1", "reviewing")
+    assert (starts["spec#1"]["model"], starts["quality#1"]["model"]) == ("haiku", "opus")
+    assert starts["spec#1"]["detached"]
+    assert reviewed is not None
+    assert reviewed["commit"] == starts["spec#1"]["base"]
