@@ -23,7 +23,7 @@ from headcount.protocol.effects import Note
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-_AT_ONCE = 4
+_AT_ONCE = 16  # it is the disk's answer that is waited for, not the processor's
 
 
 def perform_step(job: Job) -> Outcome:

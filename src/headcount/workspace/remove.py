@@ -14,10 +14,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from headcount.domain.findings import Archive, Findings, GoneProof, Workspace
+from headcount.errors import GitError
 from headcount.workspace.archive import verify_archive
 from headcount.workspace.disk import Node, list_directory, read_node
 from headcount.workspace.files import write_durably
@@ -189,10 +192,17 @@ class _Gate:
         write_durably(self._list, json.dumps({"nodes": nodes, "salvage": passed.salvage}).encode("ascii"))
 
     def forget(self) -> None:
-        """Git's own record of the worktree, by path; the directory is gone, so nothing has to be forced."""
-        if os.path.isdir(self.workspace.git_dir or ""):
-            self.repo.git.run("worktree", "unlock", self.workspace.path, ok=(0, 128))
-            self.repo.git.run("worktree", "remove", self.workspace.path)
+        """Git's own record of the worktree, whose directory is gone. `git worktree remove` would first look
+        at every other worktree, and show a half removed one to whoever looks meanwhile."""
+        git_dir = self.workspace.git_dir or ""
+        if not os.path.isdir(git_dir):
+            return
+        linked = os.path.join(self.repo.common_dir, "worktrees")
+        if os.path.realpath(os.path.dirname(git_dir)) != os.path.realpath(linked):
+            raise GitError(f"{git_dir} is not where git keeps worktrees", linked, code="git-worktree")
+        aside = tempfile.mkdtemp(prefix="headcount.removed.", dir=self.repo.common_dir)
+        os.rename(git_dir, os.path.join(aside, "worktree"))
+        shutil.rmtree(aside)
 
 
 def _unsaved(findings: Findings) -> list[str]:
