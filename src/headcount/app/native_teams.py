@@ -1,9 +1,9 @@
 """Claude Code's own teams, observed: who is in them, who is alive, whose lead is dead, what is dirty.
 
 Read only. What a lead says to its teammates is signed, and a teammate believes nobody else: that is a
-safeguard, and headcount never imitates it. Files are read by Claude Code's own convention (`FILE.lock/` is a directory
-while somebody writes, and stale after some seconds), and once more when they were caught half written. On
-request a dirty worktree is salvaged; a process is ended only when the operator names it.
+safeguard, and headcount never imitates it. Files are read by Claude Code's own convention (`FILE.lock/` is a
+directory while somebody writes, and stale after some seconds), and once more when they were caught half
+written. On request a dirty worktree is salvaged; a process is ended only when the operator names it.
 """
 
 from __future__ import annotations

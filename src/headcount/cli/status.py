@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import open_app
+from headcount.app.native_teams import observe
 from headcount.app.report import pick_any
 from headcount.app.teams import status
+from headcount.cli.native import describe_native
 from headcount.cli.terminal import Live, is_live, plain, table
 
 if TYPE_CHECKING:
@@ -28,13 +31,16 @@ def run(args: argparse.Namespace) -> int:
     if args.watch:
         return _watch(app, args.team, args.json)
     teams = status(app, args.team)
+    native = [] if args.team else [team.as_dict() for team in observe(os.environ)]
     if args.json:
-        print(json.dumps(teams, ensure_ascii=False))
+        print(json.dumps(teams + native, ensure_ascii=False))
         return 0
     if not teams:
         print("No team is open. Start one with `headcount up FILE`.")
     for team in teams:
         print("\n".join(describe(team)))
+    for team in native:
+        print("\n".join(describe_native(team)))
     return 0
 
 
