@@ -60,7 +60,7 @@ class App:
             return names[0]
         raise UsageError(
             "Which team?" if names else "There is no team",
-            f"these are open: {', '.join(names)}" if names else "nothing has been started here",
+            f"these are open: {', '.join(names)}" if names else "none is open here",
             ("Name it with --team T",) if names else ("Start one with `headcount up FILE`",),
             code="which-team" if names else "no-team",
         )
