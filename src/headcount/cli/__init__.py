@@ -33,6 +33,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sweep": ("sweep", "leftovers of crashed runs"),
     "doctor": ("doctor", "what is missing, and how to get it"),
     "explain": ("explain", "an error code in full"),
+    "completion": ("completion", "completion of commands and names, for bash, zsh or fish"),
     "mcp": ("mcp", "the tools for agents, as an MCP server"),
     "engine": ("engine", "drive the teams of this state directory"),
     "skills": ("skills", "write the instructions for lead, witness and members"),

@@ -8,13 +8,18 @@ import json
 import sys
 
 from headcount import __version__
-from headcount.cli import COMMANDS, HOT
+from headcount.cli import COMMANDS
 from headcount.errors import Bug, HeadcountError
 
 
 def main(words: list[str]) -> int:
     """Run one command; the exit code says yes, no, or why not (0–5, 70)."""
     wants_json = "--json" in words
+    if not words or words[0] in ("-h", "--help"):
+        from headcount.cli.overview import write_overview
+
+        print(write_overview(), end="", file=sys.stdout if words else sys.stderr)
+        return 0 if words else 2
     try:
         args = _parse(words)
         return int(args.run(args))
@@ -41,7 +46,7 @@ def _parse(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="headcount",
         description="Run teams of coding agents and bring every one of them home.",
-        epilog=f"for members: {', '.join(HOT)}; each has --help",
+        epilog="`headcount --help` lists the commands by what one wants",
     )
     parser.add_argument("--version", action="version", version=f"headcount {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
