@@ -10,11 +10,12 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from headcount.app.app import policy_of
 from headcount.app.starting import check_clients
 from headcount.app.teams import create_team, spawn
 from headcount.app.world import find_repository
 from headcount.domain.names import show
-from headcount.engine.conduct import PHASE, ROSTER, Conductor
+from headcount.engine.conduct import PHASE, ROSTER, Conductor, moves_by_itself, who_is_there
 from headcount.engine.writing import utc_now, write_effects
 from headcount.errors import DefinitionError, UsageError
 from headcount.ports import Task as BoardTask
@@ -22,6 +23,7 @@ from headcount.protocol import phase_events as pe
 from headcount.protocol.completion import checklist, status_json
 from headcount.protocol.phase import State, open_phase
 from headcount.protocol.phase_codec import phase_as_json, phase_from_json
+from headcount.protocol.schedule import why_waiting
 from headcount.protocol.task import Task
 from headcount.protocol.team import Status
 from headcount.workspace import Integration
@@ -34,8 +36,11 @@ if TYPE_CHECKING:
     from headcount.app.starting import Plan
     from headcount.compiler import ir
     from headcount.domain.settings import Gates
+    from headcount.protocol.phase import Phase
+    from headcount.protocol.team import Team
     from headcount.workspace import Repository
 
+ESCALATED = "escalated"
 REVIEWERS = ("spec-reviewer", "code-quality-reviewer")
 _REVIEWER_MODEL = {"spec-reviewer": "haiku", "code-quality-reviewer": "opus"}
 
@@ -88,15 +93,19 @@ def read_run(app: App, team_name: str) -> dict[str, Any]:
         team = app.load(tx, team_name)
         raw = tx.fact(team.id, "", PHASE)
         roster = tx.fact(team.id, "", ROSTER) or {}
+        policy = policy_of(tx.team_settings(team.id))
     if raw is None:
         raise UsageError(f"{show(team_name)} runs no tasks", "it was started by up", code="no-run")
     phase = phase_from_json(raw)
+    waits = why_waiting(phase, who_is_there(team, roster), policy)
+    open_ones = [e for e in team.escalations.values() if e.state in ("open", "parked")]
     return {
         "team": team_name,
-        "status": "blocked" if phase.state is State.BLOCKED else str(phase.state),
+        "status": _status(phase, team),
         "attempt": phase.attempt,
         "reason": phase.reason,
-        "tasks": [_task_line(task, roster) for task in phase.tasks.values()],
+        "tasks": [_task_line(task, roster, waits) for task in phase.tasks.values()],
+        "escalations": [{"id": e.id, "member": e.key, "issues": list(e.issues)} for e in open_ones],
         "checklist": [
             {"item": item.title, "done": item.done, "evidence": item.evidence}
             for item in checklist(phase, team.members.values())
@@ -108,10 +117,19 @@ def read_run(app: App, team_name: str) -> dict[str, Any]:
 
 
 def is_over(run: dict[str, Any]) -> bool:
-    return run["status"] in (State.COMPLETE, State.BLOCKED)
+    """Nothing more happens without somebody doing something."""
+    return run["status"] in (State.COMPLETE, State.BLOCKED, ESCALATED)
 
 
-def _task_line(task: Task, roster: Any) -> dict[str, Any]:
+def _status(phase: Phase, team: Team) -> str:
+    """The phase's own; `escalated` when all that is left to happen is somebody's decision."""
+    waiting = any(e.state in ("open", "parked") for e in team.escalations.values())
+    if phase.state is State.TASKS and waiting and not moves_by_itself(team):
+        return ESCALATED
+    return "running" if phase.state is State.TASKS else str(phase.state)
+
+
+def _task_line(task: Task, roster: Any, waits: Mapping[str, str]) -> dict[str, Any]:
     return {
         "id": task.id,
         "subject": roster["tasks"][task.id]["subject"],
@@ -121,6 +139,7 @@ def _task_line(task: Task, roster: Any) -> dict[str, Any]:
         "worker": task.worker.key if task.worker else None,
         "commit": task.commit or None,
         "reason": task.reason,
+        "waits": waits.get(task.id, ""),
         "unreviewed": task.unreviewed,
     }
 

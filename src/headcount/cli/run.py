@@ -32,32 +32,50 @@ def run(args: argparse.Namespace) -> int:
                 if not args.json:
                     live.show(_lines(now))
     except KeyboardInterrupt:
-        print(f"\nStopped. Go on with `headcount run {args.file}`.", file=sys.stderr)
-        return 130
+        return _interrupted(now, args.file)
     if args.json:
         print(json.dumps(now, ensure_ascii=False))
     else:
-        _summary(now)
+        _summary(now, args.file)
     return 0 if now["status"] == "complete" else 1
+
+
+def _interrupted(now: dict[str, Any], file: str) -> int:
+    print("\nStopped watching. What was started runs on, but nobody gives it its next task.", file=sys.stderr)
+    print(f"Go on with `headcount run {file}`.", file=sys.stderr)
+    if now:
+        print(f"End it with `headcount down {now['team']}`.", file=sys.stderr)
+    return 130
 
 
 def _lines(now: dict[str, Any]) -> list[str]:
     done = sum(task["state"] == "complete" for task in now["tasks"])
-    lines = [
-        f"{now['team']}: {now['status'].replace('_', ' ')}, {done} of {len(now['tasks'])} tasks complete"
+    status = now["status"].replace("_", " ")
+    width = max(len(task["id"]) for task in now["tasks"])
+    return [
+        f"{now['team']}: {status}, {done} of {len(now['tasks'])} tasks complete",
+        *(plain(_task(task, width)) for task in now["tasks"]),
+        *_decisions(now),
     ]
-    for task in now["tasks"]:
-        who = (
-            f" ({task['worker']})" if task["worker"] and task["state"] not in ("waiting", "complete") else ""
-        )
-        why = f": {task['reason']}" if task["reason"] else ""
-        lines.append(plain(f"  {task['id']}  {task['state'].ljust(13)} {task['subject']}{who}{why}"))
-    return lines
 
 
-def _summary(now: dict[str, Any]) -> None:
-    complete = now["status"] == "complete"
-    status = paint(now["status"], "green" if complete else "red", sys.stdout)
+def _task(task: dict[str, Any], width: int) -> str:
+    who = task["worker"] if task["worker"] and task["state"] not in ("waiting", "complete") else ""
+    round_ = f"round {task['rounds'] + 1}" if task["rounds"] and task["state"] != "complete" else ""
+    about = "; ".join(filter(None, (who, round_, task["reason"] or task["waits"])))
+    line = f"  {task['id'].rjust(width)}  {task['state'].replace('_', ' ').ljust(13)} {task['subject']}"
+    return f"{line} ({about})" if about else line
+
+
+def _decisions(now: dict[str, Any]) -> list[str]:
+    return [
+        plain(f"  {e['id']}: {e['member']} needs a decision: {'; '.join(e['issues'])}")
+        for e in now["escalations"]
+    ]
+
+
+def _summary(now: dict[str, Any], file: str) -> None:
+    status = paint(now["status"], "green" if now["status"] == "complete" else "red", sys.stdout)
     done = sum(task["state"] == "complete" for task in now["tasks"])
     print(f"{now['team']}: {status}. Completed {done} of {len(now['tasks'])} tasks.")
     for item in now["checklist"]:
@@ -66,4 +84,17 @@ def _summary(now: dict[str, Any]) -> None:
         print(f"  Note: {plain(note)}")
     if now["reason"]:
         print(f"Because: {plain(now['reason'])}")
-    print(f"The result is on {now['integration']}. Take it over with `{take_over_hint(now)}`.")
+    for line in (*_decisions(now), *_what_next(now, file)):
+        print(line.strip())
+
+
+def _what_next(now: dict[str, Any], file: str) -> list[str]:
+    if now["status"] == "complete":
+        return [f"The result is on {now['integration']}. Take it over with `{take_over_hint(now)}`."]
+    hints = [
+        f"Decide it with `headcount decide {e['id']} force-kill|reassign|human|wait`."
+        for e in now["escalations"]
+    ]
+    what = "Go on" if now["escalations"] else "Try what is blocked again"
+    hints.append(f"{what} with `headcount run {file}`, or end it with `headcount down {now['team']}`.")
+    return [*hints, f"What was merged so far is on {now['integration']}."]

@@ -24,7 +24,7 @@ from headcount.protocol.phase import step_phase
 from headcount.protocol.phase_codec import phase_as_json, phase_from_json
 from headcount.protocol.schedule import Roster, may_start, stalled
 from headcount.protocol.step import step
-from headcount.protocol.team import Status
+from headcount.protocol.team import Status, limited_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -80,7 +80,7 @@ class Conductor:
             if self.phase.state is PhaseState.TASKS:
                 self._hear(pe.NothingMoves(utc_now(), "the team was stood down"))
         why = stalled(self.phase, self._who_is_there(), self._policy)
-        if why is not None and not self._somebody_decides():
+        if why is not None and not self._somebody_decides() and not moves_by_itself(self.team):
             self._hear(pe.NothingMoves(utc_now(), why))
         if self.phase is not self._stored:
             self._tx.put_fact(self.team.id, "", PHASE, phase_as_json(self.phase))
@@ -221,13 +221,7 @@ class Conductor:
     # --- what follows from everything together ------------------------------------------------------------
 
     def _who_is_there(self) -> Roster:
-        members = self.team.members.values()
-        return Roster(
-            workers=tuple(self._roster["workers"]),
-            reviewers=tuple((role, name) for role, name in self._roster["reviewers"]),
-            unavailable=frozenset(m.name for m in members if not m.settled),
-            alive=sum(m.live for m in members),
-        )
+        return who_is_there(self.team, self._roster)
 
     def _begin_next(self) -> bool:
         if self.team.draining or self.team.status is Status.SHUTDOWN:
@@ -253,6 +247,22 @@ class Conductor:
                 self._hear(pe.CleanupEnded(utc_now(), self.phase.attempt, tries, False, why, alive))
             else:
                 return
+
+
+def who_is_there(team: Team, roster: Mapping[str, Any]) -> Roster:
+    members = team.members.values()
+    return Roster(
+        workers=tuple(roster["workers"]),
+        reviewers=tuple((role, name) for role, name in roster["reviewers"]),
+        unavailable=frozenset(m.name for m in members if not m.settled),
+        alive=sum(m.live for m in members),
+        limited=limited_by(team),
+    )
+
+
+def moves_by_itself(team: Team) -> bool:
+    """Somebody of a task is at work, or on the way out: what follows from that comes without a decision."""
+    return any(member.task and not member.ended for member in team.members.values())
 
 
 _GATE_FIELDS = ("verify", "max_file_lines", "max_function_lines", "max_total_lines")
