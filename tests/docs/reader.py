@@ -41,8 +41,10 @@ class Reader:
         )
 
     def follow(self, page: Path) -> None:
-        blocks = read_blocks(page)
         self.page = page.name
+        self.follow_blocks(read_blocks(page))
+
+    def follow_blocks(self, blocks: list[Block]) -> None:
         for block, after in zip(blocks, [*blocks[1:], None], strict=True):
             if block.file:
                 (Path(self.cwd) / block.file).write_text(block.text)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import subprocess
 from enum import StrEnum
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -17,17 +15,10 @@ from headcount.protocol import member, phase, task, team
 from headcount.store.rules import TASK_STATUSES
 
 from .pages import DOCS, ROOT
+from .scripts import load_script
 
 _ROW = re.compile(r"^\| `(\w+)` \|", re.M)
 _VARIABLE = re.compile(r"HEADCOUNT_[A-Z][A-Z_]*[A-Z]")
-
-
-def _load(script: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(Path(script).stem, ROOT / "scripts" / script)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def _section(page: str, heading: str) -> str:
@@ -41,7 +32,7 @@ def _rows(page: str, heading: str) -> list[str]:
 
 
 def test_commands_page_is_what_the_commands_say() -> None:
-    writer = _load("write_commands.py")
+    writer = load_script("write_commands.py")
     assert writer.PAGE.read_text() == writer.render(), "run `python scripts/write_commands.py`"
 
 

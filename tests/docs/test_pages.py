@@ -1,0 +1,91 @@
+"""The pages hang together: links resolve, the site builds from the repository alone, indexes are whole."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .pages import DOCS, PAGES, ROOT, read_blocks, without_blocks
+from .scripts import load_script
+
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_FETCHED = re.compile(r"<(?:script|link|img|iframe)\b[^>]*?(?:src|href)=\"(?:https?:)?//[^\"]+\"")
+_ROW = re.compile(r"^\| ([A-E])(\d+) \|.*\| `(test_\w+)` \|$", re.M)
+_ID_IN_NAME = re.compile(r"_([A-E])0?(\d+)(?=_)")
+
+
+def _anchors(page: Path) -> set[str]:
+    """As GitHub and mkdocs make them, for the headings that we write."""
+    headings = re.findall(r"^#+ (.+)$", without_blocks(page.read_text()), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_relative_links_resolve(page: Path) -> None:
+    for target in _LINK.findall(without_blocks(page.read_text())):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        place = (page.parent / path).resolve() if path else page
+        assert place.exists(), f"{page}: {target}"
+        if anchor and place.suffix == ".md":
+            assert anchor in _anchors(place), f"{page}: {target}"
+
+
+def test_site_builds_and_fetches_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
+    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100)
+    assert built.returncode == 0, built.stdout + built.stderr
+    pages = list(tmp_path.rglob("*.html"))
+    assert len(pages) > len(list(DOCS.rglob("*.md"))) - 1
+    for page in pages:
+        assert not _FETCHED.search(page.read_text()), page
+
+
+def test_every_page_can_be_reached_from_the_first() -> None:
+    """But the decisions, which their own index lists, and single guides, which theirs does."""
+    linked = set(_LINK.findall((DOCS / "index.md").read_text()))
+    for folder in ("reference", "explanation"):
+        for page in (DOCS / folder).glob("*.md"):
+            assert f"{folder}/{page.name}" in linked, f"docs/index.md does not link {folder}/{page.name}"
+
+
+def test_index_of_decisions_is_whole() -> None:
+    writer = load_script("write_decisions.py")
+    assert writer.PAGE.read_text() == writer.render(), "run `python scripts/write_decisions.py`"
+
+
+def _tests_by_id() -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for file in (ROOT / "tests").rglob("test_*.py"):
+        for name in re.findall(r"^\s*(?:async )?def (test_\w+)", file.read_text(), re.M):
+            for letter, number in _ID_IN_NAME.findall(name):
+                found.setdefault(letter + number, set()).add(name)
+    return found
+
+
+def test_every_failure_of_the_table_names_a_test_that_exists_and_has_its_id() -> None:
+    tests = _tests_by_id()
+    rows = _ROW.findall((DOCS / "explanation/failures.md").read_text())
+    for letter, number, name in rows:
+        assert name in tests.get(letter + number, ()), f"{letter}{number}: there is no {name}"
+    assert {letter + number for letter, number, _ in rows} == tests.keys()
+
+
+def test_failure_table_leaves_no_id_out() -> None:
+    for letter, last in {"A": 15, "B": 10, "C": 23, "D": 16, "E": 12}.items():
+        numbers = [
+            int(n) for x, n, _ in _ROW.findall((DOCS / "explanation/failures.md").read_text()) if x == letter
+        ]
+        assert numbers == list(range(1, last + 1))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_python_on_a_page_compiles(page: Path) -> None:
+    for block in read_blocks(page):
+        if block.language == "python":
+            compile(block.text, f"{page}:{block.line}", "exec")
