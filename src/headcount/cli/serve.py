@@ -32,7 +32,10 @@ def run(args: argparse.Namespace) -> int:
             ("Install it with `pip install 'headcount[serve]'`",),
             code="not-installed",
         ) from None
-    return serve(open_app(), _address(args.host), args.port, as_json=args.json)
+    try:
+        return serve(open_app(), _address(args.host), args.port, as_json=args.json)
+    except KeyboardInterrupt:
+        return 0  # Ctrl-C is how it is ended
 
 
 def _address(host: str) -> str:

@@ -52,7 +52,7 @@ class Watch:
         self._store.ring([self._channel])
 
     async def wait(self, seen: Any, timeout_s: float) -> Any:
-        """A view that is newer than `seen`, or None when the time is over."""
+        """A view that is newer than `seen`; None when the time is over, or the same when we are."""
         news = asyncio.Event()
         self._news.add(news)
         try:
@@ -74,15 +74,15 @@ class Watch:
                 view = self._look()
             except HeadcountError as error:
                 self._error = error
-                self._tell()
+                self.tell()
                 return
             if view is not self._view:
                 self._view = view
-                self._tell()
+                self.tell()
             self.over.wait(max(0.0, _EVERY_S - (time.monotonic() - began)))
             self._store.wait(self._channel, _LOOK_S)
 
-    def _tell(self) -> None:
+    def tell(self) -> None:
         try:
             self._loop.call_soon_threadsafe(self._wake)
         except RuntimeError:
@@ -99,6 +99,13 @@ class Feed:
     def __init__(self, app: App) -> None:
         self._app = app
         self._watches: dict[str, Watch] = {}
+        self._over = False
+
+    def end(self) -> None:
+        """Close every stream, so that a server can end at once."""
+        self._over = True
+        for watch in self._watches.values():
+            watch.tell()
 
     def team(self, name: str) -> AsyncIterator[str]:
         """Everything about it first, then patches."""
@@ -141,9 +148,9 @@ class Feed:
         watch.watchers += 1
         seen = None
         try:
-            while True:
+            while not self._over:
                 view = await watch.wait(seen, _KEEP_ALIVE_S)
-                if view is None:
+                if view is None or view is seen:
                     yield ": still here\n\n"
                     continue
                 yield _event(patch(seen, view))

@@ -23,6 +23,7 @@ from headcount.web.guard import Guard, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from types import FrameType
 
     from starlette.requests import Request
     from starlette.types import ASGIApp
@@ -47,16 +48,26 @@ def serve(app: App, host: str = LOOPBACK, port: int = 0, *, as_json: bool = Fals
     listener = _listen(host, port)
     port = listener.getsockname()[1]
     _announce(f"http://{host}:{port}/#{token}", as_json)
-    config = uvicorn.Config(
-        make_site(app, token, host, port), log_level="warning", timeout_graceful_shutdown=1
-    )
-    uvicorn.Server(config).run(sockets=[listener])
+    feed = Feed(app)
+    site = make_site(app, feed, token, host, port)
+    config = uvicorn.Config(site, log_level="warning", timeout_graceful_shutdown=5)
+    _Server(config, feed).run(sockets=[listener])
     return 0
 
 
-def make_site(app: App, token: str, host: str, port: int) -> ASGIApp:
-    feed = Feed(app)
+class _Server(uvicorn.Server):
+    """A stream never ends by itself: it is closed when the server is told to end."""
 
+    def __init__(self, config: uvicorn.Config, feed: Feed) -> None:
+        super().__init__(config)
+        self._feed = feed
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._feed.end()
+        super().handle_exit(sig, frame)
+
+
+def make_site(app: App, feed: Feed, token: str, host: str, port: int) -> ASGIApp:
     async def watch_teams(_: Request) -> Response:
         return StreamingResponse(feed.teams(), media_type="text/event-stream")
 

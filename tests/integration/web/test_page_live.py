@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import time
 from pathlib import Path
 
 from playwright.sync_api import Locator, Page, expect
@@ -140,3 +142,17 @@ def test_the_report_is_downloaded_whole(lab: WebLab, page: Page, tmp_path: Path)
     waiting.value.save_as(tmp_path / "report.html")
     assert waiting.value.suggested_filename == "crew-report.html"
     assert "<svg" in (tmp_path / "report.html").read_text()
+
+
+def test_serving_ends_at_once_and_without_a_word_while_a_page_is_open(lab: WebLab, page: Page) -> None:
+    lab.create()
+    lab.start("ada")
+    page.goto(lab.serve())
+    expect(page.locator("#link")).to_have_text("live")
+    assert lab.server is not None
+    began = time.monotonic()
+    lab.server.send_signal(signal.SIGINT)
+    assert lab.server.wait(10) == 0
+    assert time.monotonic() - began < 4
+    assert lab.server.stderr is not None
+    assert lab.server.stderr.read() == ""

@@ -59,7 +59,7 @@ class WebLab:
         """The whole address, with its token."""
         self.server = subprocess.Popen(
             [sys.executable, "-m", "headcount", "serve", "--json"],
-            cwd=self.app.root, stdout=subprocess.PIPE, text=True,
+            cwd=self.app.root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         assert self.server.stdout is not None
         self.url = json.loads(self.server.stdout.readline())["url"]
@@ -68,9 +68,7 @@ class WebLab:
     def stop_serving(self) -> None:
         if self.server is not None:
             self.server.terminate()
-            self.server.wait(10)
-            assert self.server.stdout is not None
-            self.server.stdout.close()
+            self.server.communicate(timeout=10)
 
     @property
     def origin(self) -> str:
