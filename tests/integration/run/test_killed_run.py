@@ -47,6 +47,12 @@ def test_a_run_killed_again_and_again_comes_to_the_same_end(lab: RunLab) -> None
         run = lab.start("run", definition, "--json")
     assert _ends(lab, run, 100), "it did not come to an end"
     out, err = run.communicate()
+    if run.returncode == 1 and json.loads(out)["status"] == "escalated":
+        # All that was left was our decision, and it was not quick enough.
+        lab.decide_all("reassign")
+        run = lab.start("run", definition, "--json")
+        assert _ends(lab, run, 100)
+        out, err = run.communicate()
     assert run.returncode == 0, (out, err)
     assert json.loads(out)["status"] == "complete"
     assert kills == KILLS, "it ended before it was killed often enough"

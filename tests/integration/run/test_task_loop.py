@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .lab import TEAM, RunLab, wait_until
 
 
-def task(run: dict[str, object], number: int) -> dict[str, object]:
-    return next(t for t in run["tasks"] if t["id"] == str(number))  # type: ignore[attr-defined,no-any-return]
+def task(run: dict[str, Any], number: int) -> dict[str, Any]:
+    return next(t for t in run["tasks"] if t["id"] == str(number))
 
 
 def test_the_words_of_both_reviewers_reach_the_worker_in_one_mail(lab: RunLab) -> None:
@@ -108,18 +110,34 @@ def test_A8_a_refusal_in_a_run_is_asked_again_with_a_new_request(lab: RunLab) ->
     assert refused == ["one more test", "and the docs"]
 
 
-def test_one_that_refuses_for_good_is_escalated_once_and_the_run_goes_on_when_it_is_decided(
-    lab: RunLab,
-) -> None:
+def test_E9_one_that_refuses_for_good_is_escalated_once_and_the_next_run_goes_on(lab: RunLab) -> None:
     lab.plan({1: {"answers": ["no", "no", "no", "no"]}})
-    run = lab.start("run", lab.define({1: (), 2: (1,)}), "--json")
-    escalated = lab.wait_entry("escalated")
+    definition = lab.define({1: ()})
+    assert lab.run(definition, code=1)["escalations"]
+    [escalated] = lab.journal("escalated")
     assert escalated.data["cause"] == "refusal"
     assert lab.decide_all("force-kill") == ["e1"]
-    out, err = run.communicate(timeout=60)
-    assert run.returncode == 0, (out, err)
-    assert lab.merges() == {"1": 1, "2": 1}
+    assert lab.run(definition)["status"] == "complete"
+    assert lab.merges() == {"1": 1}
     assert len(lab.journal("escalated")) == 1
+
+
+def test_a_run_that_can_only_wait_for_a_decision_ends_with_no_and_goes_on_after_it(lab: RunLab) -> None:
+    lab.plan({1: {"work": ["dirty", "work"]}})
+    definition = lab.define({1: (), 2: (1,), 3: ()})
+    run = lab.run(definition, code=1)
+    assert run["status"] == "escalated"
+    assert [task(run, n)["state"] for n in (1, 2, 3)] == ["escalated", "waiting", "complete"]
+    [escalation] = run["escalations"]
+    assert "lying-about.txt" in escalation["issues"][0]
+    assert len(lab.marked()) > 0, "nothing of it was stopped"
+    with lab.app() as app, app.store.read() as tx:
+        mails = [m for m in tx.inbox(f"{TEAM}#1", ["lead"]) if m.template == "WORKER_ESCALATION"]
+    assert len(mails) == 1
+    lab.json("decide", escalation["id"], "reassign")
+    assert lab.run(definition)["status"] == "complete"
+    assert lab.merges() == {"1": 1, "2": 1, "3": 1}
+    assert "lying-about.txt" in lab.git("ls-tree", "--name-only", f"headcount/{TEAM}/integration")
 
 
 def test_reviewers_default_to_their_models_and_stand_at_the_reviewed_commit(lab: RunLab) -> None:

@@ -29,3 +29,15 @@ def test_twelve_tasks_with_every_trouble_end_complete_within_the_policy(lab: Run
     assert most_alive(journal) <= MEMBERS
     check_I4(journal, AT_ONCE)
     wait_until(lambda: lab.marked() == [])
+
+    assert lab.merged_file(3).count("improved") == 2
+    assert lab.merged_file(5).startswith("half done\n")
+    words = [s["text"] for s in lab.said() if s["task"] == "3" and "Changes requested" in s["text"]]
+    assert ["name it better" in words[0], "and test it" in words[1]] == [True, True]
+    seats = [e.data for e in journal if e.kind == "task_member" and e.about == "8"]
+    workers = {seat["key"].partition("#")[0] for seat in seats if seat["role"] == "worker"}
+    assert len(workers) == 2, "reassigned means somebody else"
+    with lab.app() as app, app.store.read() as tx:
+        mail = tx.inbox("crew#1", ["lead"])
+    assert len([m for m in mail if m.template == "WORKER_ESCALATION"]) == 1
+    assert len([m for m in mail if m.subject == "Swarm complete: crew"]) == 1
