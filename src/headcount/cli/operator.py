@@ -6,10 +6,11 @@ import argparse
 import importlib
 import json
 import sys
+from typing import NoReturn
 
 from headcount import __version__
-from headcount.cli import COMMANDS
-from headcount.errors import Bug, HeadcountError
+from headcount.cli import COMMANDS, HOT
+from headcount.errors import Bug, HeadcountError, UsageError
 
 
 def main(words: list[str]) -> int:
@@ -32,6 +33,17 @@ def main(words: list[str]) -> int:
     except KeyboardInterrupt:
         print("Interrupted.", file=sys.stderr)
         return 130
+    except Exception as error:
+        return _report_bug(error, wants_json)
+
+
+def _report_bug(error: Exception, as_json: bool) -> int:
+    """With its trace, which is what somebody who mends it needs."""
+    import traceback
+
+    traceback.print_exception(error)
+    bug = Bug(f"headcount {__version__} has a bug", f"{type(error).__name__}: {error}", code="bug")
+    return report(bug, as_json)
 
 
 def report(error: HeadcountError, as_json: bool) -> int:
@@ -42,8 +54,32 @@ def report(error: HeadcountError, as_json: bool) -> int:
     return error.exit_code
 
 
+class _Parser(argparse.ArgumentParser):
+    """A wrong call is an error like any other: the same words, the same JSON."""
+
+    def error(self, message: str) -> NoReturn:
+        usage = " ".join(self.format_usage().split())
+        raise UsageError(
+            message[0].upper() + message[1:], usage, (f"See `{self.prog} --help`",), code="usage"
+        )
+
+
+def _check_command(name: str | None) -> None:
+    if name is None or name in COMMANDS:
+        return
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, [*COMMANDS, *HOT], n=1)
+    raise UsageError(
+        f"There is no command {name!r}",
+        f"did you mean {close[0]}?" if close else "",
+        ("See all of them with `headcount --help`",),
+        code="usage",
+    )
+
+
 def _parse(words: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="headcount",
         description="Run teams of coding agents and bring every one of them home.",
         epilog="`headcount --help` lists the commands by what one wants",
@@ -52,6 +88,7 @@ def _parse(words: list[str]) -> argparse.Namespace:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     # Only the command that is asked for is imported; the others are one line of help each.
     asked = next((word for word in words if not word.startswith("-")), None)
+    _check_command(asked)
     for name, (module, summary) in COMMANDS.items():
         sub = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
         sub.add_argument("--json", action="store_true", help="answer as JSON on standard output")

@@ -1,0 +1,57 @@
+"""A wrong call of an operator's command is told in the same words, and the same JSON, as every other error."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from headcount import __version__
+from headcount.cli import operator
+from headcount.cli.operator import main
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["upp"], "did you mean up?"),
+        (["inbx"], "did you mean inbox?"),
+        (["up"], "The following arguments are required: FILE"),
+        (["salvage", "lst"], "invalid choice: 'lst'"),
+        (["status", "a", "b"], "Unrecognized arguments: b"),
+    ],
+)
+def test_a_wrong_call_says_what_is_wrong_and_exits_2(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith("Error: ") and said in shown.err and "Hint: See" in shown.err
+
+
+def test_a_wrong_call_with_json_answers_with_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["up", "--json"]) == 2
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["error"]["code"] == "usage"
+    assert shown.err == ""
+
+
+def test_what_stands_after_two_dashes_is_the_members_command_whatever_stands_before() -> None:
+    args = operator._parse(["spawn", "eve", "--prompt", "Look", "--", "sh", "-c", "true", "--team"])
+    assert (args.name, args.prompt, args.words) == ("eve", "Look", ["sh", "-c", "true", "--team"])
+
+
+def test_a_bug_of_ours_exits_70_with_its_trace(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(words: list[str]) -> None:
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr(operator, "_parse", broken)
+    assert main(["status", "--json"]) == 70
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["error"] == {
+        "code": "bug", "what": f"headcount {__version__} has a bug", "why": "ZeroDivisionError: by zero", "hints": [],
+    }  # fmt: skip
+    assert "Traceback" in shown.err
