@@ -41,6 +41,10 @@ class Policy:
     task_restarts: int = field(
         default=1, metadata=_doc("how often a lost member of one task is replaced before it is blocked")
     )
+    budget_tokens: int = field(
+        default=0, metadata=_doc("tokens after which a member is asked to stand down; 0: no limit")
+    )
+    budget_turns: int = field(default=0, metadata=_doc("the same, for turns of its client"))
     cleanup_retries: int = field(default=1, metadata=_doc("how often a failed cleanup step is tried again"))
     judge: str | tuple[str, ...] = field(default="rules", metadata=_doc('"rules", "witness", or a command'))
     require_merged: str = field(default="run", metadata=_doc('"run", "always" or "never"'))

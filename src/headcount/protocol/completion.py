@@ -56,7 +56,8 @@ def status_json(phase: Phase) -> dict[str, object]:
 
 
 def _remarks(phase: Phase) -> tuple[str, ...]:
-    unreviewed = [task.id for task in phase.tasks.values() if task.unreviewed]
+    merged = [task for task in phase.tasks.values() if task.state is not TaskState.BLOCKED]
+    unreviewed = [task.id for task in merged if task.unreviewed]
     remarks = [f"merged without reviews, because no reviewers are defined: {', '.join(unreviewed)}"]
     gates = [result.evidence for result in phase.results.values() if result.verdict == "undefined"]
     return tuple((remarks if unreviewed else []) + gates)

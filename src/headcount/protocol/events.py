@@ -115,6 +115,24 @@ class WorkResumed(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Limited(Event):
+    """Its client has hit a usage limit, and may ask nothing before it is over."""
+
+    key: str
+    reason: str = ""
+    until: str = ""  # as the client says it; "" when it does not
+
+
+@dataclass(frozen=True, slots=True)
+class Spent(Event):
+    """What it has cost so far, in all."""
+
+    key: str
+    tokens: int = 0
+    turns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class TaskClaimed(Event):
     key: str
     task: str

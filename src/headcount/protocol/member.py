@@ -222,6 +222,9 @@ def _rules() -> dict[tuple[State, Cue], Rule]:
 
 TABLE: Final = _rules()
 
+# Parked by itself: its client has hit a usage limit.
+LIMITED: Final = "limited"
+
 
 @dataclass(frozen=True, slots=True)
 class Member:
@@ -233,7 +236,7 @@ class Member:
     state: State = State.STARTING
     # Counts entries into states and re-armed limits: results and timeouts of an older epoch are late.
     epoch: int = 0
-    activity: str = "working"  # working, idle, stalled, paused, parked: what `running` is shown as
+    activity: str = "working"  # working, idle, stalled, paused, parked, limited: what `running` is shown as
     task: str | None = None
     awaits_review: bool = False
     request: str | None = None  # the open request that it is part of
@@ -255,6 +258,7 @@ class Member:
     alive: tuple[str, ...] = ()  # what is left of it while stuck
     refs: tuple[str, ...] = ()  # salvage refs, oldest first
     escalation: str | None = None  # the open one
+    over_budget: bool = False  # was asked to stand down for what it has cost
     failure: str = ""  # why its start failed
     settled: bool = False  # gone, and its workspace read for the last time
     unread: str = ""  # why that last read failed: then the workspace stays

@@ -33,6 +33,7 @@ class Roster:
     reviewers: tuple[tuple[str, str], ...] = ()  # role and name
     unavailable: frozenset[str] = frozenset()  # names whose last incarnation is not settled yet
     alive: int = 0  # members that count against `max_members`
+    limited: str | None = None  # the member that waits for the end of a usage limit
 
 
 def may_start(phase: Phase, roster: Roster, policy: Policy) -> dict[str, Begin]:
@@ -48,6 +49,8 @@ def why_waiting(phase: Phase, roster: Roster, policy: Policy) -> dict[str, str]:
 def stalled(phase: Phase, roster: Roster, policy: Policy) -> str | None:
     """Why nothing will move by itself any more, or None; an open escalation is somebody's to decide."""
     if phase.state is not State.TASKS or any(task.holds_slot for task in phase.tasks.values()):
+        return None
+    if roster.limited:
         return None
     starting, waiting = _plan(phase, roster, policy)
     if starting:
@@ -103,13 +106,15 @@ class _Books:
         tasks = self.phase.tasks
         if self.phase.state is not State.TASKS or self.phase.aborted:
             return "does not start: the run is over"
+        if self.roster.limited:
+            return f"waits for the usage limit that {self.roster.limited} has hit"
         if held := held_by(tasks, task.id):
             return f"is held by {', '.join(held)}, which is blocked"
         unmet = [name for name in task.depends_on if tasks[name].state is not TaskState.COMPLETE]
         if unmet:
             return f"waits for {', '.join(unmet)}"
         if len(self.slots) >= self.policy.tasks_at_once:
-            return f"waits for one of {self.policy.tasks_at_once} slots"
+            return f"waits for a slot (tasks_at_once = {self.policy.tasks_at_once})"
         if self.room < self._crew:
             limit = self.policy.max_members
             return f"needs {self._crew} members, and max_members = {limit} leaves {max(self.room, 0)}"

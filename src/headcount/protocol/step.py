@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.protocol import events as ev
 from headcount.protocol.effects import ActKind, Note
-from headcount.protocol.member import Cue, Member, State, limit_s, overdue_cue
+from headcount.protocol.member import LIMITED, Cue, Member, State, limit_s, overdue_cue
 from headcount.protocol.shutdown import LAST_ROLES, go_on, stand_down, step_ended
 from headcount.protocol.team import DECISIONS, Status, why_not_decide, why_not_start
 from headcount.protocol.turn import Turn
@@ -203,6 +203,45 @@ def _wake(turn: Turn, member: Member) -> None:
     turn.act(ActKind.RESUME, turn.put(member, activity="working"))
 
 
+def _limited(turn: Turn, event: ev.Limited) -> None:
+    """Parked, not restarted: whoever is started now runs into the same limit (`why_not_start`)."""
+    member = turn.members[event.key]
+    if not member.live or member.activity == "paused":
+        return turn.late(event.key, signal="limited")
+    turn.note("limited", event.key, reason=event.reason, until=event.until)
+    turn.put(member, activity=LIMITED)
+    return None
+
+
+def _work_resumed(turn: Turn, event: ev.WorkResumed) -> None:
+    """The end of a limit counts wherever the member stands by now: it must not hold up others for ever."""
+    member = turn.members[event.key]
+    if member.activity == LIMITED:
+        turn.note("limit_over", event.key)
+        turn.put(member, activity="working")
+    else:
+        _awake(Cue.CLAIMED)(turn, event)
+
+
+def _spent(turn: Turn, event: ev.Spent) -> None:
+    """Above its budget it is asked to stand down, once; what it answers counts as ever."""
+    member, policy = turn.members[event.key], turn.policy
+    over = [
+        f"{used:,} of {budget:,} {what}"
+        for used, budget, what in (
+            (event.tokens, policy.budget_tokens, "tokens"),
+            (event.turns, policy.budget_turns, "turns"),
+        )
+        if budget and used >= budget
+    ]
+    if not over or member.over_budget or member.state is not State.RUNNING or member.request is not None:
+        return
+    turn.put(member, over_budget=True)
+    reason = f"Its budget is used up: {', '.join(over)}"
+    request = f"budget-{member.name}-{member.generation}"
+    stand_down(turn, ev.StandDown(request, (member.name,), reason, by="policy"))
+
+
 def _exited(turn: Turn, event: ev.Exited) -> None:
     if turn.members[event.key].exited:
         turn.late(event.key, result="exited")
@@ -258,7 +297,9 @@ _HEAR: dict[type[ev.Event], Callable[[Turn, Any], None]] = {
     ev.Answered: _answered,
     ev.DoneSignalled: _done,
     ev.IdleReported: _awake(Cue.IDLE),
-    ev.WorkResumed: _awake(Cue.CLAIMED),
+    ev.WorkResumed: _work_resumed,
+    ev.Limited: _limited,
+    ev.Spent: _spent,
     ev.TaskClaimed: _awake(Cue.CLAIMED, "task"),
     ev.Reviewed: _reviewed,
     ev.Judged: _judged,

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from headcount.protocol.member import Cue, Member, State
+from headcount.protocol.member import LIMITED, Cue, Member, State
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -129,6 +129,11 @@ class Team:
         return next((r for r in self.requests.values() if r.whole_team), None)
 
 
+def limited_by(team: Team) -> str | None:
+    """The member that waits for the end of a usage limit, if there is one: the team's breaker."""
+    return next((m.key for m in team.live() if m.activity == LIMITED), None)
+
+
 def why_not_start(team: Team, name: str, policy: Policy) -> tuple[str, str] | None:
     """Code and reason why `name` may not be started now, or None."""
     if team.status is Status.SHUTDOWN:
@@ -138,6 +143,8 @@ def why_not_start(team: Team, name: str, policy: Policy) -> tuple[str, str] | No
     last = team.latest(name)
     if last is not None and not last.settled:
         return "still-there", f"{last.key} is {last.state}; a new generation starts when the last one is gone"
+    if limited := limited_by(team):
+        return "usage-limit", f"{limited} has hit the usage limit of its client; it waits until that is over"
     if len(team.live()) >= policy.max_members:
         return "too-many-members", f"{policy.max_members} members are alive, the most that the policy allows"
     return None

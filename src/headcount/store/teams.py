@@ -73,6 +73,7 @@ def activity(db: apsw.Connection, team_id: str, key: str) -> tuple[str, str] | N
     return row
 
 
-def add_usage(db: apsw.Connection, team_id: str, key: str, *, tokens: int, turns: int) -> None:
-    """What an incarnation has cost so far, where its client tells: the fact `usage`."""
-    db.execute(SQL["add_usage"], (team_id, key, tokens, turns))
+def add_usage(db: apsw.Connection, team_id: str, key: str, *, tokens: int, turns: int) -> tuple[int, int]:
+    """What an incarnation has cost, where its client tells: the fact `usage`; its tokens and turns so far."""
+    row: tuple[int, int] = one(db, SQL["add_usage"], team_id, key, tokens, turns)
+    return row

@@ -62,7 +62,7 @@ class Standin(ThreadingHTTPServer):
         if not turn.tools:
             return [{"text": "ok"}]
         with self._lock:
-            self.requests.append({"tools": sorted(turn.tools), "last": turn.last, "at": time.time()})
+            self.requests.append({"tools": sorted(turn.tools), "last": turn.last, "all": turn.everything})
             blocks = self._choose(turn)
         return [self._resolve(block, turn) for block in blocks]
 

@@ -56,6 +56,8 @@ KINDS: dict[type[ev.Event], st.SearchStrategy[ev.Event]] = {
     ev.DoneSignalled: st.builds(ev.DoneSignalled, keys, maybe),
     ev.IdleReported: st.builds(ev.IdleReported, keys),
     ev.WorkResumed: st.builds(ev.WorkResumed, keys),
+    ev.Limited: st.builds(ev.Limited, keys, words, words),
+    ev.Spent: st.builds(ev.Spent, keys, st.integers(0, 10), st.integers(0, 10)),
     ev.TaskClaimed: st.builds(ev.TaskClaimed, keys, words),
     ev.Reviewed: st.builds(ev.Reviewed, keys, words, words),
     ev.Judged: st.builds(ev.Judged, keys, st.booleans(), st.lists(words, max_size=2).map(tuple)),

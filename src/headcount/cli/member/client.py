@@ -34,6 +34,8 @@ SHOWN = "HEADCOUNT_SHOWN_MAIL"
 
 _FAILURES = 3  # turns in a row that end badly before it gives up
 _AGAIN_S = 2.0
+_LIMIT_S, _LIMIT_MOST_S = 60.0, 1800.0  # for a limit of which the client does not say when it ends
+_LIMIT_MARGIN_S = 1.0
 _NOTHING_YET = "Look into your inbox, and begin."
 
 
@@ -62,6 +64,7 @@ class Host:
         self._env["PWD"] = os.getcwd()
         self._env["PATH"] = f"{_shim(self._setup)}:{self._env.get('PATH', os.defpath)}"
         self._child: subprocess.Popen[str] | None = None
+        self._begun = False
         self._stopping = False
 
     # --- in a terminal
@@ -80,29 +83,48 @@ class Host:
 
     def run_turns(self) -> int:
         signal.signal(signal.SIGTERM, self._stop)
-        begun, failures = False, 0
+        failures = limits = 0
         while not self._stopping:
             mail = self._unread()
-            make = self._client.next_turn if begun else self._client.first_turn
-            argv = make(self._new_session() if not begun else self._setup, _prompt(mail))
-            pauses.begin_work(self._call)
-            code, seen = self._run_turn(argv, mail)
-            begun = begun or code == 0  # a first turn that failed may have left no conversation to go on with
+            if not limits:
+                pauses.begin_work(self._call)
+            code, seen = self._run_turn(self._next_argv(mail), mail)
             if self._stopping:
                 break
             pauses.record_turn(self._call, seen, code)
-            if code == 0:
-                failures = 0
-                self._mark_read(mail)
-            else:
+            if seen.limit:
+                limits += 1
+                self._wait_for_limit(seen, limits)
+            elif code != 0:
                 failures += 1
+                self._begun = self._begun and not seen.overflow
                 if failures == _FAILURES:
                     return code
                 time.sleep(_AGAIN_S * failures)
-                continue
-            pauses.end_work(self._call)
-            pauses.wait(self._call)
+            else:
+                failures = limits = 0
+                self._end_turn(mail)
         return 0
+
+    def _next_argv(self, mail: list[Row]) -> list[str]:
+        """A conversation is gone on with once a turn of it ended well, and for as long as it fits."""
+        if self._begun:
+            return self._client.next_turn(self._setup, _prompt(mail))
+        return self._client.first_turn(self._new_session(), _prompt(mail))
+
+    def _end_turn(self, mail: list[Row]) -> None:
+        self._begun = True
+        self._mark_read(mail)
+        pauses.begin_work(self._call)  # lifts what a limit had parked
+        pauses.end_work(self._call)
+        pauses.wait(self._call)
+
+    def _wait_for_limit(self, seen: Seen, limits: int) -> None:
+        """As long as the client says; else a little longer each time. Its mail stays unread meanwhile."""
+        guess = time.time() + min(_LIMIT_S * 2 ** (limits - 1), _LIMIT_MOST_S)
+        until = seen.resets_at or guess
+        pauses.park(self._call, seen, until)
+        time.sleep(max(until - time.time(), 0) + _LIMIT_MARGIN_S)
 
     def _new_session(self) -> Setup:
         import uuid

@@ -10,6 +10,7 @@ import os
 import select
 import time
 
+from headcount.cli.member.shown import utc
 from headcount.store import doorbell, journal, mailbox, rules, saying, teams
 from headcount.store.jsontext import dumps
 
@@ -23,7 +24,7 @@ _LOOK_AGAIN_S = 30.0
 
 
 def begin_work(call: Call) -> None:
-    if teams.activity(call.db, call.team().id, call.caller.key) == ("running", "idle"):
+    if (teams.activity(call.db, call.team().id, call.caller.key) or ("", ""))[1] in ("idle", "limited"):
         with call.write() as db:
             journal.add_input(db, call.team().id, "WorkResumed", dumps({"key": call.caller.key}))
         call.ring([journal.ENGINE])
@@ -43,11 +44,21 @@ def end_work(call: Call) -> None:
 
 def record_turn(call: Call, seen: Seen, code: int) -> None:
     """For status and budget: what it cost, and how it ended."""
+    team, key = call.team().id, call.caller.key
     with call.write() as db:
-        teams.add_usage(db, call.team().id, call.caller.key, tokens=seen.tokens, turns=1)
+        tokens, turns = teams.add_usage(db, team, key, tokens=seen.tokens, turns=1)
+        journal.add_input(db, team, "Spent", dumps({"key": key, "tokens": tokens, "turns": turns}))
         if code != 0:
             said = {"code": code, "limit": seen.limit, "overflow": seen.overflow}
-            journal.note(db, call.team().id, time.time(), "turn_failed", call.caller.key, said)
+            journal.note(db, team, time.time(), "turn_failed", key, said)
+    call.ring([journal.ENGINE])
+
+
+def park(call: Call, seen: Seen, until: float) -> None:
+    said = {"key": call.caller.key, "reason": seen.limit[:500], "until": utc(until)}
+    with call.write() as db:
+        journal.add_input(db, call.team().id, "Limited", dumps(said))
+    call.ring([journal.ENGINE])
 
 
 def wait(call: Call) -> None:

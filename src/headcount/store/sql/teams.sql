@@ -90,3 +90,4 @@ insert into facts (team, about, name, value) values (?, ?, 'usage', json_object(
 on conflict (team, about, name) do update
 set value = json_object('tokens', (value ->> 'tokens') + (excluded.value ->> 'tokens'),
                         'turns', (value ->> 'turns') + (excluded.value ->> 'turns'))
+returning value ->> 'tokens', value ->> 'turns'
