@@ -49,10 +49,13 @@ def begin_run(app: App, definition: Definition, environ: Mapping[str, str] = os.
     """Begin it, go on with it, or, when it is blocked, try again; the team's name."""
     with app.store.read() as tx:
         team = tx.load_team(definition.team)
-        raw = tx.fact(team.id, "", PHASE) if team is not None and team.status is not Status.SHUTDOWN else None
-    if team is None or team.status is Status.SHUTDOWN:
-        _begin(app, definition, environ)
+        there = team is not None and team.status is not Status.SHUTDOWN
+        raw = tx.fact(team.id, "", PHASE) if team is not None and there else None
+        mode = tx.team_settings(team.id).get("mode") if team is not None else None
+    if raw is None and (not there or mode == "run"):
+        _begin(app, definition, environ, created=there)
     elif raw is None:
+        assert team is not None
         raise UsageError(
             f"The team {definition.team} is open, and was not started by run",
             f"it is {team.status}",
@@ -60,8 +63,18 @@ def begin_run(app: App, definition: Definition, environ: Mapping[str, str] = os.
             code="team-exists",
         )
     elif phase_from_json(raw).state is State.BLOCKED:
-        happen(app, definition.team, pe.RetryRun(utc_now(), phase_from_json(raw).attempt))
+        _retry(app, definition)
+    _start_offices(app, definition)
     return definition.team
+
+
+def has_changed(app: App, definition: Definition) -> bool:
+    """Whether it has other tasks or members than the run that goes on, which keeps those it began with."""
+    with app.store.read() as tx:
+        roster = tx.fact(app.load(tx, definition.team).id, "", ROSTER) or {}
+    tasks = {str(task.number): _about(task) for task in definition.tasks}
+    names = {plan.name for plan in definition.members if plan.role == "worker" or plan.role in REVIEWERS}
+    return tasks != roster.get("tasks") or names != set(roster.get("plans", ()))
 
 
 def abort(app: App, team_name: str, reason: str) -> dict[str, Any]:
@@ -147,7 +160,8 @@ def _task_line(task: Task, roster: Any, waits: Mapping[str, str]) -> dict[str, A
 # --- beginning -----------------------------------------------------------------------------------------
 
 
-def _begin(app: App, definition: Definition, environ: Mapping[str, str]) -> None:
+def _begin(app: App, definition: Definition, environ: Mapping[str, str], *, created: bool) -> None:
+    """All that can be refused comes first. `created`: we died between the team and its phase."""
     repo = find_repository(app)
     if repo is None or repo.head_commit() is None:
         raise UsageError(
@@ -168,17 +182,34 @@ def _begin(app: App, definition: Definition, environ: Mapping[str, str]) -> None
     if at_once:
         app.settings = replace(app.settings, policy=replace(app.settings.policy, tasks_at_once=at_once))
     check_clients(app.settings, definition.members)
-    create_team(app, definition.team, definition.description, mode="run", environ=environ)
     roster = _roster(app, definition, repo)
+    if not created:
+        create_team(app, definition.team, definition.description, mode="run", environ=environ)
     _open_phase(app, definition, roster)
+
+
+def _start_offices(app: App, definition: Definition) -> None:
+    """The lead and the witness, where they are processes: once, for as long as the run lasts."""
+    with app.store.read() as tx:
+        team = app.load(tx, definition.team)
+    if team.draining or team.status is Status.SHUTDOWN:
+        return
     for plan in definition.members:
-        if plan.role in ("lead", "witness"):
+        if plan.role in ("lead", "witness") and team.latest(plan.name) is None:
             spawn(app, definition.team, plan)
+
+
+def _retry(app: App, definition: Definition) -> None:
+    """With the gates as they are defined now: a wrong command is the likeliest thing to have been mended."""
+    with app.turn(definition.team) as (tx, team, _):
+        phase = phase_from_json(tx.fact(team.id, "", PHASE) or {})
+        phase = replace(phase, gates=_gates(app, definition))
+        tx.put_fact(team.id, "", PHASE, phase_as_json(phase))
+    happen(app, definition.team, pe.RetryRun(utc_now(), phase.attempt))
 
 
 def _roster(app: App, definition: Definition, repo: Repository) -> dict[str, Any]:
     """What the conductor needs of the definition, so that it can go on without the file."""
-    base = repo.head_commit()
     integration = Integration.create(repo, definition.team, branch=app.settings.integration.branch)
     plans = {
         plan.name: _run_plan(plan, integration.branch)._asdict()
@@ -191,7 +222,7 @@ def _roster(app: App, definition: Definition, repo: Repository) -> dict[str, Any
         "plans": plans,
         "tasks": {str(task.number): _about(task) for task in definition.tasks},
         "integration": integration.branch,
-        "base": base,
+        "base": integration.head(),
         "require_merged": app.settings.policy.require_merged in ("run", "always"),
     }
 

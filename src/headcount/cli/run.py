@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headcount.app.app import open_app
 from headcount.app.definition import read_definition
 from headcount.app.resident import driving
-from headcount.app.run import begin_run, follow_run, take_over_hint
+from headcount.app.run import begin_run, follow_run, has_changed, take_over_hint
 from headcount.cli.terminal import Live, paint, plain
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ def run(args: argparse.Namespace) -> int:
     try:
         with driving(app):
             team = begin_run(app, definition)
+            if has_changed(app, definition):
+                print(f"{args.file} has changed; this run goes on with what it began with.", file=sys.stderr)
             for now in follow_run(app, team):
                 if not args.json:
                     live.show(_lines(now))
@@ -64,7 +66,7 @@ def _task(task: dict[str, Any], width: int) -> str:
     round_ = f"round {task['rounds'] + 1}" if task["rounds"] and task["state"] != "complete" else ""
     about = "; ".join(filter(None, (who, round_, task["reason"] or task["waits"])))
     line = f"  {task['id'].rjust(width)}  {task['state'].replace('_', ' ').ljust(13)} {task['subject']}"
-    return f"{line} ({about})" if about else line
+    return f"{line}: {about}" if about else line
 
 
 def _decisions(now: dict[str, Any]) -> list[str]:

@@ -62,6 +62,6 @@ class Live:
 
 def _width() -> int:
     try:
-        return os.get_terminal_size(sys.stderr.fileno()).columns
+        return os.get_terminal_size(sys.stderr.fileno()).columns or 80
     except OSError:
         return 80

@@ -61,11 +61,17 @@ class Integration:
 
     @classmethod
     def create(cls, repo: Repository, team: str, *, branch: str = "", base: str | None = None) -> Integration:
-        """The team's branch, made from `base` (what is checked out) unless it is there; safe to repeat."""
+        """The team's branch, made from `base` (what is checked out) unless it is there; safe to repeat.
+
+        A branch of our own that was taken over since, and is behind now, is brought up to `base`.
+        """
         integration = cls(repo, branch or integration_name(team))
         integration._refuse_if_in_use()
         start = base or repo.head_commit()
-        if start and not integration.head():
+        head = integration.head()
+        if start and head and not branch and repo.is_ancestor(head, start):
+            integration._move(head, start)
+        if start and not head:
             repo.create_ref(integration.ref, start, f"headcount: integration of {team}")
         return integration
 

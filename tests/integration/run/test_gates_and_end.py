@@ -44,6 +44,10 @@ def test_E3_a_gate_whose_tool_is_missing_has_not_passed_and_a_fixed_one_passes_o
     status = read_status(lab.file("status.json"))
     assert (status.status, status.gate) == ("blocked", "verification")
 
+    lab.settings("[gates]\nverify = 'test -f task-1.txt'\n")
+    assert lab.run(definition)["status"] == "complete"
+    assert lab.merges() == {"1": 1}
+
 
 def test_D6_a_blocked_run_is_tried_again_and_what_is_complete_stays_complete(lab: RunLab) -> None:
     (lab.repo / "ok").unlink(missing_ok=True)

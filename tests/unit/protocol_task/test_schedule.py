@@ -48,7 +48,7 @@ def test_tasks_start_in_order_as_soon_as_what_they_depend_on_is_complete() -> No
 def test_one_slot_starts_one_task() -> None:
     phase = phase_of(Task("a"), Task("b"))
     assert list(may_start(phase, ROSTER, Policy())) == ["a"]
-    assert why_waiting(phase, ROSTER, Policy()) == {"b": "waits for one of 1 slots"}
+    assert why_waiting(phase, ROSTER, Policy()) == {"b": "waits for a slot (tasks_at_once = 1)"}
 
 
 @pytest.mark.parametrize("state", [State.WORKING, State.REVIEWING, State.MERGING, State.STANDING_DOWN])
