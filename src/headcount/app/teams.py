@@ -150,6 +150,7 @@ def _team_status(tx: Tx, team: Team) -> dict[str, Any]:
         "members": roster(team),
         "tasks": [asdict(task) for task in tx.tasks(team.id)],
         "unread": tx.count_unread(team.id),
+        "usage": tx.facts(team.id, "usage"),
         "escalations": [e.id for e in team.escalations.values() if e.state in ("open", "parked")],
         "warnings": list(team.warnings),
     }

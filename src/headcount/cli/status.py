@@ -66,7 +66,7 @@ def _watch(app: App, team: str | None, as_json: bool) -> int:
 
 def describe(team: dict[str, Any]) -> list[str]:
     lines = [f"{team['team']}: {team['status']}"]
-    rows = [_row(member, team["unread"]) for member in team["members"]]
+    rows = [_row(member, team["unread"], team["usage"]) for member in team["members"]]
     if rows:
         lines += [f"  {line}" for line in table(rows, ("MEMBER", "STATE", "TASK", "UNREAD", "NOTES"))]
     for task in team["tasks"]:
@@ -78,10 +78,12 @@ def describe(team: dict[str, Any]) -> list[str]:
     return lines + [f"  Warning: {plain(warning)}" for warning in team["warnings"]]
 
 
-def _row(member: dict[str, Any], unread: dict[str, int]) -> tuple[str, ...]:
+def _row(member: dict[str, Any], unread: dict[str, int], usage: dict[str, Any]) -> tuple[str, ...]:
     key = f"{member['name']}#{member['generation']}"
     state = member["state"]
     if state == "running" and member["activity"] != "working":
         state = member["activity"]
-    notes = member["outcome"] or member["failure"] or "; ".join(member["issues"] or member["alive"])
-    return key, state, member["task"] or "-", str(unread.get(key, 0) or "-"), notes or ""
+    notes = [member["outcome"] or member["failure"] or "; ".join(member["issues"] or member["alive"])]
+    if key in usage:
+        notes.append(f"{usage[key]['tokens']:,} tokens in {usage[key]['turns']} turns")
+    return key, state, member["task"] or "-", str(unread.get(key, 0) or "-"), "; ".join(filter(None, notes))
