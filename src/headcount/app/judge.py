@@ -7,6 +7,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from headcount.domain.findings import Verdict
+from headcount.engine.command import run_command
 from headcount.protocol.member import State
 
 if TYPE_CHECKING:
@@ -33,10 +34,8 @@ def by_command(command: tuple[str, ...], member: Member, findings: Findings, tim
     question = json.dumps({"member": member.name, "attempt": member.attempts, **findings.as_dict()})
     name = f"command {command[0]}"
     try:
-        done = subprocess.run(
-            command, input=question, capture_output=True, text=True, timeout=timeout_s, check=True,
-            cwd=findings.workspace,
-        )  # fmt: skip
+        done = run_command(command, given=question, cwd=findings.workspace, timeout_s=timeout_s)
+        done.check_returncode()
         answer = json.loads(done.stdout)
         clean, issues = answer["clean"], answer.get("issues", [])
         if not isinstance(clean, bool) or not all(isinstance(issue, str) for issue in issues):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.domain.checklist import VERIFICATION
 from headcount.domain.findings import Workspace
+from headcount.engine.command import run_command
 from headcount.engine.complexity import measure
 from headcount.engine.job import Outcome
 from headcount.engine.writing import utc_now
@@ -72,13 +73,10 @@ def _verify(job: Job, place: str) -> tuple[str, str]:
     command = str(_gates(job)["verify"])
     env = {**os.environ, **job.start.get("env", {})}
     try:
-        done = subprocess.run(
-            command, shell=True, cwd=place, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, timeout=job.policy.gate_timeout_s, check=False,
-        )  # fmt: skip
+        done = run_command(command, cwd=place, timeout_s=job.policy.gate_timeout_s, env=env, together=True)
     except subprocess.TimeoutExpired:
         return "not_run", f"`{command}` took more than {job.policy.gate_timeout_s:g} s"
-    last = done.stdout.decode(errors="replace").strip()[-_TAIL:]
+    last = done.stdout.strip()[-_TAIL:]
     if done.returncode in (126, 127):  # the shell's way to say that it found nothing to run
         return "not_run", f"`{command}` could not be run: {last}"
     verdict = "passed" if done.returncode == 0 else "failed"

@@ -7,7 +7,8 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from engine.lab import QUICK, TEAM, Lab
+import pytest
+from engine.lab import QUICK, TEAM, Lab, git
 
 from headcount.protocol import events as ev
 from headcount.protocol.member import State
@@ -95,3 +96,22 @@ def test_D4_a_member_that_prints_is_not_stalled(lab: Lab) -> None:
     time.sleep(1.0)
     assert lab.team().members["ada#1"].activity == "working"
     lab.wait_state("ada#1", lambda m: m.activity == "stalled")
+
+
+@pytest.mark.parametrize("runtime", ["plain", "tmux"])
+def test_A15_one_that_cannot_reply_is_captured_salvaged_and_stopped(lab: Lab, runtime: str) -> None:
+    """Out of context: it shows so, holds unsaved work, and neither reads nor answers."""
+    lab.create(replace(QUICK, answer_timeout_s=0.5, nudge_timeout_s=0.5, on_escalation="force-kill"))
+    lab.start(
+        "ada", "echo context window exceeded; echo work > unsaved.txt; sleep 1000 & wait", runtime=runtime
+    )
+    lab.wait_file("ada#1", "unsaved.txt")
+    answer = lab.finish(lab.ask())
+    assert answer["status"] == "shutdown"
+    [member] = answer["members"]
+    assert (member["answer"], member["outcome"]) == ("unanswered", "forced")
+    [captured] = lab.journal("captured")
+    assert "context full" in captured.data["screen"]
+    place = str(lab.app.root)
+    assert git(place, "ls-tree", "-r", "--name-only", member["salvage"]).count("unsaved.txt") == 1
+    assert lab.marked() == []
