@@ -116,8 +116,10 @@ def environment(place: str) -> dict[str, str]:
 
 def make_repository(place: str, *, speaking: bool = False) -> None:
     os.makedirs(f"{place}/home")
-    git = ["git", "-C", place]
-    run = lambda *words: subprocess.run([*git, *words], check=True, env=environment(place))  # noqa: E731
+
+    def run(*words: str) -> None:
+        subprocess.run(["git", "-C", place, *words], check=True, env=environment(place))
+
     run("init", "--quiet", "-b", "main")
     with open(f"{place}/README", "w") as file:
         file.write("hello\n")

@@ -88,8 +88,12 @@ def _kill_workers(trial: Trial, place: str) -> int:
 def _start(place: str, *words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", f"{__package__}.worker", place, *words],
-        cwd=_package_root(), env=environment(place), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        cwd=_package_root(),
+        env=environment(place),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def _package_root() -> str:
