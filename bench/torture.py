@@ -50,7 +50,7 @@ def run(kind: type[Contender], cache: str) -> Row:
         lost = {shape: scene.lost(shape) for shape in SHAPES}
         return Row(name, alive, lost, said, seconds)
     except Exception as error:
-        return Row(kind.name, {}, {}, "", 0, f"could not be driven: {error}")
+        return Row(kind.name, {}, {}, "", 0, f"could not be driven: {' '.join(str(error).split())[:200]}")
     finally:
         contender.close()
         scene.end_all()

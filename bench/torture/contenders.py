@@ -10,6 +10,7 @@ import json
 import os
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -245,6 +246,7 @@ class Cao(Contender):
 
     name = "cli-agent-orchestrator"
     package = "cli-agent-orchestrator"
+    PORT = 9889
 
     def start(self) -> None:
         binaries = f"{self.scene.place}/bin"
@@ -263,7 +265,7 @@ class Cao(Contender):
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        time.sleep(8)
+        _wait_listening(self.PORT)
         for shape in SHAPES:
             done = subprocess.run(
                 [self.tool("cao"), "launch", "--agents", "developer", "--headless", "--auto-approve",
@@ -283,6 +285,15 @@ class Cao(Contender):
 
     def close(self) -> None:
         _end(self._daemon)
+
+
+def _wait_listening(port: int) -> None:
+    deadline = time.monotonic() + GIVE_UP_S
+    while time.monotonic() < deadline:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.2)
 
 
 def _end(daemon: subprocess.Popen[bytes]) -> str:
