@@ -79,11 +79,10 @@ def _next(setup: Setup, prompt: str) -> list[str]:
 
 def _read_line(line: str) -> Seen:
     event = as_event(line)
-    if event.get("type") == "result":
-        tokens = int((event.get("stats") or {}).get("total_tokens", 0))
-        error = str((event.get("error") or {}).get("message", ""))
-        return _read_error(error, tokens) if error else Seen(tokens=tokens)
-    return _read_error(line, 0) if "RESOURCE_EXHAUSTED" in line or "quota" in line.lower() else NOTHING
+    if event.get("type") not in ("result", "error"):
+        return NOTHING
+    tokens = int((event.get("stats") or {}).get("total_tokens", 0))
+    return _read_error(str((event.get("error") or event).get("message", "")), tokens)
 
 
 def _read_error(text: str, tokens: int) -> Seen:

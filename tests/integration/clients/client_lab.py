@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,9 @@ class Lab:
         self.app = app
         self.standin = standin
         self.home = home
+
+    def permit(self, permissions: str) -> None:
+        self.app.settings = replace(self.app.settings, agents=Agents(permissions=permissions))
 
     def start(self, name: str, agent: str, **more: Any) -> str:
         key = spawn(self.app, TEAM, Plan(name, agent, **more)).key

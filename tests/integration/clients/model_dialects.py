@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 Block = dict[str, Any]
 
 SHELLS = ("Bash", "exec_command", "shell", "shell_command", "local_shell", "bash", "run_shell_command")
+WRITERS = {"Write": "file_path", "write_file": "file_path", "write": "filePath"}
 TOKENS_IN, TOKENS_OUT = 100, 10
 _ids = itertools.count(1)
 
@@ -45,6 +46,10 @@ def shell_arguments(tool: str, command: str) -> dict[str, Any]:
     if tool == "shell":
         return {"command": ["bash", "-c", command]}
     return {"command": command, "description": "scripted"}
+
+
+def write_arguments(tool: str, path: str, content: str) -> dict[str, Any]:
+    return {WRITERS.get(tool, "path"): path, "content": content}
 
 
 def _plain(content: Any) -> str:

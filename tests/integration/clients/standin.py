@@ -13,6 +13,7 @@ else by "Nothing more to do." Requests without tools (titles, summaries) get "ok
     {"text": "…"}                       said
     {"call": "inbox", "with": {…}}      a tool by its last name, whatever the client puts in front of it
     {"shell": "git status"}             the client's own shell tool
+    {"write": "/w/a.txt", "content": "…"}    the client's own tool for that
     {"sleep": 5}                        thought about for so long
     {"error": 429, "kind": "…"}         the interface's own error, with its headers
 
@@ -85,6 +86,9 @@ class Standin(ThreadingHTTPServer):
         if "shell" in block:
             name = next((name for name in turn.tools if name.rpartition("/")[2] in dialects.SHELLS), None)
             arguments = dialects.shell_arguments(name or "", _filled(block["shell"], turn))
+        elif "write" in block:
+            name = next((name for name in turn.tools if name in dialects.WRITERS), None)
+            arguments = dialects.write_arguments(name or "", block["write"], block["content"])
         elif "call" in block:
             name = next((name for name in turn.tools if _is_named(name, block["call"])), None)
             arguments = _filled(block.get("with", {}), turn)

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from headcount.cli.member.call import Call
     from headcount.store.mailbox import Row
 
-SHOWN = "HEADCOUNT_SHOWN_MAIL"
-"""Ids of the mail that a turn's prompt holds, for the hooks: they need not say it again."""
-
 _FAILURES = 3  # turns in a row that end badly before it gives up
 _AGAIN_S = 2.0
 _LIMIT_S, _LIMIT_MOST_S = 60.0, 1800.0  # for a limit of which the client does not say when it ends
@@ -135,7 +132,7 @@ class Host:
 
     def _run_turn(self, argv: list[str], mail: list[Row]) -> tuple[int, Seen]:
         """Its exit code, and what its output said besides; the output goes on to our own."""
-        env = {**self._env, SHOWN: ",".join(row[0] for row in mail)}
+        env = {**self._env, pauses.SHOWN: ",".join(row[0] for row in mail)}
         try:
             self._child = subprocess.Popen(
                 argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, errors="replace"

@@ -16,7 +16,6 @@ import sys
 import time
 
 from headcount.cli.member import pauses
-from headcount.cli.member.client import SHOWN
 from headcount.cli.member.shown import message_text
 from headcount.store import journal, mailbox, saying, teams
 
@@ -76,7 +75,7 @@ def _show_mail(call: Call, event: str, _: dict[str, Any]) -> None:
 def _take_mail(call: Call) -> str:
     """What is unread and was not in the prompt of this turn; read once it is out of our hands."""
     team = call.team()
-    shown = os.environ.get(SHOWN, "").split(",")
+    shown = os.environ.get(pauses.SHOWN, "").split(",")
     with call.read():
         rows = mailbox.inbox(call.db, team.id, call.caller.boxes, True)
     rows = [row for row in rows if row[0] not in shown]
@@ -93,7 +92,7 @@ def _may_stop(call: Call, event: str, given: dict[str, Any]) -> None:
     request = saying.open_request(call.db, call.team().id, call.caller.key)
     if request is not None and not given.get("stop_hook_active"):
         return _say({"decision": "block", "reason": _NOT_ANSWERED.format(request=request)})
-    if SHOWN not in os.environ:  # in a terminal: nobody else sees that its turn is over
+    if pauses.SHOWN not in os.environ:  # in a terminal: nobody else sees that its turn is over
         pauses.end_work(call)
     return None
 

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from headcount.agents.client import Seen
     from headcount.cli.member.call import Call
 
+SHOWN = "HEADCOUNT_SHOWN_MAIL"
+"""Ids of the mail that a turn's prompt holds, for the hooks: they need not say it again."""
+
 # How long it trusts its doorbell before it looks for itself.
 _LOOK_AGAIN_S = 30.0
 

@@ -1,0 +1,127 @@
+"""The clients as data: what is started, and what their output is read as."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from headcount.agents.brief import brief
+from headcount.agents.client import NOTHING, Seen, Setup, reset_time
+from headcount.agents.clients import CLIENTS, version_numbers
+from headcount.agents.launch import Order, plan_launch
+from headcount.agents.project import PROJECT_FILES
+from headcount.errors import UsageError
+
+SETUP = Setup("/state/ann-1", ("/py", "-P", "-m", "headcount"), "11111111-2222-4333-8444-555555555555",
+              instructions="You are ann.", writable=("/home/.headcount", "/repo/.git"))  # fmt: skip
+FULL = Setup("/state/ann-1", ("/py",), "s", model="big", permissions="full", instructions="You are ann.")
+ORDER = Order("/home/.headcount", "crew", "ann", "Do it.", "/p.md", model="big", permissions="full")
+EVERY = pytest.mark.parametrize("name", CLIENTS)
+
+
+@EVERY
+def test_the_prompt_is_one_argument_and_nothing_is_left_to_a_shell(name: str) -> None:
+    prompt = 'a "quoted" $(word)\nand -a line'
+    for make in (CLIENTS[name].first_turn, CLIENTS[name].next_turn):
+        argv = make(SETUP, prompt)
+        assert argv[0] == name
+        assert sum(prompt in word for word in argv) == 1
+
+
+@EVERY
+def test_full_permissions_are_given_only_when_asked_for(name: str) -> None:
+    words = {"claude": "bypassPermissions", "codex": "danger-full-access", "gemini": "yolo", "opencode": ""}[
+        name
+    ]
+    careful, full = (" ".join(CLIENTS[name].first_turn(setup, "x")) for setup in (SETUP, FULL))
+    assert words in full
+    assert not words or words not in careful
+    assert "big" in full and "big" not in careful
+
+
+@EVERY
+def test_a_launch_is_our_host_with_its_input_open_for_nudges(name: str) -> None:
+    launch = plan_launch(name, ORDER)
+    assert launch.argv[1:6] == ("-P", "-m", "headcount", "client", name)
+    assert (launch.runtime, launch.stdin, launch.exit_text) == ("plain", True, None)
+    assert "Do it." not in launch.argv  # its first mail says it
+
+
+def test_in_a_terminal_it_leaves_by_its_own_command_and_one_without_a_screen_is_refused() -> None:
+    order = Order("/home/.headcount", "crew", "ann", "", "/p.md", terminal=True)
+    launch = plan_launch("claude", order)
+    assert (launch.runtime, launch.exit_text, launch.argv[-1]) == ("tmux", "/exit", "--terminal")
+    assert launch.ready and launch.dialog
+    with pytest.raises(UsageError) as refused:
+        plan_launch("opencode", order)
+    assert refused.value.code == "no-terminal-mode"
+
+
+def result(**more: Any) -> dict[str, Any]:
+    usage = {
+        "input_tokens": 600,
+        "output_tokens": 60,
+        "cache_read_input_tokens": 40,
+        "service_tier": "standard",
+    }
+    return {"type": "result", "usage": usage, **more}
+
+
+LINES: list[tuple[str, Any, Seen]] = [
+    ("claude", result(result="Done."), Seen(tokens=700)),
+    ("claude", result(is_error=True, result="Prompt is too long"), Seen(700, overflow="Prompt is too long")),
+    ("claude",
+     {"type": "rate_limit_event", "rate_limit_info": {"status": "rejected", "resetsAt": 1900000000}},
+     Seen(limit="usage limit reached", resets_at=1900000000)),
+    ("claude", {"type": "rate_limit_event", "rate_limit_info": {"status": "allowed"}}, NOTHING),
+    ("codex", {"type": "turn.completed", "usage": {"input_tokens": 100, "output_tokens": 10}},
+     Seen(tokens=110)),
+    ("codex", {"type": "turn.failed", "error": {"message": "You've hit your usage limit."}},
+     Seen(limit="You've hit your usage limit.")),
+    ("codex", {"type": "error", "message": "ran out of room in the model's context window"},
+     Seen(overflow="ran out of room in the model's context window")),
+    ("gemini", {"type": "result", "stats": {"total_tokens": 110}}, Seen(tokens=110)),
+    ("gemini", {"type": "message", "content": "I fixed the quota, see RESOURCE_EXHAUSTED."}, NOTHING),
+    ("gemini", {"type": "result", "error": {"message": "You exceeded your current quota"}},
+     Seen(limit="You exceeded your current quota")),
+    ("opencode", {"type": "step_finish", "part": {"tokens": {"input": 100, "output": 10, "reasoning": 1}}},
+     Seen(tokens=111)),
+    ("opencode",
+     {"type": "error", "error": {"name": "APIError", "data": {"message": "slow", "statusCode": 429}}},
+     Seen(limit="APIError: slow")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "event", "seen"), LINES)
+def test_a_line_of_output_is_read_as_what_it_says(name: str, event: Any, seen: Seen) -> None:
+    assert CLIENTS[name].read_line(json.dumps(event)) == seen
+
+
+@EVERY
+@pytest.mark.parametrize("line", ["", "plain words", "{", "[1]", '{"type": "result"', '{"type": 7}', "null"])
+def test_a_strange_line_means_nothing(name: str, line: str) -> None:
+    assert CLIENTS[name].read_line(line) == NOTHING
+
+
+def test_what_a_member_is_told_is_short_and_says_how_to_answer() -> None:
+    told = brief("crew", "ann")
+    assert len(told.split()) < 170
+    for word in ("ann", "crew", "inbox", "member_done", "shutdown_response", "lead", "stash"):
+        assert word in told
+
+
+def test_times_and_versions_are_found_in_words() -> None:
+    assert reset_time("usage limit reached|reset at 1900000000") == 1900000000
+    assert reset_time("try again later") is None
+    assert version_numbers("codex-cli 0.166.0") == (0, 166, 0)
+    assert version_numbers("unknown") == ()
+
+
+@EVERY
+def test_project_files_name_no_path_and_no_secret(name: str) -> None:
+    for change in PROJECT_FILES[name]:
+        text = change.add(None)
+        assert "headcount" in text
+        assert "/" not in text.replace("https://", "") and "TOKEN" not in text
