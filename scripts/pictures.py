@@ -121,6 +121,11 @@ class Place:
             spawn(app, TEAM, Plan(name, command=agent, prompt=f"Build the {name} of a word counter."))
         app.close()
 
+    def leave_nobody(self) -> None:
+        subprocess.run(
+            self.command("down", TEAM, "--force"), cwd=self.root, env=self.env, capture_output=True
+        )
+
     def status(self) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self.run("status", TEAM, "--json"))[0]
         return found
@@ -234,7 +239,10 @@ def main() -> None:
         place = Place(Path(root))
         place.prepare()
         browser = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
-        take(place, browser, target)
+        try:
+            take(place, browser, target)
+        finally:
+            place.leave_nobody()
         browser.close()
     for picture in sorted(target.glob("*.png")):
         print(f"{picture}: {picture.stat().st_size // 1000} KB")

@@ -1,7 +1,7 @@
 """Which process is at the other end of a loopback connection.
 
-The token of a server on loopback may be read by every process of its user, members included. The kernel says which
-process holds the socket, and a process cannot deny whom it descends from.
+The token of a server on loopback may be read by every process of its user, members included. The kernel says
+which process holds the socket, and a process cannot deny whom it descends from.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from headcount.app.story import tell, whom
 from headcount.app.teams import roster
 from headcount.app.timeline import read_timeline
 from headcount.engine.conduct import PHASE
+from headcount.errors import UsageError
 from headcount.protocol.team import Status
 
 if TYPE_CHECKING:
@@ -36,7 +37,16 @@ def pick_any(app: App, name: str | None) -> str:
         return app.pick_team(name)
     with app.store.read() as tx:
         names, every = tx.team_names(), sorted(set(tx.team_names(closed=True)))
-    return every[0] if not names and len(every) == 1 else app.pick_team(name)
+    if names or not every:
+        return app.pick_team(name)
+    if len(every) == 1:
+        return every[0]
+    raise UsageError(
+        "Which team?",
+        f"these are closed: {', '.join(every)}",
+        ("Name it as the argument",),
+        code="which-team",
+    )
 
 
 def read_report(app: App, team_name: str) -> dict[str, Any]:

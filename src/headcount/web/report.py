@@ -35,7 +35,8 @@ def write_report(report: Mapping[str, Any]) -> str:
         el("title", title),
         el("style", raw(read_static("tokens.css") + read_static("report.css"))),
     )
-    body = el("body", *(part for part in _parts(report) if part))
+    main = el("main", *(part for part in _parts(report) if part))
+    body = el("body", _header(report), main, _footer(report))
     return f"<!DOCTYPE html>\n{el('html', head, body, lang='en')}\n"
 
 
@@ -44,7 +45,6 @@ def read_static(name: str) -> str:
 
 
 def _parts(report: Mapping[str, Any]) -> Iterable[Markup | None]:
-    yield _header(report)
     yield _tiles(report)
     yield _timelines(report)
     yield _section("Warnings", _list(report["warnings"]))
@@ -61,7 +61,6 @@ def _parts(report: Mapping[str, Any]) -> Iterable[Markup | None]:
     yield _section("Stand-downs", _table(("At", "Of", "Reason", "By", "Ended"), _stand_downs(report)))
     yield _section("Unread mail", _table(("To", "From", "Subject"), _mail(report)))
     yield _section("What happened", _table(("At", "Who", "What"), _story(report)))
-    yield _footer(report)
 
 
 # --- the top ---------------------------------------------------------------------------------------------
@@ -106,7 +105,7 @@ def _timelines(report: Mapping[str, Any]) -> Markup | None:
         el("div", draw_timeline(members, begin, end, "Each member's states over time"), class_="scroll")
     ]
     last = next((s for s in reversed(report["standDowns"]) if s["to"]), None)
-    if last and (last["to"] - last["from"]) * _ZOOM < end - begin:
+    if last and last["targets"] and (last["to"] - last["from"]) * _ZOOM < end - begin:
         keys = set(last["targets"])
         involved = [m for m in members if f"{m['name']}#{m['generation']}" in keys]
         picture = draw_timeline(involved, last["from"], last["to"], "The stand-down")

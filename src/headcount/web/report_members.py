@@ -47,7 +47,10 @@ def say_bytes(number: int) -> str:
 
 
 def _role(member: Mapping[str, Any]) -> Markup | None:
-    return el("div", member["role"], class_="quiet") if member["role"] != "worker" else None
+    role = member["role"] if member["role"] != "worker" else ""
+    task = f"task {member['task']}" if member["task"] else ""
+    said = ", ".join(filter(None, (role, task)))
+    return el("div", said, class_="quiet") if said else None
 
 
 def _ended(member: Mapping[str, Any]) -> Child:

@@ -13,6 +13,7 @@ from weblab import POLITE, QUICK, TEAM, UNTIDY, WebLab
 
 from headcount.app.progress import follow
 from headcount.app.standing_down import stand_down
+from headcount.app.teams import create_team
 
 
 def report(lab: WebLab, *words: str) -> subprocess.CompletedProcess[str]:
@@ -69,6 +70,15 @@ def test_a_name_that_was_used_twice_has_a_report_for_each_generation(lab: WebLab
         finish(lab)
     assert [m["name"] for m in as_json(lab, f"{TEAM}#1")["members"]] == ["ada"]
     assert [m["name"] for m in as_json(lab)["members"]] == ["ben"]
+
+
+def test_without_a_name_and_with_several_closed_teams_they_are_named(lab: WebLab) -> None:
+    for name in ("alpha", "beta"):
+        create_team(lab.app, name)
+        *_, last = follow(lab.app, name, stand_down(lab.app, name))
+        assert last["status"] == "shutdown"
+    said = json.loads(report(lab, "--json").stdout)["error"]
+    assert (said["code"], said["why"]) == ("which-team", "these are closed: alpha, beta")
 
 
 def test_a_team_that_never_was_has_no_report(lab: WebLab) -> None:

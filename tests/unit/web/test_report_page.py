@@ -131,7 +131,8 @@ def test_a_short_stand_down_of_a_long_life_is_drawn_once_more_by_itself() -> Non
     short = write_report(
         a_report(ended=10.0, standDowns=[{**asked, "from": 2.0, "to": 9.0}], members=[member])
     )
-    assert (long.count("<svg"), short.count("<svg")) == (2, 1)
+    of_nobody = write_report(a_report(ended=9005.0, standDowns=[{**asked, "targets": []}], members=[member]))
+    assert [page.count("<svg") for page in (long, short, of_nobody)] == [2, 1, 1]
 
 
 def test_seconds_are_said_as_a_person_would() -> None:

@@ -65,7 +65,7 @@ function table(header, things, cells, empty) {
   });
   const current = new Set(things);
   for (const thing of kept.keys()) if (!current.has(thing) && kept.size > 2 * current.size) kept.delete(thing);
-  return el("div", { class: "wide" }, el("table", {},
+  return el("div", { class: "wide", tabindex: 0 }, el("table", {},
     el("thead", {}, el("tr", {}, ...header.map((word) => el("th", { scope: "col" }, word)))),
     el("tbody", {}, ...rows)));
 }
