@@ -17,7 +17,7 @@ from headcount.engine.succession import HANDOVER
 from headcount.errors import Declined, UsageError
 from headcount.ports import Mail
 from headcount.protocol import events as ev
-from headcount.protocol.effects import Note
+from headcount.protocol.effects import Act, ActKind, Note
 from headcount.protocol.member import State
 from headcount.store import rules
 
@@ -95,7 +95,10 @@ def _last_issues(tx: Tx, team_id: str, key: str) -> tuple[str, ...]:
 
 
 def nudge(app: App, name: str, text: str, team: str | None = None) -> dict[str, Any]:
-    """Mail first, it is durable; then in front of it. Delivered only if it was seen to take it (E10)."""
+    """Mail first, it is durable; then in front of it. Delivered only if it was seen to take it (E10).
+
+    What it does not take now is left to the engine, which tries again at its next pause, and reports it.
+    """
     app.check("nudge")
     if not text.strip():
         raise UsageError("A nudge needs a text", "text is empty", code="missing-text")
@@ -105,10 +108,16 @@ def nudge(app: App, name: str, text: str, team: str | None = None) -> dict[str, 
         mail = Mail("", team_id, sender_of(app.caller), member.key, "Nudge", text, priority="high")
         mail_id = tx.post(mail)
     app.store.ring([rules.channel(team_id, member.key)])
-    taken = _with_processes(app, start, lambda runtime, handle: runtime.nudge(handle, text), False)
+    act = Act(ActKind.NUDGE, member.key, member.epoch, {"tag": mail_id, "text": text})
+    taken = _with_processes(
+        app, start, lambda runtime, handle: runtime.nudge(handle, text, tag=act.id), False
+    )
     with app.store.write() as tx:
-        kind = "nudged" if taken else "nudge_undelivered"
-        tx.note(team_id, [Note(kind, member.key, {"text": text, "by": app.caller.who})])
+        if taken:
+            tx.note(team_id, [Note("nudged", member.key, {"text": text, "by": app.caller.who})])
+        else:
+            tx.add_acts(team_id, [act])
+    app.store.ring(["engine"])
     return {"member": name, "messageId": mail_id, "delivered": taken}
 
 

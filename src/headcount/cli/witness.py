@@ -82,7 +82,7 @@ def _tell_nudge(answer: dict[str, Any]) -> str:
     if answer["delivered"]:
         return f"Nudged {answer['member']}; it was seen to take it."
     where = f"The mail {answer['messageId']} is in its inbox."
-    return f"Not delivered to {answer['member']}: nothing reads there. {where}"
+    return f"Not taken by {answer['member']}: it is busy, or reads nothing there. {where} It is tried again."
 
 
 _VERBS = {

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from engine.lab import QUICK, TEAM, Lab, git
 
+from headcount.app.witness import nudge
 from headcount.protocol import events as ev
 from headcount.protocol.member import State
 
@@ -111,7 +112,17 @@ def test_A15_one_that_cannot_reply_is_captured_salvaged_and_stopped(lab: Lab, ru
     [member] = answer["members"]
     assert (member["answer"], member["outcome"]) == ("unanswered", "forced")
     [captured] = lab.journal("captured")
-    assert "context full" in captured.data["screen"]
+    assert "context window exceeded" in captured.data["screen"]
     place = str(lab.app.root)
     assert git(place, "ls-tree", "-r", "--name-only", member["salvage"]).count("unsaved.txt") == 1
     assert lab.marked() == []
+
+
+def test_E11_a_nudge_by_hand_that_comes_at_a_bad_moment_is_given_once_at_the_next_pause(lab: Lab) -> None:
+    lab.create(PATIENT)
+    program(lab, "spinner")
+    assert nudge(lab.app, "ada", "Say what you wait for.")["delivered"] is False
+    Path(lab.workspace("ada#1"), "wake").touch()
+    wait_note(lab, "nudged")
+    heard = Path(lab.wait_file("ada#1", "heard")).read_text()
+    assert heard.count("Say what you wait for.") == 1
