@@ -55,39 +55,48 @@ class Onlooker:
     def __init__(self, app: App, team_name: str) -> None:
         self._app = app
         self._name = team_name
+        self.seen: dict[str, int] = {}  # dirty files by key, from whoever looks at the workspaces meanwhile
+        self._begin("")
+
+    def _begin(self, team_id: str) -> None:
+        """A name that is used again is another team: nothing of the last one is kept."""
+        self._team_id = team_id
         self._timeline = Timeline()
         self._rows: dict[str, tuple[Any, Row]] = {}
         self._findings: dict[str, int] = {}
         self._unread: dict[str, int] | None = None
         self._view: View | None = None
-        self.seen: dict[str, int] = {}  # dirty files by key, from whoever looks at the workspaces meanwhile
 
     def look(self) -> View:
         """The team as it stands now; the last view itself when nothing has changed."""
-        app = self._app
-        with app.store.read() as tx:
-            team = app.load(tx, self._name)
+        with self._app.store.read() as tx:
+            team = self._app.load(tx, self._name)
+            if team.id != self._team_id:
+                self._begin(team.id)
             new = tx.journal(team.id, self._timeline.seq)
             unread = tx.count_unread(team.id)
-            before = self._view
-            if before is not None and not new and unread == self._unread:
-                view = before._replace(members=self._members(tx, team, set(), unread))
-                self._view = before if view.members == before.members else view
-                return self._view
-            changed = self._timeline.add(new)
-            members = self._members(tx, team, changed, unread)
-            mail = tx.inbox(team.id, None)
-            self._unread = unread
-            self._view = View(
-                about=self._about(tx, team, new),
-                members=members,
-                escalations=_escalations(team, policy_of(tx.team_settings(team.id))),
-                tasks=_tasks(tx, team),
-                salvage=_salvage(tx, team),
-                mail={m.id: _mail(m) for m in mail[-_MAIL:]},
-                log=[*(before.log if before else ()), *map(_line, new)][-_LOG:],
-            )
+            if self._view is not None and not new and unread == self._unread:
+                self._view = self._with_members(self._view, self._members(tx, team, set(), unread))
+            else:
+                self._view = self._read(tx, team, new, unread)
+                self._unread = unread
         return self._view
+
+    def _with_members(self, view: View, members: dict[str, Row]) -> View:
+        return view if members == view.members else view._replace(members=members)
+
+    def _read(self, tx: Tx, team: Team, new: list[Entry], unread: dict[str, int]) -> View:
+        changed = self._timeline.add(new)
+        log = [*(self._view.log if self._view else ()), *map(_line, new)]
+        return View(
+            about=self._about(tx, team, new),
+            members=self._members(tx, team, changed, unread),
+            escalations=_escalations(team, policy_of(tx.team_settings(team.id))),
+            tasks=_tasks(tx, team),
+            salvage=_salvage(tx, team),
+            mail={m.id: _mail(m) for m in tx.inbox(team.id, None)[-_MAIL:]},
+            log=log[-_LOG:],
+        )
 
     def _about(self, tx: Tx, team: Team, new: list[Entry]) -> Row:
         before = self._view.about if self._view else None

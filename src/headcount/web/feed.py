@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import threading
 import time
+import traceback
 from typing import TYPE_CHECKING, Any
 
 from headcount.app.looking import keep_looking
 from headcount.app.page import Onlooker, list_teams, make_patch
-from headcount.errors import HeadcountError
+from headcount.errors import Bug, HeadcountError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -72,8 +74,8 @@ class Watch:
             began = time.monotonic()
             try:
                 view = self._look()
-            except HeadcountError as error:
-                self._error = error
+            except Exception as error:
+                self._error = _as_ours(error)
                 self.tell()
                 return
             if view is not self._view:
@@ -163,6 +165,14 @@ class Feed:
             if not watch.watchers and self._watches.get(channel) is watch:
                 del self._watches[channel]
                 watch.end()
+
+
+def _as_ours(error: Exception) -> HeadcountError:
+    """Whatever ends a reader is said to those who watch: a page that stands still would be believed."""
+    if isinstance(error, HeadcountError):
+        return error
+    traceback.print_exception(error, file=sys.stderr)
+    return Bug("The team cannot be read", "this is a bug of headcount", ("See where `serve` was started",))
 
 
 def _event(data: Patch) -> str:

@@ -11,7 +11,6 @@ from weblab import TEAM, WebLab
 
 from headcount.protocol.effects import Note
 from headcount.protocol.member import Member, State
-from headcount.protocol.team import Team
 
 NUMBER = 1000
 SECONDS = 6.0
@@ -26,16 +25,6 @@ _RECORD = """
 """
 
 
-def put(lab: WebLab, change: dict[str, Member], notes: list[Note]) -> None:
-    with lab.app.store.write() as tx:
-        team = tx.load_team(TEAM)
-        assert team is not None
-        after: Team = replace(team, members={**team.members, **change})
-        tx.save_team(team, after)
-        tx.note(team.id, notes)
-    lab.app.store.ring([f"team/{TEAM}"])
-
-
 def make_thousand(lab: WebLab) -> list[Member]:
     lab.create()
     members = [Member(f"m{number:04}", 1, state=State.RUNNING, task=str(number)) for number in range(NUMBER)]
@@ -43,7 +32,7 @@ def make_thousand(lab: WebLab) -> list[Member]:
     notes += [
         Note("moved", m.key, {"from": "starting", "to": "running", "cue": "registered"}) for m in members
     ]
-    put(lab, {m.key: m for m in members}, notes)
+    lab.put({m.key: m for m in members}, notes)
     return members
 
 
@@ -55,7 +44,7 @@ def change_one_every_100_ms(lab: WebLab, members: list[Member], over: threading.
         state = State.INSPECTING if member.state is State.RUNNING else State.RUNNING
         members[int(member.name[1:])] = changed = replace(member, state=state, epoch=member.epoch + 1)
         moved = {"from": str(member.state), "to": str(state), "cue": "done"}
-        put(lab, {member.key: changed}, [Note("moved", member.key, moved)])
+        lab.put({member.key: changed}, [Note("moved", member.key, moved)])
         times += 1
     return times
 

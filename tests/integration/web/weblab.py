@@ -9,6 +9,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from dataclasses import replace
 from typing import Any
 
 from headcount.app.app import App
@@ -16,7 +17,8 @@ from headcount.app.starting import Plan
 from headcount.app.teams import create_team, spawn
 from headcount.app.up import wait_for
 from headcount.domain.policy import Policy
-from headcount.protocol.member import State
+from headcount.protocol.effects import Note
+from headcount.protocol.member import Member, State
 
 TEAM = "crew"
 QUICK = Policy(
@@ -54,6 +56,15 @@ class WebLab:
 
     def wait(self, condition: Any, limit_s: float = 20) -> None:
         assert condition(wait_for(self.app, TEAM, condition, limit_s))
+
+    def put(self, change: dict[str, Member], notes: list[Note]) -> None:
+        """Members as a step would have left them, where nobody drives."""
+        with self.app.store.write() as tx:
+            team = tx.load_team(TEAM)
+            assert team is not None
+            tx.save_team(team, replace(team, members={**team.members, **change}))
+            tx.note(team.id, notes)
+        self.app.store.ring([f"team/{TEAM}"])
 
     def serve(self) -> str:
         """The whole address, with its token."""

@@ -1,0 +1,93 @@
+"""What is sent to the page: everything once, then only what changed, and never what was before."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from weblab import TEAM, WebLab
+
+from headcount.app.mail import send
+from headcount.app.page import Onlooker, make_patch
+from headcount.app.progress import follow
+from headcount.app.standing_down import stand_down
+from headcount.protocol.effects import Note
+from headcount.protocol.member import Member, State
+
+
+def two_members(lab: WebLab) -> list[Member]:
+    lab.create()
+    members = [Member(name, 1, state=State.RUNNING) for name in ("ada", "ben")]
+    put(
+        lab,
+        {m.key: m for m in members},
+        [Note("starting", m.key, {"role": "worker", "by": "x"}) for m in members],
+    )
+    return members
+
+
+def test_the_first_patch_is_everything_and_the_next_only_the_member_that_changed(idle_lab: WebLab) -> None:
+    ada, _ = two_members(idle_lab)
+    onlooker = Onlooker(idle_lab.app, TEAM)
+    first = onlooker.look()
+    assert make_patch(None, first)["whole"] is True
+    moved = {"from": "running", "to": "asked", "cue": "request"}
+    idle_lab.put({ada.key: replace(ada, state=State.ASKED)}, [Note("moved", ada.key, moved)])
+    second = onlooker.look()
+    patch = make_patch(first, second)
+    assert set(patch) == {"members", "log"}
+    assert list(patch["members"]) == ["ada#1"]
+    assert patch["members"]["ada#1"]["lane"][-1][0] == "asked"
+    assert [line["kind"] for line in patch["log"]] == ["moved"]
+
+
+def test_nothing_new_is_the_very_same_view(idle_lab: WebLab) -> None:
+    two_members(idle_lab)
+    onlooker = Onlooker(idle_lab.app, TEAM)
+    assert onlooker.look() is onlooker.look()
+
+
+def test_one_that_was_slow_is_sent_all_that_it_missed_in_one_patch(idle_lab: WebLab) -> None:
+    ada, ben = two_members(idle_lab)
+    onlooker = Onlooker(idle_lab.app, TEAM)
+    seen = onlooker.look()
+    for member in (ada, ben, ada):
+        moved = {"from": "running", "to": "asked", "cue": "request"}
+        idle_lab.put({member.key: replace(member, epoch=9)}, [Note("moved", member.key, moved)])
+        latest = onlooker.look()
+    patch = make_patch(seen, latest)
+    assert (sorted(patch["members"]), len(patch["log"])) == (["ada#1", "ben#1"], 3)
+
+
+def test_mail_is_in_the_next_view_without_a_word_in_the_journal(idle_lab: WebLab) -> None:
+    two_members(idle_lab)
+    onlooker = Onlooker(idle_lab.app, TEAM)
+    seen = onlooker.look()
+    send(idle_lab.app, "ada", "Hello", "there", team=TEAM)
+    patch = make_patch(seen, onlooker.look())
+    assert [mail["subject"] for mail in patch["mail"].values()] == ["Hello"]
+    assert patch["members"]["ada#1"]["unread"] == 1
+
+
+def test_a_count_of_unsaved_files_changes_its_row_alone(idle_lab: WebLab) -> None:
+    two_members(idle_lab)
+    onlooker = Onlooker(idle_lab.app, TEAM)
+    seen = onlooker.look()
+    onlooker.seen["ben#1"] = 4
+    patch = make_patch(seen, onlooker.look())
+    assert {key: row["dirty"] for key, row in patch["members"].items()} == {"ben#1": 4}
+    assert set(patch) == {"members"}
+
+
+def test_a_name_that_is_used_again_shows_nothing_of_the_team_before(lab: WebLab) -> None:
+    lab.create()
+    lab.start("ada")
+    onlooker = Onlooker(lab.app, TEAM)
+    seen = onlooker.look()
+    *_, last = follow(lab.app, TEAM, stand_down(lab.app, TEAM, force=True))
+    assert last["status"] == "shutdown"
+    onlooker.look()
+    lab.create()
+    patch = make_patch(seen, onlooker.look())
+    assert patch["whole"] is True
+    assert (patch["about"]["teamId"], patch["members"], patch["mail"]) == (f"{TEAM}#2", {}, {})
+    assert [line["kind"] for line in patch["log"]] == ["team_created"]
