@@ -17,8 +17,7 @@ from headcount.protocol.member import Member, State
 def two_members(lab: WebLab) -> list[Member]:
     lab.create()
     members = [Member(name, 1, state=State.RUNNING) for name in ("ada", "ben")]
-    put(
-        lab,
+    lab.put(
         {m.key: m for m in members},
         [Note("starting", m.key, {"role": "worker", "by": "x"}) for m in members],
     )
