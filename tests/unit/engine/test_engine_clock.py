@@ -1,0 +1,68 @@
+"""Limits are armed once for each epoch, and forgotten when it is over; after a crash they start anew."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from headcount.domain.policy import Policy
+from headcount.engine.clock import Clock
+from headcount.protocol import events as ev
+from headcount.protocol.member import Member, State
+from headcount.protocol.team import Team
+
+POLICY = Policy(answer_timeout_s=30, stall_timeout_s=100)
+ASKED = Member("ada", 1, state=State.ASKED, epoch=4)
+
+
+class Time:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def _team(*members: Member) -> Team:
+    return Team("crew", members={m.key: m for m in members})
+
+
+def test_a_limit_is_over_once_and_names_its_epoch() -> None:
+    time = Time()
+    clock = Clock(time)
+    clock.watch(_team(ASKED), POLICY)
+    assert clock.seconds_to_next() == 30
+    time.now = 29.9
+    assert clock.take_due() == []
+    time.now = 30
+    assert clock.take_due() == [("crew", ev.TimedOut("ada#1", 4))]
+    assert clock.take_due() == []
+
+
+def test_watching_again_does_not_start_a_limit_anew() -> None:
+    time = Time()
+    clock = Clock(time)
+    clock.watch(_team(ASKED), POLICY)
+    time.now = 20
+    clock.watch(_team(ASKED), POLICY)
+    assert clock.seconds_to_next() == 10
+
+
+def test_a_new_epoch_has_its_full_time_and_the_old_one_is_over() -> None:
+    time = Time()
+    clock = Clock(time)
+    clock.watch(_team(ASKED), POLICY)
+    time.now = 20
+    clock.watch(_team(replace(ASKED, epoch=5)), POLICY)
+    time.now = 31
+    assert clock.take_due() == []
+    time.now = 50
+    assert clock.take_due() == [("crew", ev.TimedOut("ada#1", 5))]
+
+
+def test_nothing_is_due_for_who_answered_or_whose_team_is_forgotten() -> None:
+    clock = Clock(Time())
+    clock.watch(_team(ASKED), POLICY)
+    clock.watch(_team(replace(ASKED, answer="approved")), POLICY)
+    assert clock.seconds_to_next() is None
+    clock.watch(_team(replace(ASKED, epoch=9)), POLICY)
+    clock.forget("crew")
+    assert clock.seconds_to_next() is None

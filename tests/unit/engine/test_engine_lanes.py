@@ -1,0 +1,68 @@
+"""Acts of one incarnation run one after the other; those of others do not wait for them."""
+
+from __future__ import annotations
+
+import threading
+
+from headcount.engine.lanes import Lanes
+
+
+def test_what_is_put_into_one_lane_runs_in_order_and_never_at_the_same_time() -> None:
+    lanes = Lanes(8)
+    seen: list[int] = []
+    running = threading.Semaphore(1)
+    done = threading.Event()
+
+    def work(number: int) -> None:
+        assert running.acquire(blocking=False), "two at once"
+        seen.append(number)
+        running.release()
+        if number == 99:
+            done.set()
+
+    for number in range(100):
+        lanes.put("ada", lambda n=number: work(n))
+    assert done.wait(10)
+    lanes.close()
+    assert seen == list(range(100))
+
+
+def test_a_lane_that_hangs_delays_nobody_else() -> None:
+    lanes = Lanes(2)
+    let_go, other = threading.Event(), threading.Event()
+    lanes.put("ada", lambda: let_go.wait(10))
+    lanes.put("ben", other.set)
+    assert other.wait(10)
+    let_go.set()
+    lanes.close()
+
+
+def test_work_that_raises_does_not_close_its_lane() -> None:
+    lanes = Lanes(1)
+    after = threading.Event()
+
+    def fails() -> None:
+        raise ValueError("a bug")
+
+    lanes.put("ada", fails)
+    lanes.put("ada", after.set)
+    assert after.wait(10)
+    lanes.close()
+
+
+def test_closing_lets_what_runs_finish_and_leaves_the_rest() -> None:
+    lanes = Lanes(1)
+    began, let_go = threading.Event(), threading.Event()
+    finished: list[str] = []
+
+    def first() -> None:
+        began.set()
+        let_go.wait(10)
+        finished.append("first")
+
+    lanes.put("ada", first)
+    lanes.put("ada", lambda: finished.append("second"))
+    assert began.wait(10)
+    threading.Timer(0.05, let_go.set).start()
+    lanes.close()
+    assert finished == ["first"]
