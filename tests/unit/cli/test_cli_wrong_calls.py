@@ -1,4 +1,4 @@
-"""A wrong call of an operator's command is told in the same words, and the same JSON, as every other error."""
+"""A wrong call is told in the same words, and the same JSON, as every other error."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_bug_of_ours_exits_70_with_its_trace(
     monkeypatch.setattr(operator, "_parse", broken)
     assert main(["status", "--json"]) == 70
     shown = capsys.readouterr()
-    assert json.loads(shown.out)["error"] == {
-        "code": "bug", "what": f"headcount {__version__} has a bug", "why": "ZeroDivisionError: by zero", "hints": [],
-    }  # fmt: skip
+    error = json.loads(shown.out)["error"]
+    assert (error["code"], error["why"]) == ("bug", "ZeroDivisionError: by zero")
+    assert error["what"] == f"headcount {__version__} has a bug"
     assert "Traceback" in shown.err
