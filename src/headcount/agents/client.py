@@ -45,8 +45,8 @@ class Setup:
     model: str = ""
     permissions: str = "edit"
     """`edit`: its files, git and headcount, nothing else unasked. `full`: whatever it wants."""
-    writable: tuple[str, ...] = ()
-    """Directories besides its workspace that git and headcount write to."""
+    repository: str = ""
+    """The main worktree that its own belongs to."""
     instructions: str = ""
 
 

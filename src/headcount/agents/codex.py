@@ -18,12 +18,20 @@ from headcount.agents.client import (
     as_event,
     mirror,
     reset_time,
+    write_file,
 )
 
 _STATE = (
     "sessions", "archived_sessions", "history.jsonl", "log", "tmp", "shell_snapshots", "session_index.jsonl",
     "models_cache.json", "version.json", ".tmp",
 )  # fmt: skip
+
+
+# Its sandbox keeps git directories read-only, so what must write there runs outside of it.
+_RULES = """\
+prefix_rule(pattern = ["git"], decision = "allow")
+prefix_rule(pattern = ["headcount"], decision = "allow")
+"""
 
 
 def settings(headcount: tuple[str, ...]) -> dict[str, Any]:
@@ -38,13 +46,17 @@ def settings(headcount: tuple[str, ...]) -> dict[str, Any]:
         # HEADCOUNT_TOKEN looks like a secret of the user's, and is the member's own.
         "shell_environment_policy.inherit": "all",
         "shell_environment_policy.ignore_default_excludes": True,
+        # A login shell would take our directory off PATH, and `headcount` with it.
+        "allow_login_shell": False,
     }
 
 
 def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
     users = environ.get("CODEX_HOME") or f"{environ.get('HOME', '')}/.codex"
     own = f"{setup.directory}/config"
-    mirror(users, own, copied=("config.toml",), left_out=(*_STATE, *_databases(users)))
+    mirror(users, own, copied=("config.toml", "rules"), left_out=(*_STATE, *_databases(users)))
+    if setup.permissions != "full":
+        write_file(f"{own}/rules/headcount.rules", _RULES)
     return {"CODEX_HOME": own}
 
 
@@ -57,11 +69,7 @@ def _overrides(setup: Setup) -> list[str]:
     values = settings(setup.headcount)
     values["developer_instructions"] = setup.instructions
     values["approval_policy"] = "never"
-    if setup.permissions == "full":
-        values["sandbox_mode"] = "danger-full-access"
-    else:
-        values["sandbox_mode"] = "workspace-write"
-        values["sandbox_workspace_write.writable_roots"] = list(setup.writable)
+    values["sandbox_mode"] = "danger-full-access" if setup.permissions == "full" else "workspace-write"
     # JSON of texts, lists and flags is TOML too.
     words = [word for name, value in values.items() for word in ("-c", f"{name}={json.dumps(value)}")]
     words += ["-c", f"projects={_trusted(setup)}"]
@@ -70,7 +78,7 @@ def _overrides(setup: Setup) -> list[str]:
 
 def _trusted(setup: Setup) -> str:
     """The workspace and its repository: it asks about the latter, in a dialog."""
-    places = (os.getcwd(), *(os.path.dirname(path) for path in setup.writable))
+    places = filter(None, (os.getcwd(), setup.repository))
     return (
         "{"
         + ", ".join(f'{json.dumps(path)} = {{trust_level = "trusted"}}' for path in dict.fromkeys(places))

@@ -15,7 +15,7 @@ from headcount.agents.project import PROJECT_FILES
 from headcount.errors import UsageError
 
 SETUP = Setup("/state/ann-1", ("/py", "-P", "-m", "headcount"), "11111111-2222-4333-8444-555555555555",
-              instructions="You are ann.", writable=("/home/.headcount", "/repo/.git"))  # fmt: skip
+              instructions="You are ann.", repository="/repo")  # fmt: skip
 FULL = Setup("/state/ann-1", ("/py",), "s", model="big", permissions="full", instructions="You are ann.")
 ORDER = Order("/home/.headcount", "crew", "ann", "Do it.", "/p.md", model="big", permissions="full")
 EVERY = pytest.mark.parametrize("name", CLIENTS)

@@ -170,18 +170,18 @@ def _setup(call: Call) -> Setup:
     os.makedirs(directory, mode=0o700, exist_ok=True)
     return Setup(
         directory, HEADCOUNT, "", words.get("--model") or "", words.get("--permissions") or "edit",
-        _writable(home), brief(environ["HEADCOUNT_TEAM"], member),
+        _repository(), brief(environ["HEADCOUNT_TEAM"], member),
     )  # fmt: skip
 
 
-def _writable(home: str) -> tuple[str, ...]:
-    """The state directory, and the repository's own: a worktree's commits are written there."""
+def _repository() -> str:
+    """What its worktree belongs to; "" where it is none."""
     try:
         with open(".git", encoding="utf-8", errors="surrogateescape") as file:
             git_dir = file.read().partition("gitdir: ")[2].strip()
     except OSError:
-        return (home,)
-    return home, os.path.dirname(os.path.dirname(git_dir))
+        return ""
+    return git_dir.partition("/.git/worktrees/")[0]
 
 
 def _shim(setup: Setup) -> str:
