@@ -30,6 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "logs": ("logs", "what a member printed"),
     "serve": ("serve", "the live page, in a browser"),
     "report": ("report", "what happened, with a timeline, in one HTML file"),
+    "trace": ("trace", "what happened, as an OpenTelemetry trace"),
     "sweep": ("sweep", "leftovers of crashed runs"),
     "doctor": ("doctor", "what is missing, and how to get it"),
     "explain": ("explain", "an error code in full"),

@@ -9,7 +9,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "begin here": ("demo", "init", "doctor"),
     "define a team": ("build", "graph", "skills"),
     "start and lead it": ("up", "run", "spawn", "task", "pause", "resume", "cycle", "witness", "abort"),
-    "see how it stands": ("status", "serve", "attach", "logs", "report"),
+    "see how it stands": ("status", "serve", "attach", "logs", "report", "trace"),
     "bring everyone home": ("down", "escalations", "decide", "salvage", "sweep"),
     "for programs, and the rest": ("mcp", "engine", "explain", "completion"),
 }

@@ -19,6 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="ADDRESS",
         help="an address to listen on; default: loopback only",
     )
+    add("--token-file", metavar="FILE", help="keep the token there; default: a new one at each start")
     add("--port", type=int, default=0, metavar="N", help="default: a free one")
 
 
@@ -33,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
             code="not-installed",
         ) from None
     try:
-        return serve(open_app(), _address(args.host), args.port, as_json=args.json)
+        return serve(open_app(), _address(args.host), args.port, args.token_file, as_json=args.json)
     except KeyboardInterrupt:
         return 0  # Ctrl-C is how it is ended
 

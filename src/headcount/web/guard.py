@@ -61,7 +61,7 @@ class Guard:
                 "This is not the address of the page", f"Host is {host[:80]!r}",
                 ("Open the address that `headcount serve` printed",), code="wrong-host",
             )  # fmt: skip
-        if not scope["path"].startswith("/api/"):
+        if not scope["path"].startswith(("/api/", "/metrics")):
             return None  # the page's own files: they hold nothing
         return self._why_not_call(scope, headers, host) or await self._why_not_peer(scope)
 

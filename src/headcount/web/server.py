@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 import socket
 import sys
 import traceback
@@ -16,10 +15,12 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from headcount.app.metrics import write_metrics
 from headcount.errors import Bug, HeadcountError, NotAllowed, UsageError, WorldError
 from headcount.web import calls
 from headcount.web.feed import Feed
 from headcount.web.guard import Guard, refuse
+from headcount.web.token import read_token
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -34,17 +35,20 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+_PROMETHEUS = "text/plain; version=0.0.4"
 _MOST_BYTES = 64_000
 
 
-def serve(app: App, host: str = LOOPBACK, port: int = 0, *, as_json: bool = False) -> int:
+def serve(
+    app: App, host: str = LOOPBACK, port: int = 0, token_file: str | None = None, *, as_json: bool = False
+) -> int:
     """Serve until a signal ends it. Whoever has the address that is printed acts as the operator."""
     if app.caller.is_member:
         raise NotAllowed(
             "A member does not serve the page", f"only the operator may, and this is {app.caller.who}",
             ("See the team with `headcount status`",), code="not-operator",
         )  # fmt: skip
-    token = secrets.token_urlsafe(32)
+    token = read_token(token_file)
     listener = _listen(host, port)
     port = listener.getsockname()[1]
     _announce(f"http://{host}:{port}/#{token}", as_json)
@@ -75,11 +79,15 @@ def make_site(app: App, feed: Feed, token: str, host: str, port: int) -> ASGIApp
         events = feed.team(request.path_params["team"])
         return StreamingResponse(events, media_type="text/event-stream")
 
+    async def measure(_: Request) -> Response:
+        return Response(await run_in_threadpool(write_metrics, app), media_type=_PROMETHEUS)
+
     routes = [
         Route("/api/events", watch_teams),
         Route("/api/teams/{team}/events", watch_team),
         *(Route(path, _get(app, call)) for path, call in calls.READING.items()),
         *(Route(path, _post(app, call), methods=["POST"]) for path, call in calls.CHANGING.items()),
+        Route("/metrics", measure),
         Route("/", _file),
         Route("/{name}", _file),
     ]

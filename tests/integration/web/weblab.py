@@ -66,10 +66,10 @@ class WebLab:
             tx.note(team.id, notes)
         self.app.store.ring([f"team/{TEAM}"])
 
-    def serve(self) -> str:
+    def serve(self, *words: str) -> str:
         """The whole address, with its token."""
         self.server = subprocess.Popen(
-            [sys.executable, "-m", "headcount", "serve", "--json"],
+            [sys.executable, "-m", "headcount", "serve", "--json", *words],
             cwd=self.app.root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         assert self.server.stdout is not None
