@@ -30,6 +30,8 @@ LEASE = "engine"
 _LEASE_TTL_S = 3600.0
 _STAY_S = 10.0  # after the last team
 _READY_S = 20.0
+_LOOK_S = 0.005  # whoever only looks who drives holds the lock for a moment
+_LOOKS = 10
 
 
 @contextmanager
@@ -37,9 +39,7 @@ def drive_lock(home: str) -> Iterator[bool]:
     """True while this process is the one that drives; False at once when another is."""
     fd = os.open(f"{home}/engine.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _lock(fd):
             yield False
             return
         os.ftruncate(fd, 0)
@@ -49,21 +49,49 @@ def drive_lock(home: str) -> Iterator[bool]:
         os.close(fd)
 
 
+def _lock(fd: int) -> bool:
+    for _ in range(_LOOKS):
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            time.sleep(_LOOK_S)
+    return False
+
+
 def is_driven(home: str) -> bool:
-    with drive_lock(home) as mine:
-        return not mine
+    """By a shared lock, so that two who look at once do not take each other for the one that drives."""
+    fd = os.open(f"{home}/engine.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
 
 
 def drive(app: App) -> bool:
     """Drive every open team of this state directory until some seconds after the last has closed.
 
-    False at once when another process does.
+    False at once when another process does. Whoever made a team while we were leaving has seen us drive, and
+    started nobody: so it is looked again once the lock is free.
     """
-    with drive_lock(app.home) as mine:
-        if mine:
+    drove = False
+    while True:
+        with drive_lock(app.home) as mine:
+            if not mine:
+                return drove
             with _engine(app) as engine:
                 engine.run(_idle_for(engine, _STAY_S))
-        return mine
+        drove = True
+        if not engine.idle or not _has_open_team(app):
+            return drove
+
+
+def _has_open_team(app: App) -> bool:
+    with app.store.read() as tx:
+        return bool(tx.team_names())
 
 
 @contextmanager
@@ -97,7 +125,12 @@ def _engine(app: App) -> Iterator[Engine]:
 
 
 def ensure_driven(app: App) -> None:
-    """Start an engine in the background unless one drives already."""
+    """Start an engine in the background unless one drives already.
+
+    Never from inside a member: it would belong to that one's processes, and end with them.
+    """
+    if app.caller.is_member:
+        return
     deadline = time.monotonic() + _READY_S
     while not is_driven(app.home):
         process = _start_resident(app.home)

@@ -35,8 +35,7 @@ class Orphan(NamedTuple):
 def sweep(app: App, *, dry_run: bool = False) -> dict[str, Any]:
     """What was found, and what was done about it."""
     app.check("sweep")
-    known, open_teams = _known(app)
-    found = _orphans(app, known)
+    found, open_teams = _orphans(app)
     adopts = bool(open_teams) and not is_driven(app.home)
     answer: dict[str, Any] = {
         "openTeams": open_teams,
@@ -52,31 +51,46 @@ def sweep(app: App, *, dry_run: bool = False) -> dict[str, Any]:
     return answer
 
 
-def _known(app: App) -> tuple[set[str], list[str]]:
-    """Marks and paths of everybody in an open team: not ours to sweep."""
-    known: set[str] = set()
+class _Known(NamedTuple):
+    """What is somebody's in an open team, and so not ours to sweep."""
+
+    teams: list[str]
+    marks: set[str]
+    paths: set[str]
+    starting: set[str]  # teams in which a workspace may be made just now: its path is known only afterwards
+
+    def claims(self, workspace: Workspace) -> bool:
+        return workspace.path in self.paths or workspace.team in self.starting
+
+
+def _read_known(app: App) -> _Known:
     with app.store.read() as tx:
-        names = tx.team_names()
-        for name in names:
+        known = _Known(tx.team_names(), set(), set(), set())
+        for name in known.teams:
             team = app.load(tx, name)
-            known |= {str(start["mark"]) for start in tx.facts(team.id, "start").values()}
-            known |= {str(workspace["path"]) for workspace in tx.facts(team.id, "workspace").values()}
-    return known, names
+            workspaces = tx.facts(team.id, "workspace")
+            known.marks.update(str(start["mark"]) for start in tx.facts(team.id, "start").values())
+            known.paths.update(str(workspace["path"]) for workspace in workspaces.values())
+            if any(not m.settled and m.key not in workspaces for m in team.members.values()):
+                known.starting.add(name)
+    return known
 
 
-def _orphans(app: App, known: set[str]) -> list[Orphan]:
+def _orphans(app: App) -> tuple[list[Orphan], list[str]]:
+    """Looked for first, asked about second: whoever is started meanwhile was not there, or is known."""
     marked = make_runtimes(app)["plain"].list_marked()
     places = Workspaces(find_repository(app), f"{app.home}/worktrees").list()
-    by_owner = {(w.team, w.member, w.generation): w for w in places if w.path not in known}
+    known = _read_known(app)
+    by_owner = {(w.team, w.member, w.generation): w for w in places if not known.claims(w)}
     orphans = []
     for mark, processes in marked.items():
-        if mark in known:
+        if mark in known.marks:
             continue
         parsed = parse_mark(mark)
         assert parsed is not None
         workspace = by_owner.pop((parsed.team, parsed.member, parsed.generation), None)
         orphans.append(Orphan(mark, tuple(f"{p.name} ({p.pid})" for p in processes), workspace))
-    return orphans + [Orphan(None, (), workspace) for workspace in by_owner.values()]
+    return orphans + [Orphan(None, (), workspace) for workspace in by_owner.values()], known.teams
 
 
 def _describe(orphan: Orphan) -> dict[str, Any]:

@@ -12,6 +12,7 @@ One engine drives a state directory at a time; every commit proves that it is st
 
 from __future__ import annotations
 
+import logging
 import queue
 import secrets
 import threading
@@ -29,7 +30,7 @@ from headcount.engine.mirror import SIGNALLED, Mirror
 from headcount.engine.perform import ended, failed, perform, prove
 from headcount.engine.succession import grown_old, wish_successor
 from headcount.engine.writing import new_mail
-from headcount.errors import FencedOut, StoreError
+from headcount.errors import FencedOut, HeadcountError, StoreError
 from headcount.ports import Identity
 from headcount.protocol.effects import Act, ActKind, Note
 from headcount.protocol.member import State
@@ -39,10 +40,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from headcount.domain.policy import Policy
+    from headcount.engine.hear import Heard
     from headcount.ports import Fence, Handle, Store, Tx
     from headcount.protocol.events import TimedOut
     from headcount.protocol.member import Member
     from headcount.protocol.team import Team
+
+_LOG = logging.getLogger(__name__)
 
 CHANNEL = "engine"
 _THREADS = 16
@@ -99,6 +103,7 @@ class Engine:
         self._handles = Handles(lambda team, key, agent: self._queue.put(_End(team, key, agent)))
         self._under_way: set[tuple[str, str]] = set()  # team's id, act's id
         self._later = Later()
+        self._unheard: dict[str, list[_Result]] = {}  # by team: the turn that was to hear it broke
         self._teams: dict[str, Team] = {}  # as last committed here
         self._listening = threading.Event()
         self._stopping = threading.Event()
@@ -139,11 +144,17 @@ class Engine:
 
     def _listen(self) -> None:
         """Whoever wrote something may be killed before it rings: so the time that passes rings as well."""
-        self._store.listen(CHANNEL)
-        self._listening.set()
         while not self._stopping.is_set():
-            self._store.wait(CHANNEL, _RING_CHECK_S)
+            try:
+                self._store.listen(CHANNEL)
+                self._listening.set()
+                self._store.wait(CHANNEL, _RING_CHECK_S)
+            except OSError as error:  # no bell, as on a full disk: slower, but nobody waits for ever
+                _LOG.warning("cannot be rung: %s", error)
+                self._listening.set()
+                self._stopping.wait(_IDLE_CHECK_S)
             self._queue.put(None)
+        self._listening.set()  # stopped before it began
 
     def _take_all(self, timeout_s: float | None) -> list[_Item]:
         """Wait for something, then take all that is there: one transaction hears it together."""
@@ -180,12 +191,23 @@ class Engine:
             self._hear_again(results)
 
     def _commit_all(self, results: dict[str, list[_Result]]) -> None:
-        """`results` keeps what could not be committed."""
+        """`results` keeps what could not be committed.
+
+        What breaks about one team must not leave all others without an engine: it is tried again with the
+        next turn, and nothing that was done for it is forgotten.
+        """
         with self._store.read() as tx:
             names = tx.team_names()
         for name in names:
-            self._commit(name, results.get(name, []))
-            results.pop(name, None)
+            results[name] = [*self._unheard.pop(name, ()), *results.get(name, ())]
+            try:
+                self._commit(name, results[name])
+            except StoreError:
+                raise
+            except Exception:
+                _LOG.exception("%s could not go on", name)
+                self._unheard[name] = results[name]
+            del results[name]
 
     def _hear_again(self, results: dict[str, list[_Result]]) -> None:
         """The disk is full, or somebody holds the database. What was done is not forgotten for it."""
@@ -218,13 +240,19 @@ class Engine:
             self._teams[team.name] = team
             for member in team.live():
                 start = starts[team.name].get(member.key)
-                if start is not None and self._find_handle(team, member.key, start) is not None:
-                    self._thaw(team, member, start)
+                if start is not None:
+                    self._find_again(team, member, start)
         self._turn(self._take_all(0))
 
-    def _thaw(self, team: Team, member: Member, start: Mapping[str, Any]) -> None:
-        """An engine that died in the middle of a salvage left the tree frozen."""
-        if member.activity != "paused":
+    def _find_again(self, team: Team, member: Member, start: Mapping[str, Any]) -> None:
+        """Watched again, and thawed: an engine that died in the middle of a salvage left the tree frozen."""
+        try:
+            found = self._find_handle(team, member.key, start)
+        except (HeadcountError, OSError):
+            # Its record is damaged. The acts about it fail by that, and it is escalated; the rest goes on.
+            _LOG.exception("%s of %s could not be found again", member.key, team.name)
+            return
+        if found is not None and member.activity != "paused":
             job = Job(Act(ActKind.RESUME, member.key, 0), team, self._policy_of({}), self._world, start=start)
             self._lanes.put(f"{team.id}/{member.key}", lambda: self._perform(job, perform))
 
@@ -250,11 +278,18 @@ class Engine:
             jobs = self._new_jobs(tx, heard.team, policy)
             signalled = tx.facts(team.id, SIGNALLED) if heard.effects or results else {}
         if heard.effects or results:
-            self._store.ring(heard.channels)
-            self._mirror.show(heard.team, heard.effects, signalled, heard.phase)
+            self._tell(heard, signalled)
         self._after(heard.team, policy, results)
         for job in jobs:
             self._begin(job)
+
+    def _tell(self, heard: Heard, signalled: Mapping[str, Mapping[str, Any]]) -> None:
+        """Others, of what is durable already. What cannot be told now is told with the next change."""
+        try:
+            self._store.ring(heard.channels)
+            self._mirror.show(heard.team, heard.effects, signalled, heard.phase)
+        except OSError as error:
+            _LOG.warning("what happened in %s could not be shown: %s", heard.team.name, error)
 
     def _after(self, team: Team, policy: Policy, results: list[_Result]) -> None:
         self._teams[team.name] = team
@@ -371,6 +406,8 @@ def _everyone(tx: Tx, team: Team, act: Act) -> dict[str, Any]:
 def _superseded(team: Team, act: Act) -> bool:
     if act.kind is ActKind.CLOSE_STEP:
         return act.epoch != team.close_epoch
+    if act.kind is ActKind.RESUME:  # whoever was asked since must be awake to answer
+        return team.members[act.about].activity == "paused"
     return act.kind not in _TIMELESS and team.members[act.about].epoch != act.epoch
 
 
