@@ -114,8 +114,8 @@ def _remove(job: Job, key: str, workspace: Mapping[str, Any]) -> str:
             job.world.workspaces.remove(Workspace.from_dict(workspace), gone, job.everyone["start"][key])
             or ""
         )
-    except HeadcountError as error:
-        return error.why or error.what
+    except (HeadcountError, OSError) as error:
+        return getattr(error, "why", "") or str(error)
 
 
 def _archive(job: Job) -> _Result:

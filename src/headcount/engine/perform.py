@@ -58,15 +58,16 @@ def _start(job: Job) -> Outcome:
     workspace: Workspace | None = None
     try:
         workspace = _make_workspace(job)
+        facts = {(key, "workspace"): workspace.as_dict()}
         handle = job.runtime.start(_spec(job, workspace))
         try:
             wait_ready(job, handle)
         except HeadcountError:
-            job.runtime.kill(handle, job.policy.stop_grace_s)
+            if not job.runtime.kill(handle, job.policy.stop_grace_s).empty:
+                return Outcome(facts=facts, handle=handle)  # not undone: the start's limit goes on with it
             raise
     except (HeadcountError, OSError) as error:
         return Outcome((ev.StartFailed(key, _undo_start(job, workspace, error)),))
-    facts = {(key, "workspace"): workspace.as_dict()}
     return Outcome((ev.Registered(key),), facts, handle=handle)
 
 

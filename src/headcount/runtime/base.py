@@ -75,7 +75,7 @@ class ProcessRuntime:
         if directory.record() is None:
             try:
                 reply = self._ask_keeper(spec, directory)
-            except ProcessError:
+            except (ProcessError, OSError):
                 if directory.cancel():
                     raise
                 reply = "started"  # in spite of the error

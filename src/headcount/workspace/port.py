@@ -73,6 +73,8 @@ class EngineWorkspaces:
 
     def remove(self, workspace: Workspace, proof: GoneProof, plan: Mapping[str, Any]) -> str | None:
         if self._repo is None or workspace.git_dir is None:
+            if not os.path.lexists(workspace.path):
+                return None  # by an earlier try, which has archived it
             gone = remove_directory(workspace, proof, archive(workspace, self._archive_directory))
         else:
             gone = remove(self._repo, workspace, proof, integration=plan.get("integration"))

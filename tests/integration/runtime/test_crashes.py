@@ -272,3 +272,17 @@ def test_asking_twice_starts_once(place: Place) -> None:
     second = place.start("sleep", "300", mark=mark)
     assert first.record == second.record
     assert len(place.runtime.list_marked()[mark]) == 1
+
+
+def test_a_start_whose_answer_could_not_be_read_is_found_started(
+    plain: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = base._read_reply
+
+    def read_and_break(fd: int, timeout_s: float) -> str:
+        read(fd, timeout_s)
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(base, "_read_reply", read_and_break)
+    handle = plain.start("sleep", "1000")
+    assert plain.runtime.alive(handle)

@@ -19,6 +19,7 @@ from headcount.workspace import (
     restore_archive,
     verify_archive,
 )
+from headcount.workspace.port import EngineWorkspaces
 
 
 @pytest.fixture
@@ -103,3 +104,9 @@ def test_restore_of_an_archive_refuses_a_target_that_is_not_empty(plain: Workspa
     kept = archive(plain, str(tmp_path / "archive"))
     with pytest.raises(UsageError):
         restore_archive(kept, plain.path)
+
+
+def test_removing_a_plain_directory_again_after_a_crash_succeeds(plain: Workspace, tmp_path: Path) -> None:
+    port = EngineWorkspaces(None, str(tmp_path), str(tmp_path / "archive"))
+    assert port.remove(plain, gone(plain), {}) is None
+    assert port.remove(plain, gone(plain), {}) is None
