@@ -272,18 +272,18 @@ def _check_known(team: Team, name: str) -> None:
         )
 
 
-def hint_for(answer: dict[str, Any], team: str) -> str:
-    """What to do next, for a person."""
+def hint_for(answer: dict[str, Any], call: str) -> str:
+    """What to do next, for a person; `call` is the command that asks for the same again."""
     match answer["status"]:
         case "escalated":
             first = answer["escalations"][0]["id"] if answer.get("escalations") else "ID"
             return f"Decide it with `headcount decide {first} force-kill|reassign|human|wait`"
         case "stuck":
-            return f"Ask again with `headcount down {team}`: it goes on with what is alive"
+            return f"Ask again with `{call}`: it goes on with what is alive"
         case "rejected":
-            return f"Ask again later, or override with `headcount down {team} --force`"
+            return f"Ask again later, or override with `{call} --force`"
         case "pending_shutdown" | "stopping" | "closing":
-            return f"Follow it with `headcount down {team}`"
+            return f"Follow it with `{call}`"
         case _:
             return ""
 

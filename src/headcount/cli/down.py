@@ -38,15 +38,13 @@ def run(args: argparse.Namespace) -> int:
         try:
             answer = _wait(app, team, answer, quiet=args.json)
         except KeyboardInterrupt:
-            print(
-                f"\nStopped watching. The stand-down goes on: follow it with `headcount down {team}`.",
-                file=sys.stderr,
-            )
+            again = _call(team, args.member)
+            print(f"\nStopped watching. The stand-down goes on: follow it with `{again}`.", file=sys.stderr)
             return 130
     if args.json:
         print(json.dumps(answer, ensure_ascii=False))
     else:
-        _summary(team, answer)
+        _summary(team, args.member, answer)
     waiting = args.no_wait and answer["status"] in ("pending_shutdown", "stopping", "closing")
     return 0 if waiting or answer["status"] == "shutdown" else 1
 
@@ -59,12 +57,17 @@ def _wait(app: Any, team: str, answer: dict[str, Any], quiet: bool) -> dict[str,
     return answer
 
 
-def _summary(team: str, answer: dict[str, Any]) -> None:
+def _call(team: str, names: list[str] | None) -> str:
+    """The same again: for some members it must not become a call for the whole team."""
+    return " ".join(["headcount down", team, *(f"--member {name}" for name in names or ())])
+
+
+def _summary(team: str, names: list[str] | None, answer: dict[str, Any]) -> None:
     members = answer["members"]
     gone = sum(1 for m in members if m["outcome"] not in (None, "stuck"))
     status = paint(answer["status"], _COLOUR.get(answer["status"], "bold"), sys.stdout)
     took = f" in {answer['seconds']:.1f} s" if answer["seconds"] is not None else ""
-    print(f"{team}: {status}. Stopped {gone} of {len(members)} members{took}.")
+    print(f"{', '.join(names or [team])}: {status}. Stopped {gone} of {len(members)} members{took}.")
     for member in members:
         if member["salvage"]:
             print(f"  {member['name']}: saved to {member['salvage']}")
@@ -79,6 +82,6 @@ def _summary(team: str, answer: dict[str, Any]) -> None:
         print(f"  Warning: {plain(warning)}")
     if answer["archive"]:
         print(f"  Receipt, mail and journal: {answer['archive']}")
-    hint = hint_for(answer, team)
+    hint = hint_for(answer, _call(team, names))
     if hint:
         print(f"Hint: {hint}")
