@@ -57,22 +57,26 @@ def _title(view: View, width: int, paint: Paint) -> str:
     return paint(fit(said, width).rstrip(), "bold")
 
 
+def _columns(width: int) -> list[tuple[str, int]]:
+    """Those that are shown; in a very narrow terminal the name gives way, and the state does not."""
+    shown = [(heading, columns) for heading, columns, least in _COLUMNS if width >= least]
+    room = max(4, width - 2 - shown[1][1])
+    return [(shown[0][0], min(shown[0][1], room)), *shown[1:]]
+
+
 def _header(width: int, paint: Paint) -> str:
-    words = [(heading, columns) for heading, columns, least in _COLUMNS if width >= least]
-    return paint(fit("  " + "".join(fit(w, c) for w, c in words) + "WHAT NOW", width).rstrip(), "dim")
+    words = "".join(fit(heading, columns) for heading, columns in _columns(width))
+    return paint(fit(f"  {words}WHAT NOW", width).rstrip(), "dim")
 
 
 def _row(row: dict[str, Any], chosen: bool, width: int, paint: Paint) -> str:
     name = row["key"] if row["generation"] > 1 else row["name"]
     state = state_word(row)
     cells = [name, state, str(row["dirty"] or "-"), str(row["unread"] or "-"), row["task"] or "-"]
-    shown = [
-        fit(fit(plain(cell), columns - 1), columns)
-        for cell, (_, columns, least) in zip(cells, _COLUMNS, strict=True)
-        if width >= least
-    ]
+    columns = [columns for _, columns in _columns(width)]
+    shown = [fit(fit(plain(cell), c - 1), c) for cell, c in zip(cells, columns, strict=False)]
     shown[1] = paint(shown[1], _COLOURS.get(state, "dim"))
-    used = 2 + sum(columns for _, columns, least in _COLUMNS if width >= least)
+    used = 2 + sum(columns)
     rest = fit(plain(_what_now(row)), max(0, width - used)).rstrip()
     return f"{paint('>', 'bold') if chosen else ' '} {''.join(shown)}{rest}"
 

@@ -1,0 +1,64 @@
+"""The lines of `status --watch`: they fit, whatever is in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from headcount.app.page import View
+from headcount.cli.screen import fit, width_of
+from headcount.cli.watch_lines import Scene, draw
+
+
+def bare(text: str, _: str) -> str:
+    return text
+
+
+def a_row(name: str, **more: Any) -> dict[str, Any]:
+    return {
+        "key": f"{name}#1", "name": name, "generation": 1, "state": "running", "activity": "working",
+        "task": None, "outcome": None, "failure": "", "salvage": [], "asked": False, "limit": None, "waits": "",
+        "issues": [], "dirty": None, "unread": 0, **more,
+    }  # fmt: skip
+
+
+def a_view(*rows: dict[str, Any], waiting: int = 0) -> View:
+    escalations = [
+        {"id": f"e{n}", "key": "ada#1", "state": "open", "issues": ["1 untracked: \x1b[2Jx.md"]}
+        for n in range(waiting)
+    ]
+    about = {"team": "crew", "status": "active"}
+    return View(about, {row["key"]: row for row in rows}, escalations, [], [], {}, [])
+
+
+@pytest.mark.parametrize(("columns", "lines"), [(20, 4), (40, 10), (80, 24), (200, 50)])
+def test_it_fits_whatever_the_size(columns: int, lines: int) -> None:
+    rows = [a_row(f"member-{n}", issues=["x" * 300], task="t" * 80) for n in range(60)]
+    drawn = draw(a_view(*rows, waiting=9), Scene("member-50#1"), columns, lines, bare)
+    assert len(drawn) <= lines
+    assert all(width_of(line) < max(columns, 21) for line in drawn)
+
+
+def test_the_chosen_one_is_always_in_sight() -> None:
+    rows = [a_row(f"m{n:02}") for n in range(60)]
+    for chosen in ("m00", "m31", "m59"):
+        drawn = draw(a_view(*rows), Scene(f"{chosen}#1"), 80, 12, bare)
+        assert [line[2:5] for line in drawn if line.startswith("> ")] == [chosen]
+
+
+def test_what_a_terminal_would_obey_is_not_sent_to_it() -> None:
+    row = a_row("ada", issues=["\x1b[31mred\x07"], task="\x9b2J")
+    drawn = draw(a_view(row, waiting=1), Scene("ada#1", said="\x1b]0;title\x07"), 120, 20, bare)
+    assert all(line.isprintable() for line in drawn)
+
+
+def test_wide_characters_count_twice_and_accents_not_at_all() -> None:
+    assert width_of("日本") == 4
+    assert width_of("e\N{COMBINING ACUTE ACCENT}") == 1
+    assert [width_of(fit("日本語テキスト", n)) for n in (3, 4, 5, 20)] == [3, 4, 5, 20]
+
+
+def test_more_escalations_than_fit_are_counted() -> None:
+    drawn = draw(a_view(a_row("ada"), waiting=7), Scene("ada#1"), 80, 24, bare)
+    assert "! 4 more wait for a decision" in drawn
