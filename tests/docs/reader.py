@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import subprocess
@@ -21,7 +22,7 @@ _LIMIT_S = 100
 
 
 class Reader:
-    """A shell, kept between blocks: `cd` and variables stay."""
+    """A shell whose directory stays between blocks."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -76,10 +77,10 @@ class Reader:
         return done
 
     def leave_nothing(self) -> None:
-        """Whatever a failed page left running is stood down; what the product cannot end is said."""
+        """Whatever a page that failed has left running is stood down."""
         for home in self.home.rglob(".headcount"):
-            for line in self._headcount(home, "status", "--json").split('"team": "')[1:]:
-                self._headcount(home, "down", line.partition('"')[0], "--force")
+            for team in json.loads(self._headcount(home, "status", "--json") or "[]"):
+                self._headcount(home, "down", team["team"], "--force")
 
     def _headcount(self, home: Path, *words: str) -> str:
         command = [sys.executable, "-m", "headcount", *words]
