@@ -43,6 +43,31 @@ def test_a_usage_limit_parks_the_member_holds_starts_and_is_lifted(open_lab: Cal
     lab.start("bob", "command", command=("true",))
 
 
+LIMITS: dict[str, dict[str, Any]] = {
+    "codex": {"error": 429, "kind": "usage_limit_reached", "message": "The usage limit has been reached",
+              "fields": {"plan_type": "plus"}},
+    "gemini": {"error": 429, "kind": "RESOURCE_EXHAUSTED", "message": "You exceeded your current quota.",
+               "fields": {"details": [{"@type": "type.googleapis.com/google.rpc.QuotaFailure",
+                                       "violations": [{"quotaId": "GenerateRequestsPerDay-FreeTier"}]}]}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("client", LIMITS)
+def test_a_usage_limit_of_another_client_parks_its_member_too(
+    client: str, open_lab: Callable[..., Lab]
+) -> None:
+    """opencode is not here: it waits for the end of a limit by itself, and says nothing."""
+    lane = {"when": "You are ann", "steps": [[LIMITS[client]]] * 9}
+    lab = open_lab([lane], replace(POLICY, answer_timeout_s=2))
+    key = lab.start("ann", client, prompt="Work.")
+    lab.wait(key, lambda m: m.activity == "limited")
+    with pytest.raises(Declined) as refused:
+        spawn(lab.app, TEAM, Plan("bob", command=("true",)))
+    assert refused.value.code == "usage-limit"
+    answer = lab.finish(lab.stand_down(force=True))
+    assert answer["status"] == "shutdown" and lab.alive() == []
+
+
 def test_a_conversation_that_no_longer_fits_is_begun_anew(open_lab: Callable[..., Lab]) -> None:
     too_long = {"error": 400, "kind": "invalid_request_error",
                 "message": "prompt is too long: 208310 tokens > 200000 maximum"}  # fmt: skip
