@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from headcount.domain.findings import GoneProof, Workspace
+from headcount.engine.command import run_command
 from headcount.engine.job import Job, Outcome
 from headcount.engine.writing import utc_now
 from headcount.errors import HeadcountError
@@ -65,16 +66,13 @@ def _run_finalizer(job: Job, key: str, argv: list[str]) -> str:
     workspace = job.everyone["workspace"].get(key, {}).get("path", "")
     env = {**os.environ, **job.start.get("env", {}), "HEADCOUNT_TEAM": job.team.name, "HEADCOUNT_ABOUT": key}
     try:
-        done = subprocess.run(
-            argv, cwd=workspace if os.path.isdir(workspace) else job.world.home, env=env,
-            stdin=subprocess.DEVNULL, capture_output=True, check=False,
-            timeout=job.policy.finalizer_timeout_s,
-        )  # fmt: skip
+        place = workspace if os.path.isdir(workspace) else job.world.home
+        done = run_command(argv, cwd=place, timeout_s=job.policy.finalizer_timeout_s, env=env)
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"finalizer {argv[0]} of {key}: {error}"
     if done.returncode == 0:
         return ""
-    last = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+    last = done.stderr.strip().rpartition("\n")[2]
     return f"finalizer {argv[0]} of {key} ended with code {done.returncode}: {last}"
 
 

@@ -4,7 +4,7 @@
 
 The main thread alone touches the store. Threads perform acts and put results on one queue; two more put
 there that somebody rang, and that a process ended. Acts of one incarnation run one after the other; nudges
-have a lane of their own, so a terminal that hangs delays nobody's salvage.
+and the user's commands have lanes of their own, so one that hangs delays nobody's salvage, and no cleanup.
 
 After a crash everything needed is in the store: `recover` looks at reality first, then the same loop goes on.
 One engine drives a state directory at a time; every commit proves that it is still that one.
@@ -346,10 +346,7 @@ class Engine:
 
     def _begin(self, job: Job) -> None:
         self._under_way.add((job.team.id, job.act.id))
-        lane = f"{job.team.id}/{job.act.about}"
-        if job.act.kind is ActKind.NUDGE:
-            lane += "/nudge"
-        self._lanes.put(lane, lambda: self._perform(job, perform, job.act))
+        self._lanes.put(_lane(job.team, job.act), lambda: self._perform(job, perform, job.act))
 
     def _look_at_end(self, end: _End) -> None:
         """In the lane of the incarnation, like everything that touches its processes."""
@@ -401,6 +398,14 @@ def _everyone(tx: Tx, team: Team, act: Act) -> dict[str, Any]:
         tell_complete(tx, team)
         everyone["export"] = export(tx, team)
     return everyone
+
+
+def _lane(team: Team, act: Act) -> str:
+    about = act.data["key"] if act.kind is ActKind.ASK_REVIEW else act.about  # it moves that one's workspace
+    lane = f"{team.id}/{about}"
+    if act.kind in (ActKind.NUDGE, ActKind.NOTIFY, ActKind.RUN_GATE, ActKind.CLOSE_STEP):
+        lane += f"/{act.kind}/{act.data.get('step', '')}"
+    return lane
 
 
 def _superseded(team: Team, act: Act) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from headcount.domain.findings import GoneProof, Workspace
 from headcount.engine import closing, run_acts
+from headcount.engine.command import run_command
 from headcount.engine.job import Job, Outcome
 from headcount.engine.readiness import wait_ready
 from headcount.engine.writing import utc_now
@@ -279,14 +280,8 @@ def _notify(job: Job) -> Outcome:
         "HEADCOUNT_ABOUT": job.act.about,
     }
     try:
-        done = subprocess.run(
-            job.policy.notify,
-            cwd=os.path.dirname(job.world.home),
-            env=env,
-            timeout=job.policy.finalizer_timeout_s,
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
+        place = os.path.dirname(job.world.home)
+        done = run_command(job.policy.notify, cwd=place, timeout_s=job.policy.finalizer_timeout_s, env=env)
         result = f"exit code {done.returncode}"
     except (OSError, subprocess.TimeoutExpired) as error:
         result = str(error)

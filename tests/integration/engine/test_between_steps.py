@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import fcntl
 import os
+import threading
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,10 +22,12 @@ from headcount.engine.hear import hear
 from headcount.engine.mirror import Mirror
 from headcount.protocol import events as ev
 from headcount.protocol.member import State
+from headcount.runtime.census import read_process
 from headcount.runtime.plain import PlainRuntime
+from headcount.workspace.port import EngineWorkspaces
 from headcount.workspace.worktrees import Workspaces
 
-from .lab import TEAM, Lab
+from .lab import POLITE, QUICK, TEAM, Lab
 
 
 def test_who_is_resumed_and_asked_at_once_is_awake_to_answer(lab: Lab) -> None:
@@ -128,6 +132,35 @@ def test_no_engine_is_started_inside_a_member(lab: Lab, monkeypatch: pytest.Monk
     monkeypatch.setattr(resident, "_start_resident", lambda _: pytest.fail("an engine of a member's own"))
     lab.app.caller = Caller("lead", "ann#1", f"{TEAM}#1")
     ensure_driven(lab.app)
+
+
+def test_a_notification_that_hangs_delays_nobodys_salvage(lab: Lab) -> None:
+    lab.create(replace(QUICK, notify=("sleep", "8"), on_escalation="force-kill", max_attempts=1))
+    lab.start("bob", f"echo precious > draft; touch $HEADCOUNT_HOME/up; {POLITE}")
+    lab.wait_flag("up")
+    lab.say(ev.DoneSignalled("bob#1"))
+    assert lab.wait_state("bob#1", lambda m: m.settled, limit_s=6).refs
+
+
+def test_a_removal_that_hangs_does_not_cost_the_archive(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    released = threading.Event()
+    monkeypatch.setattr(EngineWorkspaces, "remove", lambda *_: released.wait(30) and None)
+    lab.create(replace(QUICK, finalizer_timeout_s=0.5))
+    lab.start("bob", "exit 0")
+    answer = lab.finish(lab.ask())
+    released.set()
+    assert answer["status"] == "shutdown" and not answer["deleted"]
+    assert os.path.exists(f"{lab.app.home}/archive/{TEAM}-1/receipt.json")
+
+
+def test_a_finalizer_that_takes_too_long_is_ended_with_what_it_started(lab: Lab) -> None:
+    lab.create(replace(QUICK, finalizer_timeout_s=0.5, cleanup_retries=0))
+    pid = f"{lab.app.home}/pid"
+    lab.start("bob", "exit 0", finalizers=(("sh", "-c", f"sleep 1000 & echo $! > {pid}; wait"),))
+    assert lab.finish(lab.ask())["status"] == "shutdown"
+    with open(pid) as file:
+        process = read_process(int(file.read()), with_mark=False)
+    assert process is None or process.dead
 
 
 def _wait_note(lab: Lab, kind: str, limit_s: float = 10) -> None:
