@@ -291,7 +291,7 @@ def _from_file(raw: dict[str, Any], source: str) -> dict[str, Any]:
         if not isinstance(table, dict):
             _wrong(section, table, "a section, such as [policy]", source)
         for name, value in table.items():
-            if section == "agents" and name != "default":
+            if section == "agents" and f"agents.{name}" not in _KEYS:
                 values.update(_worker(name, value, source))
             else:
                 place = f"{section}.{name}"

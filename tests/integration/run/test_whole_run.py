@@ -41,3 +41,15 @@ def test_twelve_tasks_with_every_trouble_end_complete_within_the_policy(lab: Run
         mail = tx.inbox("crew#1", ["lead"])
     assert len([m for m in mail if m.template == "WORKER_ESCALATION"]) == 1
     assert len([m for m in mail if m.subject == "Swarm complete: crew"]) == 1
+
+
+def test_a_run_in_terminals_goes_as_one_without(lab: RunLab) -> None:
+    lab.settings("[agents]\nterminal = true\n", tasks_at_once=2)
+    lab.plan({1: {"spec": ["name it better"]}, 2: {"work": ["die", "work"]}})
+    run = lab.run(lab.define({1: (), 2: (), 3: (1, 2)}))
+    assert run["status"] == "complete"
+    with lab.app() as app, app.store.read() as tx:
+        assert {start["runtime"] for start in tx.facts("crew#1", "start").values()} == {"tmux"}
+    assert lab.merges() == {"1": 1, "2": 1, "3": 1}
+    check_I4(lab.journal(), 2)
+    wait_until(lambda: lab.marked() == [])

@@ -297,3 +297,9 @@ def test_the_reference_page_has_every_setting_as_it_is() -> None:
 def test_the_example_on_the_reference_page_is_read() -> None:
     example = PAGE.read_text(encoding="utf-8").split("```toml\n")[1].split("```")[0]
     assert parse(example).agents.workers["bob"].command == ("./agent.sh", "bob")
+
+
+def test_keys_of_agents_itself_are_no_workers() -> None:
+    agents = parse('[agents]\ndefault = "codex"\nterminal = true\npermissions = "full"\n').agents
+    assert (agents.default, agents.terminal, agents.permissions) == ("codex", True, "full")
+    assert agents.workers == {}
