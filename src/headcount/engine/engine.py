@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 CHANNEL = "engine"
-_THREADS = 16
+_THREADS = 64  # acts wait for git, the disk and the ends of processes; one look at all processes serves many
 _RING_CHECK_S = 10.0  # a wake-up is a hint; this is the most that a lost one can cost
 _IDLE_CHECK_S = 1.0
 _STORE_RETRY_S = 1.0
