@@ -27,12 +27,13 @@ from headcount.engine.job import Job, Outcome, World
 from headcount.engine.lanes import Lanes
 from headcount.engine.later import Later
 from headcount.engine.mirror import SIGNALLED, Mirror
+from headcount.engine.nudging import has_read_mail, report_lost
 from headcount.engine.perform import ended, failed, perform, prove
 from headcount.engine.succession import grown_old, wish_successor
 from headcount.engine.writing import new_mail
 from headcount.errors import FencedOut, HeadcountError, StoreError
 from headcount.ports import Identity
-from headcount.protocol.effects import Act, ActKind, Note
+from headcount.protocol.effects import Act, ActKind
 from headcount.protocol.member import State
 from headcount.protocol.team import Status
 
@@ -52,6 +53,7 @@ CHANNEL = "engine"
 _THREADS = 64  # acts wait for git, the disk and the ends of processes; one look at all processes serves many
 _RING_CHECK_S = 10.0  # a wake-up is a hint; this is the most that a lost one can cost
 _IDLE_CHECK_S = 1.0
+_LOOK_AGAIN_S = 1.0
 _STORE_RETRY_S = 1.0
 # Acts that make sense however far the member has moved on since.
 _TIMELESS = frozenset(
@@ -319,7 +321,7 @@ class Engine:
             if _superseded(team, act):
                 tx.end_act(team.id, act.id)
                 self._later.forget((team.id, act.id))
-                _report_lost_nudge(tx, team, act)
+                report_lost(tx, team, act)
             else:
                 jobs.append(self._job(tx, team, act, policy))
         return jobs
@@ -338,7 +340,7 @@ class Engine:
             token = secrets.token_urlsafe(24)
             tx.add_token(Identity(team.id, act.about, team.members[act.about].role), token)
         elif act.kind is ActKind.NUDGE:
-            tries, read = self._later.tries((team.id, act.id)), _has_read_mail(tx, team, act.about)
+            tries, read = self._later.tries((team.id, act.id)), has_read_mail(tx, team, act.about)
             job = replace(job, tries=tries, mail_read=read)
         return replace(job, start=start, workspace=tx.fact(team.id, act.about, "workspace"), token=token)
 
@@ -357,8 +359,21 @@ class Engine:
         with self._store.read() as tx:
             start = tx.fact(team.id, end.key, "start") or {}
         job = Job(look, team, self._policy_of({}), self._world, team.members[end.key], start=start)
-        how = ended if end.agent else prove
+        how = self._until_seen(ended if end.agent else prove)
         self._lanes.put(f"{team.id}/{end.key}", lambda: self._perform(job, how))
+
+    def _until_seen(self, how: Callable[[Job], Outcome]) -> Callable[[Job], Outcome]:
+        """An end is reported once. If it cannot be looked at (no descriptor left), it is tried again."""
+
+        def look(job: Job) -> Outcome:
+            while True:
+                try:
+                    return how(job)
+                except (HeadcountError, OSError) as error:
+                    if self._stopping.wait(_LOOK_AGAIN_S):
+                        raise error
+
+        return look
 
     def _perform(self, job: Job, how: Callable[[Job], Outcome], act: Act | None = None) -> None:
         """In a thread. A bug must not leave the act pending for ever."""
@@ -414,13 +429,3 @@ def _superseded(team: Team, act: Act) -> bool:
     if act.kind is ActKind.RESUME:  # whoever was asked since must be awake to answer
         return team.members[act.about].activity == "paused"
     return act.kind not in _TIMELESS and team.members[act.about].epoch != act.epoch
-
-
-def _has_read_mail(tx: Tx, team: Team, key: str) -> bool:
-    return not tx.count_unread(team.id).get(key)
-
-
-def _report_lost_nudge(tx: Tx, team: Team, act: Act) -> None:
-    """It moved on before it could be told, and has not read the mail either: never lost in silence (E10)."""
-    if act.kind is ActKind.NUDGE and not _has_read_mail(tx, team, act.about):
-        tx.note(team.id, [Note("nudge_undelivered", act.about, {"text": act.data.get("text", "")})])

@@ -14,6 +14,7 @@ from headcount.domain.findings import GoneProof, Workspace
 from headcount.engine import closing, run_acts
 from headcount.engine.command import run_command
 from headcount.engine.job import Job, Outcome
+from headcount.engine.nudging import nudge
 from headcount.engine.readiness import wait_ready
 from headcount.engine.writing import utc_now
 from headcount.errors import HeadcountError
@@ -233,29 +234,6 @@ def _proved(job: Job, proof: Proof) -> Outcome:
 # --- speaking --------------------------------------------------------------------------------------------
 
 
-# After each try that failed; two minutes in all. Whoever is busy for longer is told by its mail.
-_TRY_AGAIN_S = (1, 2, 4, 8, 15, 30, 60)
-
-
-def _nudge(job: Job) -> Outcome:
-    """Confirmed, tried again, or reported as not delivered (E10).
-
-    Its mail was there first: whoever has read that need not be disturbed, unless it is urgent.
-    """
-    text, urgent = str(job.act.data.get("text", "")), bool(job.act.data.get("urgent"))
-    if job.mail_read and not urgent:
-        return Outcome(notes=(_told("nudged", job, text, by="mail"),))
-    if job.handle is not None and job.runtime.nudge(job.handle, text, urgent=urgent, tag=job.act.id):
-        return Outcome(notes=(_told("nudged", job, text, by=str(job.start.get("runtime", "plain"))),))
-    if job.handle is not None and job.tries < len(_TRY_AGAIN_S):
-        return Outcome(again_s=_TRY_AGAIN_S[job.tries])
-    return Outcome(notes=(_told("nudge_undelivered", job, text),))
-
-
-def _told(kind: str, job: Job, text: str, **how: object) -> Note:
-    return Note(kind, job.act.about, {"text": text, **how})
-
-
 def _capture(job: Job) -> Outcome:
     screen = job.runtime.capture(job.handle) if job.handle is not None else ""
     return Outcome(notes=(Note("captured", job.act.about, {"screen": screen[-4000:]}),))
@@ -295,7 +273,7 @@ def _member(job: Job) -> Member:
 
 _PERFORM: dict[ActKind, Callable[[Job], Outcome]] = {
     ActKind.START: _start,
-    ActKind.NUDGE: _nudge,
+    ActKind.NUDGE: nudge,
     ActKind.INSPECT: _inspect,
     ActKind.CAPTURE: _capture,
     ActKind.SALVAGE: _salvage,
