@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING, TypedDict, cast
 
 from headcount.app.judge import judge
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 def make_world(app: App) -> World:
     runtimes = cast("dict[str, Runtime]", make_runtimes(app))
-    return World(app.home, runtimes, make_workspaces(app), judge, app.make_start)
+    return World(app.home, runtimes, make_workspaces(app), partial(judge, app.root), app.make_start)
 
 
 def make_workspaces(app: App) -> EngineWorkspaces:
