@@ -76,7 +76,9 @@ def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
         },
     )
     write_json(f"{setup.directory}/mcp.json", {"mcpServers": mcp_servers(setup.headcount)})
-    write_json(f"{setup.directory}/settings.json", {"hooks": hooks(setup.headcount)})
+    # In a terminal it would make itself the desktop's handler for its links, in the user's own files.
+    settings = {"hooks": hooks(setup.headcount), "disableDeepLinkRegistration": "disable"}
+    write_json(f"{setup.directory}/settings.json", settings)
     return {"CLAUDE_CONFIG_DIR": own, "MCP_CONNECTION_NONBLOCKING": "0", "DISABLE_AUTOUPDATER": "1"}
 
 

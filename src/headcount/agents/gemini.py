@@ -10,7 +10,6 @@ from headcount.agents.client import (
     NOTHING,
     SERVER,
     Client,
-    Screen,
     Seen,
     Setup,
     as_event,
@@ -102,11 +101,9 @@ CLIENT = Client(
     prepare=_prepare,
     first_turn=_first,
     next_turn=_next,
-    terminal=lambda setup, prompt: _command(setup, "-i", f"{setup.instructions}\n\n{prompt}"),
+    # In a terminal it writes to the user's own directory, whatever GEMINI_CLI_HOME says (seen with 0.61.0).
+    terminal=None,
     read_line=_read_line,
-    screen=Screen(
-        ready=r"Type your message",
-        dialog=r"(?i)do you trust|how would you like to authenticate|apply this change|allow execution",
-    ),
+    screen=None,
     exit_text="/quit",
 )
