@@ -100,7 +100,8 @@ def test_a_collector_takes_a_teams_life_as_one_trace(lab: WebLab) -> None:
         s.name for s in sorted(spans, key=lambda s: s.start_time_unix_nano) if s.parent_span_id == ada.span_id
     ]
     assert ada.parent_span_id == team.span_id
-    assert (states[:3], states[-1]) == (["starting", "running", "asked"], "stopping")
+    assert states[:3] == ["starting", "running", "asked"]
+    assert states[-1] in ("stopping", "killing")
     assert {"answered", "salvaged"} <= {event.name for event in ada.events}
     assert team.start_time_unix_nano <= ada.start_time_unix_nano <= ada.end_time_unix_nano
     assert len({s.trace_id for s in spans}) == 1
