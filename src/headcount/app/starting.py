@@ -39,9 +39,16 @@ class Plan(NamedTuple):
 
 
 def check_clients(settings: Settings, plans: Iterable[Plan]) -> None:
-    """Refuses what cannot be started here, before anything is: a client that is missing or too old."""
-    for agent in dict.fromkeys(_who_is_it(settings, plan)[0] for plan in plans):
-        check_agent(agent, installed=True)
+    """Refuses what cannot be started here, before anything is: a client that is missing, too old, or not made
+    for a terminal."""
+    wanted = ((_who_is_it(settings, plan)[0], _in_terminal(settings, plan)) for plan in plans)
+    for agent, terminal in dict.fromkeys(wanted):
+        check_agent(agent, installed=True, terminal=terminal)
+
+
+def _in_terminal(settings: Settings, plan: Plan) -> bool:
+    mine = settings.agents.workers.get(plan.name) or Agent()
+    return plan.runtime == "tmux" or (not plan.runtime and (mine.terminal or settings.agents.terminal))
 
 
 def make_start(
@@ -55,7 +62,7 @@ def make_start(
     order = Order(
         home, team.name, member.name, plan.prompt, prompt_file, plan.model or mine.model, command,
         plan.directory or os.path.dirname(home), mine.permissions or settings.agents.permissions,
-        plan.runtime == "tmux" or (not plan.runtime and (mine.terminal or settings.agents.terminal)),
+        _in_terminal(settings, plan),
     )  # fmt: skip
     launch = plan_launch(agent, order)
     return {
