@@ -68,7 +68,7 @@ def I4_a_name_is_started_again_only_when_it_is_gone(step: Step, seen: Mapping[st
 def I4_the_next_task_waits(step: Step, seen: Mapping[str, Seen], tasks_at_once: int) -> Iterator[str]:
     """In a run nobody starts on a task while as many others as there are slots still have members.
 
-    A task with somebody there is not the next one: its reviewers come into the slot that it has, and one whose
+    A task with somebody there is not the next one: its reviewers come into the slot it has, and one whose
     worker came back from an escalation goes on in a slot of its own.
     """
     for act in step.acts:

@@ -41,9 +41,7 @@ def test_A3_text_and_unknown_replies_are_no_answer(reply: dict[str, object]) -> 
 
 
 @pytest.mark.parametrize(("reply", "code"), [({}, "missing-approve"), ({"approve": 1}, "bad-approve")])
-def test_A11_a_response_without_yes_or_no_names_the_field(
-    reply: dict[str, object], code: str
-) -> None:
+def test_A11_a_response_without_yes_or_no_names_the_field(reply: dict[str, object], code: str) -> None:
     with pytest.raises(UsageError) as refusal:
         read_reply({"type": "shutdown_response", **reply})
     assert refusal.value.code == code and "approve" in refusal.value.what + refusal.value.why

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headcount.app import mail
-from headcount.domain.names import LEAD, check_size
+from headcount.domain.names import check_size
 from headcount.errors import UsageError
 from headcount.mcp_server.handlers import drive
 
@@ -25,9 +25,7 @@ def send_message(app: App, args: Arguments) -> Answer:
         request_id = answer["request_id"] or _missing(
             "request_id", "it is in the request that you were mailed"
         )
-        # An answer that counts must not fail for want of an address: it is the lead's to read.
-        to = str(args.get("recipient") or LEAD)
-        return mail.answer(app, to, request_id, answer["approve"], answer["reason"], team)
+        return mail.answer(app, _recipient(args), request_id, answer["approve"], answer["reason"], team)
     if kind == "shutdown_request":
         to = _recipient(args)
         sent = mail.request_stand_down(app, to, args.get("reason") or content, team)
