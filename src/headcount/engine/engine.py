@@ -280,15 +280,16 @@ class Engine:
             jobs = self._new_jobs(tx, heard.team, policy)
             signalled = tx.facts(team.id, SIGNALLED) if heard.effects or results else {}
         if heard.effects or results:
-            self._tell(heard, signalled)
+            letters = [mail for result in results for mail in result.outcome.mail]
+            self._tell(heard, signalled, {f"{team.id}/{mail.to}" for mail in letters})
         self._after(heard.team, policy, results)
         for job in jobs:
             self._begin(job)
 
-    def _tell(self, heard: Heard, signalled: Mapping[str, Mapping[str, Any]]) -> None:
+    def _tell(self, heard: Heard, signalled: Mapping[str, Mapping[str, Any]], mailboxes: set[str]) -> None:
         """Others, of what is durable already. What cannot be told now is told with the next change."""
         try:
-            self._store.ring(heard.channels)
+            self._store.ring(heard.channels | mailboxes)
             self._mirror.show(heard.team, heard.effects, signalled, heard.phase)
         except OSError as error:
             _LOG.warning("what happened in %s could not be shown: %s", heard.team.name, error)

@@ -11,7 +11,8 @@ from client_lab import CLIENTS, Lab, fingerprint, git
 from headcount.protocol.member import State
 
 APPROVE = {"call": "send_message", "with": {
-    "type": "shutdown_response", "request_id": {"$match": r"headcount approve ([\w.#/-]+)"}, "approve": True,
+    "type": "shutdown_response", "recipient": "lead", "approve": True,
+    "request_id": {"$match": r"headcount approve ([\w.#/-]+)"},
 }}  # fmt: skip
 
 

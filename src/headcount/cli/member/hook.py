@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _NOT_ANSWERED = (
     "You are asked to stand down (request {request}), and have not answered. Plain text is no answer: use "
-    "send_message with type shutdown_response, this request_id and approve, or run "
+    "send_message to lead with type shutdown_response, this request_id and approve, or run "
     "`headcount approve {request}`."
 )
 
