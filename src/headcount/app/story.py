@@ -57,6 +57,10 @@ def _said_state(data: Mapping[str, Any], of: str) -> str | None:
     return None if data["from"] == data["to"] else f"{of}{data['to'].replace('_', ' ')}"
 
 
+def _members(count: int) -> str:
+    return f"{count} member" if count == 1 else f"{count} members"
+
+
 def _quoted(words: str) -> str:
     return f" ({words})" if words else ""
 
@@ -81,7 +85,7 @@ def _task_moved(data: Mapping[str, Any]) -> str | None:
 _TELL: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
     "moved": _moved,
     "start_failed": lambda d: f"could not be started: {d['reason']}",
-    "stand_down": lambda d: f"stand-down of {len(d['targets'])} members asked for",
+    "stand_down": lambda d: f"stand-down of {_members(len(d['targets']))} asked for",
     "answered": _answered,
     "all_answered": lambda _: "all have answered: now everyone is looked at",
     "rejected": lambda _: "withdrawn: somebody refused; nobody was stopped",
