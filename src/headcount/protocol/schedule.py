@@ -121,11 +121,11 @@ class _Books:
         return ""
 
     def _worker(self, task: Task) -> str | None:
-        """The one it names, else the next free one; the one it was taken from only if there is no other."""
+        """The one it names, else the next free one. Taken from one, it waits for another, if there is any."""
         wanted = self.roster.workers if task.wants is None else (task.wants,)
         if task.passed_over:
             others = tuple(name for name in self.roster.workers if name != task.passed_over)
-            wanted = (*others, task.passed_over)
+            wanted = others or (task.passed_over,)
         return next((name for name in wanted if name not in self.names), None)
 
     def _no_worker(self, task: Task) -> str:
