@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headcount.domain.findings import GoneProof, Workspace
@@ -34,7 +35,14 @@ if TYPE_CHECKING:
 _KEEPER_FOLLOWS_S = 0.02
 
 
+_ENDING = (ActKind.ASK_EXIT, ActKind.TERMINATE, ActKind.KILL)
+
+
 def perform(job: Job) -> Outcome:
+    """Whoever ran and whose records are lost is ended by its mark: only a failed start left nobody."""
+    mark = str(job.start.get("mark", ""))
+    if job.handle is None and mark and job.act.kind in _ENDING and not _member(job).failure:
+        job = replace(job, handle=job.runtime.adopt_by_mark(mark))
     return _PERFORM[job.act.kind](job)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 from headcount.app.salvages import restore_saved
@@ -188,3 +189,19 @@ def test_E12_many_members_are_stopped_at_once_not_one_after_the_other(lab: Lab) 
             at_once += 1 if entry.data["to"] == "stopping" else -1
             most = max(most, at_once)
     assert most > len(names) / 2
+
+
+def test_D10_one_whose_records_are_lost_is_ended_by_its_mark_and_was_never_unstarted(
+    lab: Lab,
+) -> None:
+    lab.create()
+    lab.start("ada", "trap '' TERM; while :; do sleep 0.2; done")
+    lab.stop_driving()
+    shutil.rmtree(f"{lab.app.home}/run")
+    assert lab.marked() != []
+    lab.drive()
+    answer = lab.finish(lab.ask(force=True))
+    assert answer["status"] == "shutdown"
+    assert lab.marked() == []
+    receipt = json.loads(Path(f"{answer['archive']}/receipt.json").read_text())
+    assert receipt["members"][0]["processes"]["method"] == "by mark only"
