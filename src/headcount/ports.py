@@ -273,6 +273,9 @@ class Workspaces(Protocol):
     """git, or a plain directory where there is none. What could not be read is raised, and is not clean."""
 
     def create(self, team: str, member: str, generation: int, plan: Mapping[str, Any]) -> Workspace: ...
+    def find(self, team: str, member: str, generation: int, plan: Mapping[str, Any]) -> Workspace | None:
+        """What `create` has made, if it is there."""
+
     def read(self, workspace: Workspace, policy: Policy, plan: Mapping[str, Any]) -> Findings: ...
     def salvage(self, workspace: Workspace, policy: Policy) -> tuple[Findings, Salvage | None]:
         """Everything in it, in a ref that was read back; None when there is nothing to save."""

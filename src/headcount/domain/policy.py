@@ -23,7 +23,9 @@ class Policy:
     salvage_timeout_s: float = field(default=300, metadata=_doc("snapshot and read-back of one workspace"))
     exit_grace_s: float = field(default=5, metadata=_doc("its own way to exit → SIGTERM"))
     stop_grace_s: float = field(default=10, metadata=_doc("SIGTERM → SIGKILL, and SIGKILL → stuck"))
-    finalizer_timeout_s: float = field(default=60, metadata=_doc("one finalizer, or one step of cleanup"))
+    finalizer_timeout_s: float = field(
+        default=60, metadata=_doc("one finalizer, or a step of cleanup for 16 members")
+    )
     gate_timeout_s: float = field(default=1800, metadata=_doc("the command of the verification gate"))
     stall_timeout_s: float = field(
         default=1800, metadata=_doc("no sign of progress: shown as stalled, nudged once")

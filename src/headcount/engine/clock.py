@@ -12,10 +12,11 @@ import time
 from typing import TYPE_CHECKING
 
 from headcount.protocol import events as ev
+from headcount.protocol.bound import close_step_s
 from headcount.protocol.member import limit_s
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from headcount.domain.policy import Policy
     from headcount.protocol.team import Team
@@ -39,10 +40,10 @@ class Clock:
             limit = limit_s(member, policy)
             self._arm((team.name, member.key), member.epoch if limit is not None else None, limit)
         closing = team.close_epoch if team.close_step is not None else None
-        self._arm((team.name, ""), closing, policy.finalizer_timeout_s)
+        self._arm((team.name, ""), closing, close_step_s(policy, len(team.members)))
 
     def grown_old(self, team: Team, policy: Policy) -> list[str]:
-        """Who has been at work for as long as the policy lets one be; each is told once."""
+        """Who has been at work for as long as the policy lets one be, and was not asked to leave for it."""
         if not policy.cycle_after_s:
             return []
         now = self.now()
@@ -50,11 +51,15 @@ class Clock:
         for member in team.live():
             due = self._born.setdefault((team.id, member.key), now) + policy.cycle_after_s
             if now >= due:
-                self._born[team.id, member.key] = math.inf
                 old.append(member.key)
             elif due != math.inf:
                 self._arm((team.name, member.key + _AGE), 0, due - now)
         return old
+
+    def asked_for_age(self, team_id: str, keys: Iterable[str]) -> None:
+        """Once it is durable. Whoever could not be asked, in the middle of something, stays due."""
+        for key in keys:
+            self._born[team_id, key] = math.inf
 
     def forget(self, team_name: str) -> None:
         for who in [who for who in self._armed if who[0] == team_name]:

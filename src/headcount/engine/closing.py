@@ -19,12 +19,11 @@ from headcount.engine.job import Job, Outcome
 from headcount.engine.writing import utc_now
 from headcount.errors import HeadcountError
 from headcount.protocol import events as ev
+from headcount.protocol.bound import CLOSE_AT_ONCE
 from headcount.protocol.effects import Note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-_AT_ONCE = 16  # it is the disk's answer that is waited for, not the processor's
 
 
 def perform_step(job: Job) -> Outcome:
@@ -51,7 +50,7 @@ def _finalizers(job: Job) -> _Result:
         for index, argv in enumerate(start.get("finalizers", ()))
         if f"{key}/{index}" not in done
     ]
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    with ThreadPoolExecutor(CLOSE_AT_ONCE) as pool:
         results = list(pool.map(lambda item: _run_finalizer(job, item[0], item[2]), wanted))
     done |= {f"{key}/{index}" for (key, index, _), why in zip(wanted, results, strict=True) if not why}
     notes = [
@@ -82,7 +81,7 @@ def _workspaces(job: Job) -> _Result:
     last_user = {
         w["path"]: (key, w) for key, w in job.everyone["workspace"].items() if w["path"] not in removed
     }
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    with ThreadPoolExecutor(CLOSE_AT_ONCE) as pool:
         kept = list(pool.map(lambda item: _remove(job, *item), last_user.values()))
     problems: list[str] = []
     notes: list[Note] = []

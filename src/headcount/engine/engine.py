@@ -3,8 +3,8 @@
     inputs, exits, timeouts, results ──→ hear (one transaction) ──→ pending acts ──→ threads ──→ results …
 
 The main thread alone touches the store. Threads perform acts and put results on one queue; two more put
-there that somebody rang, and that a process ended. Acts of one incarnation run one after the other; nudges
-and the user's commands have lanes of their own, so one that hangs delays nobody's salvage, and no cleanup.
+there that somebody rang, and that a process ended. Acts of one incarnation run one after the other. Between
+commits the engine goes by what it last committed: a store that is busy or full delays it, and nothing else.
 
 After a crash everything needed is in the store: `recover` looks at reality first, then the same loop goes on.
 One engine drives a state directory at a time; every commit proves that it is still that one.
@@ -14,25 +14,24 @@ from __future__ import annotations
 
 import logging
 import queue
-import secrets
 import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headcount.engine.clock import Clock
-from headcount.engine.export import export, tell_complete
 from headcount.engine.handles import Handles
 from headcount.engine.hear import hear
 from headcount.engine.job import Job, Outcome, World
+from headcount.engine.jobs import is_superseded, lane_of, make_job
 from headcount.engine.lanes import Lanes
 from headcount.engine.later import Later
+from headcount.engine.listener import Listener
 from headcount.engine.mirror import SIGNALLED, Mirror
-from headcount.engine.nudging import has_read_mail, report_lost
+from headcount.engine.nudging import report_lost
 from headcount.engine.perform import ended, failed, perform, prove
 from headcount.engine.succession import grown_old, wish_successor
 from headcount.engine.writing import new_mail
 from headcount.errors import FencedOut, HeadcountError, StoreError
-from headcount.ports import Identity
 from headcount.protocol.effects import Act, ActKind
 from headcount.protocol.member import State
 from headcount.protocol.team import Status
@@ -42,24 +41,17 @@ if TYPE_CHECKING:
 
     from headcount.domain.policy import Policy
     from headcount.engine.hear import Heard
-    from headcount.ports import Fence, Handle, Store, Tx
+    from headcount.ports import Fence, Handle, Runtime, Store, Tx
     from headcount.protocol.events import TimedOut
     from headcount.protocol.member import Member
     from headcount.protocol.team import Team
 
 _LOG = logging.getLogger(__name__)
 
-CHANNEL = "engine"
 _THREADS = 64  # acts wait for git, the disk and the ends of processes; one look at all processes serves many
-_RING_CHECK_S = 10.0  # a wake-up is a hint; this is the most that a lost one can cost
 _IDLE_CHECK_S = 1.0
 _LOOK_AGAIN_S = 1.0
 _STORE_RETRY_S = 1.0
-# Acts that make sense however far the member has moved on since.
-_TIMELESS = frozenset(
-    (ActKind.NOTIFY, ActKind.CLOSE_STEP, ActKind.MERGE, ActKind.ASK_REVIEW, ActKind.RUN_GATE)
-)
-_FACTS_FOR_CLOSING = ("start", "workspace", "proof", "finalized", "removed")
 
 
 class _Result(NamedTuple):
@@ -77,6 +69,14 @@ class _End(NamedTuple):
     team: str
     key: str
     agent: bool
+
+
+class _Known(NamedTuple):
+    """A team as it was last committed here, and how its members' processes are found again."""
+
+    team: Team
+    policy: Policy
+    starts: dict[str, Mapping[str, Any]]  # by incarnation: `mark` and `runtime`
 
 
 class _Again(NamedTuple):
@@ -106,17 +106,14 @@ class Engine:
         self._under_way: set[tuple[str, str]] = set()  # team's id, act's id
         self._later = Later()
         self._unheard: dict[str, list[_Result]] = {}  # by team: the turn that was to hear it broke
-        self._teams: dict[str, Team] = {}  # as last committed here
-        self._listening = threading.Event()
+        self._known: dict[str, _Known] = {}
         self._stopping = threading.Event()
 
     # --- the loop -----------------------------------------------------------------------------------
 
     def run(self, until: Callable[[], bool] = lambda: False) -> None:
         """Go on until `stop` is called or `until` says so; it is asked after every turn."""
-        listener = threading.Thread(target=self._listen, name="listen", daemon=True)
-        listener.start()
-        self._listening.wait()
+        listener = Listener(self._store, lambda: self._queue.put(None))
         try:
             self._recover()
             while not self._stopping.is_set() and not until():
@@ -127,8 +124,7 @@ class Engine:
             self._stopping.set()
             self._lanes.close()
             self._handles.close()
-            self._store.ring([CHANNEL])
-            listener.join()
+            listener.close()
 
     def stop(self) -> None:
         self._stopping.set()
@@ -137,26 +133,12 @@ class Engine:
     @property
     def idle(self) -> bool:
         """No team is open: nothing is left to drive."""
-        return not self._teams
+        return not self._known
 
     def _seconds_to_wait(self) -> float | None:
         """Without a team nothing is due, but `until` wants to be asked now and then."""
         due = [s for s in (self._clock.seconds_to_next(), self._later.seconds_to_next()) if s is not None]
         return min(due) if due else _IDLE_CHECK_S if self.idle else None
-
-    def _listen(self) -> None:
-        """Whoever wrote something may be killed before it rings: so the time that passes rings as well."""
-        while not self._stopping.is_set():
-            try:
-                self._store.listen(CHANNEL)
-                self._listening.set()
-                self._store.wait(CHANNEL, _RING_CHECK_S)
-            except OSError as error:  # no bell, as on a full disk: slower, but nobody waits for ever
-                _LOG.warning("cannot be rung: %s", error)
-                self._listening.set()
-                self._stopping.wait(_IDLE_CHECK_S)
-            self._queue.put(None)
-        self._listening.set()  # stopped before it began
 
     def _take_all(self, timeout_s: float | None) -> list[_Item]:
         """Wait for something, then take all that is there: one transaction hears it together."""
@@ -220,31 +202,39 @@ class Engine:
 
     def _time_left(self, name: str, timeout: TimedOut) -> float:
         """Who works is given a limit for signs of progress (D4), and every line that it prints is one."""
-        team = self._teams.get(name)
-        member = team.members.get(timeout.key or "") if team is not None else None
-        if team is None or member is None or member.state is not State.RUNNING:
+        known = self._known.get(name)
+        member = known.team.members.get(timeout.key or "") if known is not None else None
+        if known is None or member is None or member.state is not State.RUNNING:
             return 0.0
-        with self._store.read() as tx:
-            start = tx.fact(team.id, member.key, "start") or {}
-            limit = self._policy_of(tx.team_settings(team.id)).stall_timeout_s
-        handle = self._find_handle(team, member.key, start) if start.get("mark") else None
-        if handle is None:
+        start = known.starts.get(member.key)
+        handle = self._find_handle(known.team, member.key, start) if start is not None else None
+        if start is None or handle is None:
             return 0.0
-        runtime = self._world.runtimes[str(start.get("runtime", "plain"))]
-        return limit - runtime.silent_for_s(handle)
+        return known.policy.stall_timeout_s - self._runtime(start).silent_for_s(handle)
 
     def _recover(self) -> None:
         """Look at reality first: who died while nobody watched is heard of before anything is decided."""
-        with self._store.read() as tx:
-            found = [team for name in tx.team_names() if (team := tx.load_team(name)) is not None]
-            starts = {team.name: tx.facts(team.id, "start") for team in found}
-        for team in found:
-            self._teams[team.name] = team
-            for member in team.live():
-                start = starts[team.name].get(member.key)
-                if start is not None:
-                    self._find_again(team, member, start)
+        while not self._stopping.is_set():
+            try:
+                self._load_all()
+                break
+            except StoreError as error:
+                _LOG.warning("the teams could not be read: %s", error)
+                self._stopping.wait(_STORE_RETRY_S)
+        for known in self._known.values():
+            for member in known.team.live():
+                if member.key in known.starts:
+                    self._find_again(known.team, member, known.starts[member.key])
         self._turn(self._take_all(0))
+
+    def _load_all(self) -> None:
+        with self._store.read() as tx:
+            for name in tx.team_names():
+                team = tx.load_team(name)
+                if team is not None:
+                    policy = self._policy_of(tx.team_settings(team.id))
+                    starts = {key: _how_to_find(start) for key, start in tx.facts(team.id, "start").items()}
+                    self._known[name] = _Known(team, policy, starts)
 
     def _find_again(self, team: Team, member: Member, start: Mapping[str, Any]) -> None:
         """Watched again, and thawed: an engine that died in the middle of a salvage left the tree frozen."""
@@ -282,6 +272,7 @@ class Engine:
         if heard.effects or results:
             letters = [mail for result in results for mail in result.outcome.mail]
             self._tell(heard, signalled, {f"{team.id}/{mail.to}" for mail in letters})
+        self._clock.asked_for_age(team.id, [request.request_id.removesuffix("-age") for request in aged])
         self._after(heard.team, policy, results)
         for job in jobs:
             self._begin(job)
@@ -295,7 +286,8 @@ class Engine:
             _LOG.warning("what happened in %s could not be shown: %s", heard.team.name, error)
 
     def _after(self, team: Team, policy: Policy, results: list[_Result]) -> None:
-        self._teams[team.name] = team
+        starts = self._known[team.name].starts if team.name in self._known else {}
+        self._known[team.name] = _Known(team, policy, starts)
         self._clock.watch(team, policy)
         for result in results:
             if result.act is not None:
@@ -310,7 +302,7 @@ class Engine:
             self._forget(team.name)
 
     def _forget(self, name: str) -> None:
-        self._teams.pop(name, None)
+        self._known.pop(name, None)
         self._clock.forget(name)
 
     def _new_jobs(self, tx: Tx, team: Team, policy: Policy) -> list[Job]:
@@ -319,47 +311,31 @@ class Engine:
         for act in tx.pending_acts(team.id):
             if (team.id, act.id) in self._under_way:
                 continue
-            if _superseded(team, act):
+            if is_superseded(team, act):
                 tx.end_act(team.id, act.id)
                 self._later.forget((team.id, act.id))
                 report_lost(tx, team, act)
             else:
-                jobs.append(self._job(tx, team, act, policy))
+                tries = self._later.tries((team.id, act.id))
+                jobs.append(make_job(tx, team, act, policy, self._world, tries))
         return jobs
-
-    def _job(self, tx: Tx, team: Team, act: Act, policy: Policy) -> Job:
-        """All that the act needs, read now: the thread that performs it sees no store."""
-        job = Job(act, team, policy, self._world, team.members.get(act.about))
-        environment = tx.fact(team.id, "", "environment") or {}
-        if act.kind in _TIMELESS:
-            return replace(job, everyone=_everyone(tx, team, act), start={"env": environment})
-        start = dict(tx.fact(team.id, act.about, "start") or {})
-        start["env"] = {**environment, **start.get("env", {})}
-        token = ""
-        if act.kind is ActKind.START:
-            # Its hash must be known before the process can use it. After a crash there is simply a new one.
-            token = secrets.token_urlsafe(24)
-            tx.add_token(Identity(team.id, act.about, team.members[act.about].role), token)
-        elif act.kind is ActKind.NUDGE:
-            tries, read = self._later.tries((team.id, act.id)), has_read_mail(tx, team, act.about)
-            job = replace(job, tries=tries, mail_read=read)
-        return replace(job, start=start, workspace=tx.fact(team.id, act.about, "workspace"), token=token)
 
     # --- performing ---------------------------------------------------------------------------------
 
     def _begin(self, job: Job) -> None:
         self._under_way.add((job.team.id, job.act.id))
-        self._lanes.put(_lane(job.team, job.act), lambda: self._perform(job, perform, job.act))
+        if job.start.get("mark") and job.team.name in self._known:
+            self._known[job.team.name].starts[job.act.about] = _how_to_find(job.start)
+        self._lanes.put(lane_of(job.team, job.act), lambda: self._perform(job, perform, job.act))
 
     def _look_at_end(self, end: _End) -> None:
         """In the lane of the incarnation, like everything that touches its processes."""
-        team = self._teams.get(end.team)
-        if team is None or end.key not in team.members:
+        known = self._known.get(end.team)
+        if known is None or end.key not in known.starts:
             return
-        look = Act(ActKind.KILL, end.key, team.members[end.key].epoch)
-        with self._store.read() as tx:
-            start = tx.fact(team.id, end.key, "start") or {}
-        job = Job(look, team, self._policy_of({}), self._world, team.members[end.key], start=start)
+        team, member = known.team, known.team.members[end.key]
+        look = Act(ActKind.KILL, end.key, member.epoch)  # about the same processes, but it signals none
+        job = Job(look, team, known.policy, self._world, member, start=known.starts[end.key])
         how = self._until_seen(ended if end.agent else prove)
         self._lanes.put(f"{team.id}/{end.key}", lambda: self._perform(job, how))
 
@@ -389,9 +365,11 @@ class Engine:
             self._queue.put(_Result(job.team.name, job.act.about, outcome, act))
 
     def _find_handle(self, team: Team, key: str, start: Mapping[str, Any]) -> Handle | None:
-        runtime = self._world.runtimes[str(start.get("runtime", "plain"))]
         settle = bool(team.members[key].failure)
-        return self._handles.find(team.name, key, runtime, str(start["mark"]), settle=settle)
+        return self._handles.find(team.name, key, self._runtime(start), str(start["mark"]), settle=settle)
+
+    def _runtime(self, start: Mapping[str, Any]) -> Runtime:
+        return self._world.runtimes[str(start.get("runtime", "plain"))]
 
 
 _Item = _Result | _End | _Again
@@ -407,26 +385,5 @@ def _record(tx: Tx, team: Team, result: _Result) -> None:
         tx.end_act(team.id, result.act.id)
 
 
-def _everyone(tx: Tx, team: Team, act: Act) -> dict[str, Any]:
-    """For acts that are not about one incarnation: what is known of all."""
-    everyone: dict[str, Any] = {name: tx.facts(team.id, name) for name in _FACTS_FOR_CLOSING}
-    if act.data.get("step") == "archive":
-        tell_complete(tx, team)
-        everyone["export"] = export(tx, team)
-    return everyone
-
-
-def _lane(team: Team, act: Act) -> str:
-    about = act.data["key"] if act.kind is ActKind.ASK_REVIEW else act.about  # it moves that one's workspace
-    lane = f"{team.id}/{about}"
-    if act.kind in (ActKind.NUDGE, ActKind.NOTIFY, ActKind.RUN_GATE, ActKind.CLOSE_STEP):
-        lane += f"/{act.kind}/{act.data.get('step', '')}"
-    return lane
-
-
-def _superseded(team: Team, act: Act) -> bool:
-    if act.kind is ActKind.CLOSE_STEP:
-        return act.epoch != team.close_epoch
-    if act.kind is ActKind.RESUME:  # whoever was asked since must be awake to answer
-        return team.members[act.about].activity == "paused"
-    return act.kind not in _TIMELESS and team.members[act.about].epoch != act.epoch
+def _how_to_find(start: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {name: start[name] for name in ("mark", "runtime") if name in start}

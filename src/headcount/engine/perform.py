@@ -36,6 +36,7 @@ _KEEPER_FOLLOWS_S = 0.02
 
 
 _ENDING = (ActKind.ASK_EXIT, ActKind.TERMINATE, ActKind.KILL)
+_READING = (ActKind.INSPECT, ActKind.SALVAGE, ActKind.LAST_READ)
 
 
 def perform(job: Job) -> Outcome:
@@ -43,7 +44,18 @@ def perform(job: Job) -> Outcome:
     mark = str(job.start.get("mark", ""))
     if job.handle is None and mark and job.act.kind in _ENDING and not _member(job).failure:
         job = replace(job, handle=job.runtime.adopt_by_mark(mark))
+    if job.workspace is None and mark and job.act.kind in _READING:
+        return _perform_in_what_was_made(job)
     return _PERFORM[job.act.kind](job)
+
+
+def _perform_in_what_was_made(job: Job) -> Outcome:
+    """A start that was cut short, by its limit and by a crash, may have made a workspace and not said so."""
+    made = job.world.workspaces.find(*_whose_workspace(job), job.start)
+    if made is None:
+        return _PERFORM[job.act.kind](job)
+    outcome = _PERFORM[job.act.kind](replace(job, workspace=made.as_dict()))
+    return replace(outcome, facts={(job.act.about, "workspace"): made.as_dict(), **outcome.facts})
 
 
 def failed(job: Job, error: Exception) -> Outcome:
@@ -77,15 +89,22 @@ def _start(job: Job) -> Outcome:
                 return Outcome(facts=facts, handle=handle)  # not undone: the start's limit goes on with it
             raise
     except (HeadcountError, OSError) as error:
-        return Outcome((ev.StartFailed(key, _undo_start(job, workspace, error)),))
+        kept = {(key, "workspace"): workspace.as_dict()} if workspace and job.start.get("workspace") else {}
+        return Outcome((ev.StartFailed(key, _undo_start(job, workspace, error)),), kept)
     return Outcome((ev.Registered(key),), facts, handle=handle)
 
 
 def _make_workspace(job: Job) -> Workspace:
     if job.workspace is not None:
         return Workspace.from_dict(job.workspace)
+    return job.world.workspaces.create(*_whose_workspace(job), job.start)
+
+
+def _whose_workspace(job: Job) -> tuple[str, str, int]:
+    """A shared one is the team's: whoever joins later, or starts anew, works in the same."""
     member = _member(job)
-    return job.world.workspaces.create(job.team.name, member.name, member.generation, job.start)
+    generation = job.team.generation if job.start.get("workspace") else member.generation
+    return job.team.name, member.name, generation
 
 
 def _spec(job: Job, workspace: Workspace) -> SpawnSpec:
@@ -110,10 +129,10 @@ def _spec(job: Job, workspace: Workspace) -> SpawnSpec:
 
 
 def _undo_start(job: Job, workspace: Workspace | None, error: Exception) -> str:
-    """The reason, and what could not be undone."""
+    """The reason, and what could not be undone. Others may work in a shared workspace: closing ends that."""
     said = (getattr(error, "what", ""), getattr(error, "why", ""))
     reason = ": ".join(filter(None, said)) or str(error)
-    if workspace is None or job.workspace is not None:
+    if workspace is None or job.workspace is not None or job.start.get("workspace"):
         return reason
     member = _member(job)
     proof = GoneProof(job.team.name, member.name, member.generation, "never started", utc_now())

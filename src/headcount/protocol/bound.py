@@ -2,12 +2,13 @@
 
 Counted from the last time that a person did something about it (asked, forced, decided): from then on every
 step has a limit, so the whole has one, whatever the agents do. Members are asked and stopped all at once,
-so their number counts in one place only: whoever stood idle may claim a task while others answer, one after
-the other, and must be asked then.
+so their number counts in two places only: whoever stood idle may claim a task while others answer, one after
+the other, and must be asked then; and what they leave behind is cleaned up a few at a time.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from headcount.protocol.shutdown import LAST_ROLES
@@ -16,6 +17,7 @@ from headcount.protocol.team import CLOSE_STEPS
 if TYPE_CHECKING:
     from headcount.domain.policy import Policy
 
+CLOSE_AT_ONCE = 16  # finalizers, or workspaces: it is the disk's answer that is waited for
 _SILENCES = 3  # a nudge is left unanswered: told again, its screen captured, escalated
 
 
@@ -24,7 +26,7 @@ def bound_s(policy: Policy, members: int | None = None) -> float:
     size = policy.max_members if members is None else members
     asking = policy.start_timeout_s + size * policy.answer_timeout_s
     stages = 1 + len(LAST_ROLES)
-    return asking + stages * one_member_s(policy) + _closing_s(policy)
+    return asking + stages * one_member_s(policy) + _closing_s(policy, size)
 
 
 def one_member_s(policy: Policy) -> float:
@@ -36,5 +38,10 @@ def one_member_s(policy: Policy) -> float:
     return inspections + nudges + 2 * policy.salvage_timeout_s + stopping
 
 
-def _closing_s(policy: Policy) -> float:
-    return len(CLOSE_STEPS) * (1 + policy.cleanup_retries) * policy.finalizer_timeout_s
+def close_step_s(policy: Policy, members: int) -> float:
+    """One step of closing a team of so many: its work is done in rounds, and each has the time of one."""
+    return max(1, math.ceil(members / CLOSE_AT_ONCE)) * policy.finalizer_timeout_s
+
+
+def _closing_s(policy: Policy, members: int) -> float:
+    return len(CLOSE_STEPS) * (1 + policy.cleanup_retries) * close_step_s(policy, members)

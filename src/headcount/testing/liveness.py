@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headcount.protocol import events as ev
-from headcount.protocol.bound import bound_s
+from headcount.protocol.bound import bound_s, close_step_s
 from headcount.protocol.member import Member, State, limit_s
 from headcount.protocol.step import step
 from headcount.protocol.team import Status
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from headcount.domain.policy import Policy
     from headcount.protocol.team import Team
 
-_AT_REST = frozenset((Status.ACTIVE, Status.SHUTDOWN, Status.ESCALATED, Status.STUCK))
+AT_REST = frozenset((Status.ACTIVE, Status.SHUTDOWN, Status.ESCALATED, Status.STUCK))
 
 
 def I8_it_ends_in_time(team: Team, policy: Policy, temper: Callable[[Member], ev.Event | None]) -> float:
     """Run to rest, and say how long it took; raises when that is longer than the bound."""
     spent, bound = 0.0, bound_s(policy, len(team.members))
-    due = {key: limit for key, m in team.members.items() if (limit := _limit(m, policy)) is not None}
-    closing = policy.finalizer_timeout_s
+    due = {key: limit for key, m in team.members.items() if (limit := waits_s(m, policy)) is not None}
+    closing = close_step_s(policy, len(team.members))
     while True:
-        event = _next_answer(team, temper)
+        event = next_answer(team, temper)
         if event is None:
             waiting: dict[str | None, float] = dict(due.items())
             if team.close_step is not None:
@@ -49,7 +49,7 @@ def I8_it_ends_in_time(team: Team, policy: Policy, temper: Callable[[Member], ev
         due, closing = _rearm(before, team, due, policy), _rearm_closing(before, team, closing, policy)
         if spent > bound:
             raise Violation(f"I8: not at rest after {spent:.0f} s, the bound is {bound:.0f} s")
-    if team.status not in _AT_REST:
+    if team.status not in AT_REST:
         raise Violation(f"I8: nothing will come any more, and the team is {team.status}")
     return spent
 
@@ -59,7 +59,7 @@ def check_it_ends(team: Team, policy: Policy) -> None:
         I8_it_ends_in_time(team, policy, temper)
 
 
-def _limit(member: Member, policy: Policy) -> float | None:
+def waits_s(member: Member, policy: Policy) -> float | None:
     """A running member that stalls is shown as such: nothing of a stand-down waits for it."""
     return None if member.state is State.RUNNING else limit_s(member, policy)
 
@@ -68,7 +68,7 @@ def _rearm(before: Team, after: Team, due: dict[str, float], policy: Policy) -> 
     """The clock's rule: a limit runs anew in a new epoch, and only then."""
     now: dict[str, float] = {}
     for key, member in after.members.items():
-        limit = _limit(member, policy)
+        limit = waits_s(member, policy)
         if limit is not None:
             same = key in due and before.members[key].epoch == member.epoch
             now[key] = due[key] if same else limit
@@ -76,16 +76,17 @@ def _rearm(before: Team, after: Team, due: dict[str, float], policy: Policy) -> 
 
 
 def _rearm_closing(before: Team, after: Team, left: float, policy: Policy) -> float:
-    return left if before.close_epoch == after.close_epoch else policy.finalizer_timeout_s
+    return left if before.close_epoch == after.close_epoch else close_step_s(policy, len(after.members))
 
 
-def _next_answer(team: Team, temper: Callable[[Member], ev.Event | None]) -> ev.Event | None:
+def next_answer(team: Team, temper: Callable[[Member], ev.Event | None]) -> ev.Event | None:
     for member in team.members.values():
         event = temper(member)
         if event is not None:
             return event
     if team.close_step is not None and temper is not silent:
-        return ev.StepEnded(team.close_step, team.close_epoch, temper is obliging, "busy")
+        went_well = temper is obliging
+        return ev.StepEnded(team.close_step, team.close_epoch, went_well, "" if went_well else "busy")
     return None
 
 
@@ -123,7 +124,7 @@ def failing(member: Member) -> ev.Event | None:
         case State.ASKED if member.answer is None:
             return ev.DoneSignalled(key)
         case State.INSPECTING:
-            return ev.Inspected(key, epoch, False, False, ("dirty",))
+            return ev.Inspected(key, epoch, False, False, ("1 file is changed",))
         case State.NUDGED:
             return ev.DoneSignalled(key)
         case State.SALVAGING:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from headcount.domain.findings import Findings, GoneProof, Workspace
     from headcount.domain.policy import Policy
 
-_SHARED = "shared:"
+_SHARED = "_shared-"  # no member's name begins so
 ARCHIVED = "archive:"  # in the place of a ref, for what git does not hold
 
 
@@ -38,13 +38,15 @@ class EngineWorkspaces:
         self._sharing = Lock()
 
     def create(self, team: str, member: str, generation: int, plan: Mapping[str, Any]) -> Workspace:
-        """A shared one has a name that no member can have, so it never is somebody's own (C15)."""
+        """`generation` is the member's, or, of a shared one, the team's."""
         base, detached = plan.get("base"), bool(plan.get("detached"))
         if not plan.get("workspace"):
             return self._made.create(team, member, generation, base=base, detached=detached)
         with self._sharing:  # those who share one may be started at once; the first makes it
-            owner = f"{_SHARED}{plan['workspace']}"
-            return self._made.create(team, owner, generation, base=base, detached=detached)
+            return self._made.create(team, _owner(member, plan), generation, base=base, detached=detached)
+
+    def find(self, team: str, member: str, generation: int, plan: Mapping[str, Any]) -> Workspace | None:
+        return self._made.find(team, _owner(member, plan), generation)
 
     def read(self, workspace: Workspace, policy: Policy, plan: Mapping[str, Any]) -> Findings:
         return read_findings(
@@ -134,3 +136,8 @@ class EngineWorkspaces:
             files=kept.entries,
             bytes=kept.bytes,
         )
+
+
+def _owner(member: str, plan: Mapping[str, Any]) -> str:
+    """A shared one has a name that no member can have, so it never is somebody's own (C15)."""
+    return f"{_SHARED}{plan['workspace']}" if plan.get("workspace") else member

@@ -51,6 +51,14 @@ class Workspaces:
         start = saved.manifest["head"] if saved else base or self.repo.head_commit()
         return _Maker(self.repo, self.root, wanted, saved).make(start, detached)
 
+    def find(self, team: str, member: str, generation: int) -> Workspace | None:
+        """The workspace of this incarnation, if `create` has made one, or had begun to."""
+        wanted = Workspace(team, member, generation, "")
+        if self.repo is None:
+            path = _place(self.root, team, member, generation)
+            return replace(wanted, path=path) if os.path.isdir(path) else None
+        return _Maker(self.repo, self.root, wanted, None).find()
+
     def _create_directory(self, wanted: Workspace) -> Workspace:
         # A plain directory has no git directory to keep a record in, so the generation is in its name.
         path = _place(self.root, wanted.team, wanted.member, wanted.generation)
@@ -105,6 +113,16 @@ class _Maker:
         raise Declined(
             f"Did not make a workspace for {self.wanted.member}", f"too many are left in {self.root}"
         )
+
+    def find(self) -> Workspace | None:
+        for n in range(1, 10_000):
+            path = _place(self.root, self.wanted.team, self.wanted.member, n)
+            if not os.path.lexists(path):
+                return None
+            git_dir = self.repo.find_git_dir(path)
+            if git_dir and first_line(os.path.join(git_dir, "locked")) == lock_reason(self.wanted):
+                return read_record(self.repo, path) or self._complete(path, git_dir, "HEAD")
+        return None
 
     def _begin(self, path: str, base: str | None, detached: bool) -> Workspace:
         # git itself fails when it meets a worktree that another git is just making.

@@ -1,0 +1,75 @@
+"""From a pending act to a job: all that a thread needs for it, read in the transaction that begins it."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from headcount.engine.export import export, tell_complete
+from headcount.engine.job import Job
+from headcount.engine.nudging import has_read_mail
+from headcount.ports import Identity
+from headcount.protocol.effects import ActKind
+
+if TYPE_CHECKING:
+    from headcount.domain.policy import Policy
+    from headcount.engine.job import World
+    from headcount.ports import Tx
+    from headcount.protocol.effects import Act
+    from headcount.protocol.team import Team
+
+# Acts that make sense however far the member has moved on since.
+_TIMELESS = frozenset(
+    (ActKind.NOTIFY, ActKind.CLOSE_STEP, ActKind.MERGE, ActKind.ASK_REVIEW, ActKind.RUN_GATE)
+)
+_FACTS_FOR_CLOSING = ("start", "workspace", "proof", "finalized", "removed")
+# One of these that hangs must delay nobody's salvage, and no cleanup.
+_LANES_OF_THEIR_OWN = (ActKind.NUDGE, ActKind.NOTIFY, ActKind.RUN_GATE, ActKind.CLOSE_STEP)
+
+
+def make_job(tx: Tx, team: Team, act: Act, policy: Policy, world: World, tries: int) -> Job:
+    """The thread that performs it sees no store, so all of it is read now."""
+    job = Job(act, team, policy, world, team.members.get(act.about), tries=tries)
+    environment = tx.fact(team.id, "", "environment") or {}
+    if act.kind in _TIMELESS:
+        return replace(job, everyone=_everyone(tx, team, act), start={"env": environment})
+    start = dict(tx.fact(team.id, act.about, "start") or {})
+    start["env"] = {**environment, **start.get("env", {})}
+    job = replace(job, start=start, workspace=tx.fact(team.id, act.about, "workspace"))
+    if act.kind is ActKind.START:
+        return replace(job, token=_new_token(tx, team, act.about))
+    if act.kind is ActKind.NUDGE:
+        return replace(job, mail_read=has_read_mail(tx, team, act.about))
+    return job
+
+
+def lane_of(team: Team, act: Act) -> str:
+    about = act.data["key"] if act.kind is ActKind.ASK_REVIEW else act.about  # it moves that one's workspace
+    lane = f"{team.id}/{about}"
+    return f"{lane}/{act.kind}/{act.data.get('step', '')}" if act.kind in _LANES_OF_THEIR_OWN else lane
+
+
+def is_superseded(team: Team, act: Act) -> bool:
+    """Whether the member, or the closing, has moved on from what this was ordered for."""
+    if act.kind is ActKind.CLOSE_STEP:
+        return act.epoch != team.close_epoch
+    if act.kind is ActKind.RESUME:  # whoever was asked since must be awake to answer
+        return team.members[act.about].activity == "paused"
+    return act.kind not in _TIMELESS and team.members[act.about].epoch != act.epoch
+
+
+def _new_token(tx: Tx, team: Team, key: str) -> str:
+    """Its hash must be known before the process can use it. After a crash there is simply a new one."""
+    token = secrets.token_urlsafe(24)
+    tx.add_token(Identity(team.id, key, team.members[key].role), token)
+    return token
+
+
+def _everyone(tx: Tx, team: Team, act: Act) -> dict[str, Any]:
+    """For acts that are not about one incarnation: what is known of all."""
+    everyone: dict[str, Any] = {name: tx.facts(team.id, name) for name in _FACTS_FOR_CLOSING}
+    if act.data.get("step") == "archive":
+        tell_complete(tx, team)
+        everyone["export"] = export(tx, team)
+    return everyone
