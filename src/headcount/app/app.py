@@ -15,6 +15,7 @@ from headcount.domain.settings import find_settings, read_settings
 from headcount.engine.hear import Heard, hear
 from headcount.errors import UsageError
 from headcount.store import open_store
+from headcount.store.memory import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -103,11 +104,14 @@ class App:
         self.store.ring(heard.channels)
 
 
-def open_app(start: str | None = None, environ: Mapping[str, str] | None = None) -> App:
-    """Open the state directory that belongs to `start` (the working directory), made on first use."""
+def open_app(start: str | None = None, environ: Mapping[str, str] | None = None, *, make: bool = True) -> App:
+    """Open the state directory that belongs to `start` (the working directory), made on first use.
+
+    Who only looks needs none (`make` false): it sees that nothing is there, and leaves nothing behind.
+    """
     environ = os.environ if environ is None else environ
-    home = make_home(find_home(start or os.getcwd(), environ))
-    store = open_store(home)
+    home = find_home(start or os.getcwd(), environ)
+    store = open_store(make_home(home)) if make or os.path.isdir(home) else MemoryStore()
     settings = read_settings(find_settings(os.path.dirname(home)), environ)
     return App(home, store, settings, callers.identify(store, environ))
 

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.app.members import find_member
 from headcount.app.standing_down import status_of
+from headcount.engine.cycling import cycling, why_not_cycle
 from headcount.engine.hear import hear
-from headcount.engine.succession import REASON, store_handover, wish_successor
+from headcount.engine.succession import store_handover, wish_successor
 from headcount.errors import Declined, UsageError
-from headcount.protocol import events as ev
-from headcount.protocol.team import why_not_stand_down
 
 if TYPE_CHECKING:
     from headcount.app.app import App
-    from headcount.protocol.member import Member
+    from headcount.ports import Tx
     from headcount.protocol.team import Team
 
 
@@ -38,29 +37,24 @@ def cycle(app: App, name: str, remarks: str = "", team: str | None = None) -> di
     by = "witness" if itself else app.caller.who
     request = str(uuid.uuid4())
     with app.turn(team_name) as (tx, found, policy):
-        _check(found, found.members[member.key])
+        _check(tx, found, member.key)
         note = store_handover(tx, found, member.key, remarks)
-        heard = hear(tx, found, [ev.StandDown(request, (name,), REASON, by=by)], policy, app.make_start)
+        asked = ev.StandDown(request, (member.name,), REASON, by=by)
+        heard = hear(tx, found, [asked], policy, app.make_start)
         wish_successor(tx, heard.team, member.key, by)
     app.ring(heard)
     joined = heard.team.members[member.key].request or request
     answer = status_of(app, team_name, joined)
     return {
-        "team": team_name, "member": name, "generation": member.generation, "handover": note,
+        "team": team_name, "member": member.name, "generation": member.generation, "handover": note,
         "status": answer["status"], "requestId": joined,
     }  # fmt: skip
 
 
-def _check(team: Team, member: Member) -> None:
-    if not member.live:
-        raise Declined(f"{member.key} is gone", "nobody is left to cycle", code="gone")
-    if member.task is not None and member.role == "worker":
-        raise Declined(
-            f"{member.key} works on task {member.task}",
-            "a run starts the next worker of a task by itself",
-            (f"Stand it down with `headcount down {team.name} --member {member.name}`",),
-            code="run-cycles",
-        )
-    refused = why_not_stand_down(team, (member.name,))
+def _check(tx: Tx, team: Team, key: str) -> None:
+    refused = why_not_cycle(tx, team, key)
     if refused is not None:
-        raise Declined(f"Did not cycle {member.name}", refused[1], code=refused[0])
+        raise Declined(
+            f"Did not cycle {key}", refused[1], (f"See how it stands with `headcount status {team.name}`",),
+            code=refused[0],
+        )  # fmt: skip

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
 from headcount.app.starting import Plan
 from headcount.compiler.compile import compile_file
-from headcount.domain.names import check_member_name, check_team_name
-from headcount.errors import DefinitionError, HeadcountError
+from headcount.domain.names import check_member_name, check_team_name, show
+from headcount.errors import DefinitionError, HeadcountError, UsageError
 
 if TYPE_CHECKING:
     from headcount.compiler import ir
@@ -27,6 +28,13 @@ class Definition(NamedTuple):
 
 def read_definition(path: str) -> Definition:
     """Compile it; what does not compile, has no team, or has names that no client accepts is refused."""
+    if not os.path.exists(path):
+        raise UsageError(
+            f"There is no file {show(path)}",
+            f"looked in {os.path.dirname(os.path.abspath(path))}",
+            (_instead(path),),
+            code="no-source",
+        )
     compiled = compile_file(path)
     errors = [d for d in compiled.diagnostics if d.severity == "error"]
     if errors or compiled.document is None:
@@ -45,6 +53,16 @@ def read_definition(path: str) -> Definition:
             code="one-team",
         )
     return _definition(path, document)
+
+
+def _instead(path: str) -> str:
+    """What may have been meant; else how one begins."""
+    directory, name = os.path.split(path)
+    there = os.listdir(directory or ".") if os.path.isdir(directory or ".") else []
+    close = get_close_matches(name, [one for one in there if one.endswith((".py", ".tsx"))], n=1)
+    if close:
+        return f"Did you mean {os.path.join(directory, close[0])}?"
+    return "Get an example with `headcount init`"
 
 
 def _definition(path: str, document: ir.Document) -> Definition:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from headcount.app import caller as callers
 from headcount.app.standing_down import stand_down
 from headcount.domain.dialects import APPROVE, read_reply
 from headcount.domain.names import LEAD, OPERATOR, resolve_address
+from headcount.domain.times import utc
 from headcount.errors import Declined, HeadcountError, NotAllowed, UsageError
 from headcount.protocol import events as ev
 from headcount.protocol.member import State
@@ -94,7 +94,8 @@ def request_stand_down(app: App, to: str, reason: str, team: str | None = None) 
     report = stand_down(app, name, [member], reason)
     with app.store.read() as tx:
         found = app.load(tx, name)
-        mail = _find_request(tx, found, member, report["requestId"])
+        asked = "alreadyGone" not in report
+        mail = _find_request(tx, found, member, report["requestId"]) if asked else None
     return {
         "messageId": mail.id if mail else None,
         "delivered": mail is not None,
@@ -236,8 +237,3 @@ def as_json(mail: Mail) -> dict[str, Any]:
     if mail.bounced_from is not None:
         message["bouncedFrom"] = mail.bounced_from
     return message
-
-
-def utc(at: float) -> str:
-    """ISO 8601 in UTC, to the millisecond."""
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at)) + f".{int(at * 1000) % 1000:03d}+00:00"

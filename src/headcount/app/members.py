@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from headcount.app.resident import ensure_driven
 from headcount.app.up import wait_for
 from headcount.app.world import make_runtimes
 from headcount.domain.names import show
@@ -18,25 +19,38 @@ if TYPE_CHECKING:
 
     from headcount.app.app import App
     from headcount.protocol.member import Member
+    from headcount.protocol.team import Team
 
 _CONFIRM_S = 10.0
 
 
 def find_member(app: App, name: str, team: str | None = None) -> tuple[str, Member, Mapping[str, Any]]:
-    """The team's name, the latest incarnation of `name`, and how it was started."""
+    """Its team's name, the incarnation that `name` means, and how it was started."""
     with app.store.read() as tx:
-        teams = [app.pick_team(team)] if team or app.caller.is_member else tx.team_names()
-        for team_name in teams:
-            found = app.load(tx, team_name)
-            member = found.latest(name)
-            if member is not None:
-                return team_name, member, tx.fact(found.id, member.key, "start") or {}
+        looked_in = [app.pick_team(team)] if team or app.caller.is_member else tx.team_names()
+        teams = [app.load(tx, team_name) for team_name in looked_in]
+        found = [(team, member) for team in teams if (member := incarnation(team, name))]
+        if len(found) == 1:
+            team_found, member = found[0]
+            return team_found.name, member, tx.fact(team_found.id, member.key, "start") or {}
+    if found:
+        raise UsageError(
+            f"Which {show(name)}?",
+            f"{' and '.join(team.name for team, _ in found)} have one of that name",
+            ("Say which with --team T",),
+            code="which-team",
+        )
     raise UsageError(
         f"There is no member {show(name)}",
-        f"looked in {', '.join(teams) or 'no team: none is open'}",
-        ("See who is there with `headcount status`",),
+        f"looked in {', '.join(looked_in) or 'no team: none is open'}",
+        ("See who is there with `headcount status`", "Name a closed team with --team T"),
         code="unknown-member",
     )
+
+
+def incarnation(team: Team, name: str) -> Member | None:
+    """`alice` is her latest incarnation, `alice#1` her first: as `status` shows them."""
+    return team.members.get(name) if "#" in name else team.latest(name)
 
 
 def pause(app: App, name: str, team: str | None = None, *, resume: bool = False) -> dict[str, Any]:
@@ -48,12 +62,13 @@ def pause(app: App, name: str, team: str | None = None, *, resume: bool = False)
         raise Declined(
             f"Did not {what} {name}", f"it is {member.state}, {member.activity}", code=f"cannot-{what}"
         )
+    ensure_driven(app)
     with app.store.read() as tx:
         last = tx.recent(app.load(tx, team_name).id, 1)
     app.hear(team_name, ev.Resumed(member.key) if resume else ev.Paused(member.key))
     kind = "processes_resumed" if resume else "processes_paused"
     confirmed = _wait_note(app, team_name, member.key, kind, last[-1].seq if last else 0)
-    return {"team": team_name, "member": name, "paused": not resume, "confirmed": confirmed}
+    return {"team": team_name, "member": member.name, "paused": not resume, "confirmed": confirmed}
 
 
 def _wait_note(app: App, team_name: str, key: str, kind: str, since: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from headcount.app.standing_down import report
+from headcount.app.stand_down_answer import report
 from headcount.protocol.team import Status
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from headcount.app.app import policy_of
 from headcount.app.progress import waits_for
 from headcount.app.report import describe_salvage
 from headcount.app.run import read_run
-from headcount.app.standing_down import report as read_stand_down
+from headcount.app.stand_down_answer import report as read_stand_down
 from headcount.app.story import tell, whom
 from headcount.app.timeline import Timeline
 from headcount.domain.findings import Findings

@@ -31,23 +31,24 @@ _WAITS_FOR = {
 
 def follow(app: App, team: str, answer: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The answer, again whenever something changed, until nothing more happens by itself."""
+    gone = [f"{m['name']}#{m['generation']}" for m in answer.get("alreadyGone", ())]
     while True:
         yield answer
         if is_over(answer):
             return
         app.store.wait(f"team/{team}", 1.0)
-        answer = status_of(app, team, answer["requestId"])
+        answer = status_of(app, team, answer["requestId"], gone)
 
 
-def progress(app: App, team_name: str, answer: dict[str, Any]) -> list[str]:
-    """What each member of this stand-down waits for, and for how long at most."""
+def progress(app: App, team_name: str, answer: dict[str, Any], head: str) -> list[str]:
+    """What each member of this stand-down waits for, and for how long at most; `head` is who was asked."""
     with app.store.read() as tx:
         team = app.load(tx, team_name)
         policy = policy_of(tx.team_settings(team.id))
     keys = [f"{m['name']}#{m['generation']}" for m in answer["members"]]
     width = max((len(m["name"]) for m in answer["members"]), default=0)
     lines = [_line(team.members[key], width, limit_s(team.members[key], policy)) for key in keys]
-    return [f"{team_name}: {answer['status'].replace('_', ' ')}", *lines]
+    return [f"{head}: {answer['status'].replace('_', ' ')}", *lines]
 
 
 def _line(member: Member, width: int, limit: float | None) -> str:

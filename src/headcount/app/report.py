@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from headcount.app.run import read_run
-from headcount.app.standing_down import report as read_stand_down
+from headcount.app.stand_down_answer import report as read_stand_down
 from headcount.app.story import tell, whom
 from headcount.app.teams import roster
 from headcount.app.timeline import read_timeline

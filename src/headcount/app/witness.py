@@ -13,7 +13,7 @@ from headcount.domain.findings import Findings, Workspace
 from headcount.domain.names import WITNESS
 from headcount.domain.templates import WITNESS_HANDOFF
 from headcount.engine.handoff import compose
-from headcount.engine.succession import HANDOVER
+from headcount.engine.succession import HANDOVER, kind_of, put_handover
 from headcount.errors import Declined, UsageError
 from headcount.ports import Mail
 from headcount.protocol import events as ev
@@ -70,9 +70,9 @@ def verdict(
 ) -> dict[str, Any]:
     """Judge the findings that the witness was sent. Everything is salvaged whatever it says."""
     app.check("verdict")
-    team_name, _, _ = find_member(app, name, team)
+    team_name, meant, _ = find_member(app, name, team)
     with app.turn(team_name) as (tx, found, _):
-        member = found.latest(name)
+        member = found.members.get(meant.key)
         if member is None or member.state is not State.INSPECTING or not member.judging:
             raise Declined(
                 f"No verdict on {name} is wanted",
@@ -171,26 +171,27 @@ def handoff(
     """The note for the next session, composed from the journal: durable as mail and as a fact (D15, D16)."""
     app.check("handoff")
     if member is not None:
-        team = find_member(app, member, team)[0]
+        team, named, _ = find_member(app, member, team)
+        member = named.name
     name = app.pick_team(team)
     with app.store.write() as tx:
         found = app.load(tx, name)
-        about, key, kind = _whose(found, member)
-        subject, body = compose(tx, found, remarks, tuple(next_steps), kind)
+        whose = _whose(found, member)
+        kind, key = (kind_of(whose), whose.key) if whose else ("witness_cycle", WITNESS)
+        subject, body = compose(tx, found, remarks, tuple(next_steps), kind, whose)
         mail = Mail("", found.id, sender_of(app.caller), WITNESS, subject, body, template=WITNESS_HANDOFF)
         mail_id = tx.post(mail)
-        tx.put_fact(found.id, about, HANDOVER, {"note": body, "open": True, "from": key})
+        if whose is not None:
+            put_handover(tx, found, whose, body)
+        else:
+            tx.put_fact(found.id, WITNESS, HANDOVER, {"note": body, "open": True, "from": WITNESS})
         tx.note(found.id, [Note("handover", key, {"mail": mail_id, "remarks": remarks})])
     app.store.ring([rules.channel(found.id, WITNESS)])
     return {"messageId": mail_id, "from": key, "subject": subject, "body": body}
 
 
-def _whose(team: Team, name: str | None) -> tuple[str, str, str]:
-    """Name and incarnation that hand over, and the kind of note; the witness's office if it is no process."""
-    if name is None:
-        name = next((m.name for m in team.live() if m.role == WITNESS), None)
-        if name is None:
-            return WITNESS, WITNESS, "witness_cycle"
-    member = team.latest(name)
-    assert member is not None
-    return name, member.key, "witness_cycle" if member.role == WITNESS else "member_cycle"
+def _whose(team: Team, name: str | None) -> Member | None:
+    """The incarnation that hands over; None for the witness's office if that is no process."""
+    if name is not None:
+        return team.latest(name)
+    return next((m for m in team.live() if m.role == WITNESS), None)

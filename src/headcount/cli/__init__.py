@@ -58,8 +58,12 @@ HOT: dict[str, tuple[str, ...]] = {
 }
 
 
+# After these comes a verb.
+_WITH_VERBS = ("task", "review", "salvage", "witness")
+
+
 def main(argv: list[str] | None = None) -> int:
-    words = sys.argv[1:] if argv is None else argv
+    words = in_order(sys.argv[1:] if argv is None else argv)
     if _is_hot(words):
         from headcount.cli import member
 
@@ -75,3 +79,22 @@ def _is_hot(words: list[str]) -> bool:
         return False
     theirs = HOT[words[0]]
     return not theirs or words[1:2] in [[word] for word in theirs] or words[0] not in COMMANDS
+
+
+def in_order(words: list[str]) -> list[str]:
+    """What every command has may also stand before it: `--json task list` is `task list --json`."""
+    names: list[str] = []
+    early: list[str] = []
+    rest = list(words)
+    while rest and len(names) < (2 if names and names[0] in _WITH_VERBS else 1):
+        if rest[0] == "--json" or rest[0].startswith("--team="):
+            early.append(rest.pop(0))
+        elif rest[0] == "--team" and len(rest) > 1:
+            early += (rest.pop(0), rest.pop(0))
+        elif rest[0].startswith("-"):
+            break
+        else:
+            names.append(rest.pop(0))
+    # What follows two dashes belongs to somebody else.
+    end = rest.index("--") if "--" in rest else len(rest)
+    return [*names, *rest[:end], *early, *rest[end:]]

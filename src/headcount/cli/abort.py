@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING
 from headcount.app.app import open_app
 from headcount.app.resident import ensure_driven
 from headcount.app.run import abort
+from headcount.cli.options import add_team_word
 
 if TYPE_CHECKING:
     import argparse
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("team", nargs="?", metavar="TEAM")
-    parser.add_argument("--reason", required=True, metavar="R")
+    add_team_word(parser)
+    parser.add_argument("--reason", required=True, metavar="R", help="what the members are told")
 
 
 def run(args: argparse.Namespace) -> int:
-    app = open_app()
+    app = open_app(make=False)
     team = app.pick_team(args.team)
     now = abort(app, team, args.reason)
     if not app.caller.is_member:

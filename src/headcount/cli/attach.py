@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING
 
 from headcount.app.app import open_app
 from headcount.app.members import attach_command
+from headcount.cli.options import add_member, add_team
 
 if TYPE_CHECKING:
     import argparse
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("member", metavar="MEMBER")
-    parser.add_argument("--team", metavar="T")
+    add_member(parser)
+    add_team(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    command = attach_command(open_app(), args.member, args.team)
+    command = attach_command(open_app(make=False), args.member, args.team)
     if args.json:
         print(json.dumps({"command": command}))
         return 0

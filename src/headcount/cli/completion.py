@@ -95,7 +95,7 @@ def _names(kind: str) -> list[str]:
 
         return list(read_pages())
     try:
-        app = open_app()
+        app = open_app(make=False)
         if kind == "escalations":
             return [one["id"] for one in escalations(app)]
         teams = status(app)

@@ -9,6 +9,7 @@ from headcount.app.app import open_app
 from headcount.app.cycle import cycle, own_name
 from headcount.app.resident import ensure_driven
 from headcount.app.up import wait_for
+from headcount.cli.options import add_team
 from headcount.protocol.member import State
 
 if TYPE_CHECKING:
@@ -22,12 +23,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     who.add_argument("member", nargs="?", metavar="MEMBER")
     who.add_argument("--self", action="store_true", dest="myself", help="the member that calls this")
     parser.add_argument("--remarks", default="", metavar="R", help="what its successor should know besides")
-    parser.add_argument("--team", metavar="T")
+    add_team(parser)
     parser.add_argument("--no-wait", action="store_true", help="do not wait until the successor runs")
 
 
 def run(args: argparse.Namespace) -> int:
-    app = open_app()
+    app = open_app(make=False)
     name = own_name(app) if args.myself else args.member
     answer = cycle(app, name, args.remarks, args.team)
     if not app.caller.is_member:
@@ -35,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     following = not args.no_wait and not app.caller.is_member
     if following:
         team = wait_for(app, answer["team"], lambda t: _arrived(t, answer), _PATIENCE_S)
-        successor = team.latest(name)
+        successor = team.latest(answer["member"])
         answer["successor"] = successor.key if successor else None
         answer["status"] = str(successor.state) if successor else "gone"
     if args.json:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from headcount.app.app import open_app
 from headcount.app.resident import ensure_driven
 from headcount.app.standing_down import decide
+from headcount.cli.options import add_team
 
 if TYPE_CHECKING:
     import argparse
@@ -23,12 +24,12 @@ _THEN = {
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="as in `headcount escalations`")
     parser.add_argument("decision", choices=tuple(_THEN))
-    parser.add_argument("--reason", default="", metavar="R")
-    parser.add_argument("--team", metavar="T")
+    parser.add_argument("--reason", default="", metavar="R", help="why; stands in the report")
+    add_team(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    app = open_app()
+    app = open_app(make=False)
     decided = decide(app, args.id, args.decision, args.reason, args.team)
     if not app.caller.is_member:
         ensure_driven(app)

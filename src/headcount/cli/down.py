@@ -9,18 +9,21 @@ from typing import TYPE_CHECKING, Any
 from headcount.app.app import open_app
 from headcount.app.progress import follow, progress
 from headcount.app.resident import ensure_driven
-from headcount.app.standing_down import hint_for, stand_down
+from headcount.app.standing_down import hint_for, is_over, stand_down
+from headcount.cli.options import add_team_word
 from headcount.cli.terminal import Live, paint, plain
 
 if TYPE_CHECKING:
     import argparse
+
+    from headcount.app.app import App
 
 _COLOUR = {"shutdown": "green", "rejected": "yellow", "escalated": "yellow", "stuck": "red"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("team", nargs="?", metavar="TEAM", help="not needed while there is only one")
+    add_team_word(parser)
     add("--member", action="append", metavar="M", help="only this one, the team stays; may be repeated")
     add("--reason", default="", metavar="R", help="what the members are told")
     add("--force", action="store_true", help="override refusals, send the dirty straight to salvage")
@@ -29,14 +32,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    app = open_app()
+    app = open_app(make=False)
     team = app.pick_team(args.team)
     answer = stand_down(app, team, args.member, args.reason, force=args.force, keep_team=args.keep_team)
     if answer["status"] != "shutdown":
         ensure_driven(app)
-    if not args.no_wait:
+    if not args.no_wait and not is_over(answer):
         try:
-            answer = _wait(app, team, answer, quiet=args.json)
+            answer = _wait(app, team, args.member, answer, quiet=args.json)
         except KeyboardInterrupt:
             again = _call(team, args.member)
             print(f"\nStopped watching. The stand-down goes on: follow it with `{again}`.", file=sys.stderr)
@@ -49,11 +52,13 @@ def run(args: argparse.Namespace) -> int:
     return 0 if waiting or answer["status"] == "shutdown" else 1
 
 
-def _wait(app: Any, team: str, answer: dict[str, Any], quiet: bool) -> dict[str, Any]:
+def _wait(
+    app: App, team: str, names: list[str] | None, answer: dict[str, Any], quiet: bool
+) -> dict[str, Any]:
     live = Live(sys.stderr)
     for answer in follow(app, team, answer):  # noqa: B020 - the last one is the answer
         if not quiet:
-            live.show(progress(app, team, answer))
+            live.show(progress(app, team, answer, _head(team, names)))
     return answer
 
 
@@ -62,13 +67,17 @@ def _call(team: str, names: list[str] | None) -> str:
     return " ".join(["headcount down", team, *(f"--member {name}" for name in names or ())])
 
 
+def _head(team: str, names: list[str] | None) -> str:
+    """Whom it is about: a team whose members are stood down one by one is not shut down itself."""
+    return ", ".join(names or [team])
+
+
 def _summary(team: str, names: list[str] | None, answer: dict[str, Any]) -> None:
-    members = answer["members"]
-    gone = sum(1 for m in members if m["outcome"] not in (None, "stuck"))
     status = paint(answer["status"], _COLOUR.get(answer["status"], "bold"), sys.stdout)
-    took = f" in {answer['seconds']:.1f} s" if answer["seconds"] is not None else ""
-    print(f"{', '.join(names or [team])}: {status}. Stopped {gone} of {len(members)} members{took}.")
-    for member in members:
+    print(f"{_head(team, names)}: {status}. {_counted(answer)}.")
+    for early in answer.get("alreadyGone", ()):
+        print(f"  {_already_gone(early)}")
+    for member in answer["members"]:
         if member["salvage"]:
             print(f"  {member['name']}: saved to {member['salvage']}")
             print(f"    get it back with `headcount salvage restore {member['salvage']} DIR`")
@@ -82,6 +91,25 @@ def _summary(team: str, names: list[str] | None, answer: dict[str, Any]) -> None
         print(f"  Warning: {plain(warning)}")
     if answer["archive"]:
         print(f"  Receipt, mail and journal: {answer['archive']}")
+    if answer["status"] == "shutdown" and not answer["archive"]:
+        print(f"  What was seen of each is in `headcount report {team}`.")
     hint = hint_for(answer, _call(team, names))
     if hint:
         print(f"Hint: {hint}")
+
+
+def _counted(answer: dict[str, Any]) -> str:
+    """What was done, and what had not to be: nobody is stopped twice."""
+    early = len(answer.get("alreadyGone", ()))
+    asked = len(answer["members"]) - early
+    if not asked:
+        return {0: "Nobody was there", 1: "It was gone already"}.get(early, f"All {early} were gone already")
+    stopped = sum(m["outcome"] not in (None, "stuck", "already_gone") for m in answer["members"])
+    took = f" in {answer['seconds']:.1f} s" if answer["seconds"] is not None else ""
+    more = f"; {early} more {'was' if early == 1 else 'were'} gone already" if early else ""
+    return f"Stopped {stopped} of {asked} members{took}{more}"
+
+
+def _already_gone(early: dict[str, Any]) -> str:
+    proof = f", proved at {early['at']} ({early['proof']})" if early["at"] else ""
+    return f"{early['name']}#{early['generation']}: gone already, {early['outcome'].replace('_', ' ')}{proof}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from headcount.app.app import open_app
 from headcount.app.standing_down import escalations
+from headcount.cli.options import add_team
 from headcount.cli.terminal import plain
 
 if TYPE_CHECKING:
@@ -14,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--team", metavar="T")
+    add_team(parser)
     parser.add_argument("--all", action="store_true", help="also those that were decided")
 
 
 def run(args: argparse.Namespace) -> int:
-    found = escalations(open_app(), args.team, every=args.all)
+    found = escalations(open_app(make=False), args.team, every=args.all)
     if args.json:
         print(json.dumps(found, ensure_ascii=False))
         return 0

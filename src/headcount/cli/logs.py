@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING
 
 from headcount.app.app import open_app
 from headcount.app.members import read_output
+from headcount.cli.options import add_member, add_team
 
 if TYPE_CHECKING:
     import argparse
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("member", metavar="MEMBER")
+    add_member(parser)
     parser.add_argument("-f", "--follow", action="store_true", help="go on until it is gone")
-    parser.add_argument("--team", metavar="T")
+    add_team(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    output = read_output(open_app(), args.member, args.team, follow=args.follow and not args.json)
+    output = read_output(open_app(make=False), args.member, args.team, follow=args.follow and not args.json)
     if args.json:
         print(json.dumps({"member": args.member, "output": "".join(output)}, ensure_ascii=False))
         return 0

@@ -10,12 +10,14 @@ from typing import NoReturn
 
 from headcount import __version__
 from headcount.cli import COMMANDS, HOT
+from headcount.cli.options import add_json, settle_team
 from headcount.errors import Bug, HeadcountError, UsageError
 
 
 def main(words: list[str]) -> int:
     """Run one command; the exit code says yes, no, or why not (0–5, 70)."""
-    wants_json = "--json" in words
+    words = _without_help(words)
+    wants_json = "--json" in words[: words.index("--") if "--" in words else None]
     if not words or words[0] in ("-h", "--help"):
         from headcount.cli.overview import write_overview
 
@@ -35,6 +37,11 @@ def main(words: list[str]) -> int:
         return 130
     except Exception as error:
         return _report_bug(error, wants_json)
+
+
+def _without_help(words: list[str]) -> list[str]:
+    """`help` and `help COMMAND`, as with git."""
+    return [*words[1:2], "--help"] if words[:1] == ["help"] else words
 
 
 def _report_bug(error: Exception, as_json: bool) -> int:
@@ -91,14 +98,26 @@ def _parse(words: list[str]) -> argparse.Namespace:
     _check_command(asked)
     for name, (module, summary) in COMMANDS.items():
         sub = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
-        sub.add_argument("--json", action="store_true", help="answer as JSON on standard output")
+        add_json(sub)
         if name == asked:
             _configure(sub, module)
     words, after = _cut(words, asked)
-    args = parser.parse_args(words)
+    args, unknown = parser.parse_known_args(words)
+    if unknown:
+        _refuse(commands.choices[args.command], unknown)
     if after:
         args.words = after
+    settle_team(args)
     return args
+
+
+def _refuse(parser: argparse.ArgumentParser, unknown: list[str]) -> NoReturn:
+    """By the parser of the very command, so that what it says is how that one is written."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(unknown[0], parser._option_string_actions, n=1)
+    meant = f"; did you mean {close[0]}?" if close else ""
+    parser.error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
 
 
 def _cut(words: list[str], command: str | None) -> tuple[list[str], list[str]]:

@@ -7,21 +7,19 @@ from typing import TYPE_CHECKING
 
 from headcount.app.app import open_app
 from headcount.app.members import pause
-from headcount.app.resident import ensure_driven
+from headcount.cli.options import add_member, add_team
 
 if TYPE_CHECKING:
     import argparse
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("member", metavar="MEMBER")
-    parser.add_argument("--team", metavar="T")
+    add_member(parser)
+    add_team(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    app = open_app()
-    ensure_driven(app)
-    answer = pause(app, args.member, args.team, resume=args.command == "resume")
+    answer = pause(open_app(make=False), args.member, args.team, resume=args.command == "resume")
     if args.json:
         print(json.dumps(answer))
     else:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from headcount.app.app import open_app
 from headcount.app.report import pick_any, read_report
+from headcount.cli.options import add_team_word
 from headcount.errors import WorldError
 
 if TYPE_CHECKING:
@@ -15,12 +16,12 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("team", nargs="?", metavar="TEAM", help="open or closed; TEAM#2 for one of its generations")
+    add_team_word(parser, "open or closed; TEAM#2 for one of its generations")
     add("-o", "--output", metavar="FILE.html", help="default: TEAM-report.html here; - for standard output")
 
 
 def run(args: argparse.Namespace) -> int:
-    app = open_app()
+    app = open_app(make=False)
     team = pick_any(app, args.team)
     report = read_report(app, team)
     if args.json:

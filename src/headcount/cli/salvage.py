@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from headcount.app.app import open_app
 from headcount.app.salvages import list_saved, restore_saved, show_saved, verify_saved
+from headcount.cli.options import add_json, add_team
 from headcount.cli.terminal import plain, table
 
 if TYPE_CHECKING:
@@ -16,17 +17,17 @@ if TYPE_CHECKING:
 def configure(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     listing = verbs.add_parser("list", help="everything that was saved")
-    listing.add_argument("--team", metavar="T")
+    add_team(listing)
     showing = verbs.add_parser("show", help="what is in one")
     showing.add_argument("ref", metavar="REF")
     checking = verbs.add_parser("verify", help="check again that everything is there")
     checking.add_argument("ref", nargs="?", metavar="REF", help="default: all")
-    checking.add_argument("--team", metavar="T")
+    add_team(checking)
     restoring = verbs.add_parser("restore", help="make the workspace again as it was")
     restoring.add_argument("ref", metavar="REF", help="a ref, or a member's name if it has only one")
     restoring.add_argument("dir", metavar="DIR", help="a directory that is new or empty")
     for verb in (listing, showing, checking, restoring):
-        verb.add_argument("--json", action="store_true", help="answer as JSON on standard output")
+        add_json(verb)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -34,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    found = list_saved(open_app(), args.team)
+    found = list_saved(open_app(make=False), args.team)
     if args.json:
         print(json.dumps(found))
     elif not found:
@@ -46,7 +47,7 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace) -> int:
-    shown = show_saved(open_app(), args.ref)
+    shown = show_saved(open_app(make=False), args.ref)
     if args.json:
         print(json.dumps(shown))
         return 0
@@ -56,7 +57,7 @@ def _show(args: argparse.Namespace) -> int:
 
 
 def _verify(args: argparse.Namespace) -> int:
-    checked = verify_saved(open_app(), args.ref, args.team)
+    checked = verify_saved(open_app(make=False), args.ref, args.team)
     broken = [one for one in checked if not one["ok"]]
     if args.json:
         print(json.dumps(checked))
@@ -68,7 +69,7 @@ def _verify(args: argparse.Namespace) -> int:
 
 
 def _restore(args: argparse.Namespace) -> int:
-    restored = restore_saved(open_app(), args.ref, args.dir)
+    restored = restore_saved(open_app(make=False), args.ref, args.dir)
     if args.json:
         print(json.dumps(restored))
     else:

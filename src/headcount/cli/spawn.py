@@ -11,6 +11,7 @@ from headcount.app.resident import ensure_driven
 from headcount.app.starting import Plan
 from headcount.app.teams import spawn
 from headcount.app.up import start_limit, wait_for
+from headcount.cli.options import add_team
 from headcount.protocol.member import State
 
 if TYPE_CHECKING:
@@ -19,11 +20,11 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("name", metavar="NAME")
-    add("words", nargs="*", metavar="COMMAND", help="after --, the program and its arguments")
-    add("--team", metavar="T")
+    add("name", metavar="NAME", help="a new name, or that of one who is gone")
+    add("words", nargs="*", default=[], metavar="COMMAND", help="after --, the program and its arguments")
+    add_team(parser)
     add("--agent", metavar="A", help="a client by its name, instead of a command")
-    add("--model", metavar="M")
+    add("--model", metavar="M", help="which the client is asked for")
     add("--prompt", default="", metavar="P", help="its task; also its first mail")
     add(
         "--role",
@@ -35,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    app = open_app()
+    app = open_app(make=False)
     team = app.pick_team(args.team)
     plan = Plan(
         args.name, args.agent, tuple(args.words) or None, args.model, args.prompt, args.role,

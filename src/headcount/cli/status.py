@@ -12,6 +12,7 @@ from headcount.app.native_teams import observe
 from headcount.app.report import pick_any
 from headcount.app.teams import status
 from headcount.cli.native import describe_native
+from headcount.cli.options import add_team_word
 from headcount.cli.terminal import Live, is_live, plain, table
 
 if TYPE_CHECKING:
@@ -22,12 +23,12 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("team", nargs="?", metavar="TEAM", help="also a closed one; default: all that are open")
+    add_team_word(parser, "also a closed one; default: all that are open")
     add("--watch", action="store_true", help="one team, live, with keys to act on it")
 
 
 def run(args: argparse.Namespace) -> int:
-    app = open_app()
+    app = open_app(make=False)
     if args.watch:
         return _watch(app, args.team, args.json)
     teams = status(app, args.team)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from headcount.app import tasks
 from headcount.app.app import open_app
+from headcount.cli.options import add_json, add_team
 
 if TYPE_CHECKING:
     import argparse
@@ -16,16 +17,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     creating = verbs.add_parser("create", help="put a task on the list")
     creating.add_argument("subject", metavar="SUBJECT")
-    creating.add_argument("-d", "--description", default="", metavar="D")
+    creating.add_argument("-d", "--description", default="", metavar="D", help="what is to be done")
     creating.add_argument(
         "--after", action="append", default=[], metavar="ID", help="a task that must be complete first"
     )
-    creating.add_argument("--team", metavar="T")
-    creating.add_argument("--json", action="store_true", help="answer as JSON on standard output")
+    add_team(creating)
+    add_json(creating)
 
 
 def run(args: argparse.Namespace) -> int:
-    task = tasks.create(open_app(), args.subject, args.description, depends_on=args.after, team=args.team)
+    app = open_app(make=False)
+    task = tasks.create(app, args.subject, args.description, depends_on=args.after, team=args.team)
     if args.json:
         print(json.dumps(tasks.as_json(task), ensure_ascii=False))
     else:

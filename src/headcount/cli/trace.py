@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from headcount.app.app import open_app
 from headcount.app.report import pick_any, read_report
+from headcount.cli.options import add_team_word
 from headcount.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ _VARIABLE = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("team", nargs="?", metavar="TEAM", help="open or closed; TEAM#2 for one of its generations")
+    add_team_word(parser, "open or closed; TEAM#2 for one of its generations")
     add(
         "--endpoint",
         metavar="URL",
@@ -36,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
             ("Install it with `pip install 'headcount[telemetry]'`",),
             code="not-installed",
         ) from None
-    app = open_app()
+    app = open_app(make=False)
     team = pick_any(app, args.team)
     endpoint = args.endpoint or os.environ.get(_VARIABLE) or "http://127.0.0.1:4318"
     sent = send_trace(read_report(app, team), endpoint)

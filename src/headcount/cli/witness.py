@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from headcount.app import witness
 from headcount.app.app import open_app
 from headcount.app.resident import ensure_driven
+from headcount.cli.options import add_json, add_member, add_team
 from headcount.cli.terminal import plain
 
 if TYPE_CHECKING:
@@ -24,15 +25,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     capture = verbs.add_parser("capture", help="what its screen shows")
     handoff = verbs.add_parser("handoff", help="a note for the next session, from the journal")
     for verb in (findings, verdict, nudge, capture):
-        verb.add_argument("member", metavar="MEMBER")
+        add_member(verb)
     handoff.add_argument("member", nargs="?", metavar="MEMBER", help="default: the witness itself")
     verdict.add_argument("verdict", choices=("clean", "dirty"))
     verdict.add_argument("--issue", action="append", default=[], metavar="I", help="may be repeated")
     nudge.add_argument("text", metavar="TEXT")
     handoff.add_argument("--remarks", default="", metavar="R")
     for verb in (findings, verdict, nudge, capture, handoff):
-        verb.add_argument("--team", metavar="T")
-        verb.add_argument("--json", action="store_true", help="answer as JSON on standard output")
+        add_team(verb)
+        add_json(verb)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -45,12 +46,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _findings(args: argparse.Namespace) -> tuple[dict[str, Any], int]:
-    found = witness.findings(open_app(), args.member, args.team, live=not args.last)
+    found = witness.findings(open_app(make=False), args.member, args.team, live=not args.last)
     return found, 0 if found["clean"] else 1
 
 
 def _verdict(args: argparse.Namespace) -> tuple[dict[str, Any], int]:
-    app = open_app()
+    app = open_app(make=False)
     answer = witness.verdict(app, args.member, args.verdict == "clean", args.issue, args.team)
     if not app.caller.is_member:
         ensure_driven(app)
@@ -58,16 +59,16 @@ def _verdict(args: argparse.Namespace) -> tuple[dict[str, Any], int]:
 
 
 def _nudge(args: argparse.Namespace) -> tuple[dict[str, Any], int]:
-    answer = witness.nudge(open_app(), args.member, args.text, args.team)
+    answer = witness.nudge(open_app(make=False), args.member, args.text, args.team)
     return answer, 0 if answer["delivered"] else 1
 
 
 def _capture(args: argparse.Namespace) -> tuple[dict[str, Any], int]:
-    return witness.capture(open_app(), args.member, args.team), 0
+    return witness.capture(open_app(make=False), args.member, args.team), 0
 
 
 def _handoff(args: argparse.Namespace) -> tuple[dict[str, Any], int]:
-    return witness.handoff(open_app(), args.member, args.remarks, (), args.team), 0
+    return witness.handoff(open_app(make=False), args.member, args.remarks, (), args.team), 0
 
 
 def _tell_findings(found: dict[str, Any]) -> str:

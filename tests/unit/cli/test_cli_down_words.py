@@ -24,4 +24,34 @@ def test_the_summary_is_headed_by_those_who_were_asked_for(capsys: pytest.Captur
     _summary("crew", ["ada", "ben"], _answer("shutdown"))
     _summary("crew", None, _answer("shutdown"))
     heads = [line.partition(":")[0] for line in capsys.readouterr().out.splitlines()]
-    assert heads == ["ada, ben", "crew"]
+    assert [head for head in heads if not head.startswith(" ")] == ["ada, ben", "crew"]
+
+
+def _gone(name: str) -> dict[str, Any]:
+    return {"name": name, "generation": 1, "outcome": "clean", "at": "2026-11-16T06:35:20.057+00:00",
+            "proof": "subreaper+mark", "processes": 1}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "said"),
+    [
+        (["already_gone"], "It was gone already."),
+        (["already_gone", "already_gone"], "All 2 were gone already."),
+        (["clean", "already_gone"], "Stopped 1 of 1 members; 1 more was gone already."),
+        (["clean", "stuck"], "Stopped 1 of 2 members."),
+        ([], "Nobody was there."),
+    ],
+)
+def test_nobody_is_said_to_be_stopped_who_was_gone_already(
+    outcomes: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = _answer("shutdown")
+    answer["members"] = [{"name": "m", "outcome": outcome, "salvage": None} for outcome in outcomes]
+    gone = [_gone(f"m{i}") for i, outcome in enumerate(outcomes) if outcome == "already_gone"]
+    if gone:
+        answer["alreadyGone"] = gone
+    _summary("crew", None, answer)
+    shown = capsys.readouterr().out
+    assert f"crew: shutdown. {said}" in shown
+    proof = "gone already, clean, proved at 2026-11-16T06:35:20.057+00:00 (subreaper+mark)"
+    assert shown.count(proof) == len(gone)

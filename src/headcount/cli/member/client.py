@@ -59,6 +59,7 @@ class Host:
         self._setup = _setup(call)
         self._env = {**os.environ, **client.prepare(self._setup, os.environ)}
         self._env["PWD"] = os.getcwd()
+        self._env["HEADCOUNT_CLIENT_DIRECTORY"] = self._setup.directory
         self._env["PATH"] = f"{_shim(self._setup)}:{self._env.get('PATH', os.defpath)}"
         self._child: subprocess.Popen[str] | None = None
         self._begun = False

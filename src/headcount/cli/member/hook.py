@@ -17,6 +17,7 @@ import time
 
 from headcount.cli.member import pauses
 from headcount.cli.member.shown import message_text
+from headcount.mcp_server.stdio import LISTED
 from headcount.store import journal, mailbox, saying, teams
 
 TYPE_CHECKING = False
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from headcount.cli.member.call import Call
 
+_TOOLS_WAIT_S, _TOOLS_LOOK_S = 8.0, 0.05  # less than the hook's own limit
 _NOT_ANSWERED = (
     "You are asked to stand down (request {request}), and have not answered. Plain text is no answer: use "
     "send_message to lead with type shutdown_response, this request_id and approve, or run "
@@ -67,9 +69,18 @@ def _read_input() -> dict[str, Any]:
 def _show_mail(call: Call, event: str, _: dict[str, Any]) -> None:
     if event == "UserPromptSubmit":
         pauses.begin_work(call)
+        _wait_for_tools(os.environ.get("HEADCOUNT_CLIENT_DIRECTORY", ""))
     text = _take_mail(call)
     if text:
         _say({"hookSpecificOutput": {"hookEventName": event, "additionalContext": f"New mail:\n{text}"}})
+
+
+def _wait_for_tools(directory: str) -> None:
+    """In a terminal Claude Code sends its first request with the tools that are there by then; and it waits
+    for this hook before. So the hook waits for them: once, and not for ever."""
+    deadline = time.monotonic() + _TOOLS_WAIT_S
+    while directory and not os.path.exists(f"{directory}/{LISTED}") and time.monotonic() < deadline:
+        time.sleep(_TOOLS_LOOK_S)
 
 
 def _take_mail(call: Call) -> str:

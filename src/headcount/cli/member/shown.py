@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-
+from headcount.domain.times import utc
 from headcount.store.jsontext import Raw
 
 TYPE_CHECKING = False
@@ -23,11 +22,6 @@ def plain(text: str) -> str:
 
 def one_line(text: str) -> str:
     return plain(text).replace("\n", " ")
-
-
-def utc(at: float) -> str:
-    """ISO 8601 in UTC, to the millisecond."""
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at)) + f".{int(at * 1000) % 1000:03d}+00:00"
 
 
 def message_json(row: mailbox.Row) -> dict[str, object]:

@@ -1,0 +1,197 @@
+"""The answer of `down --json` and of the tools. The journal says when, the state says what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from headcount.domain.times import utc
+from headcount.protocol.member import State
+from headcount.protocol.team import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headcount.ports import Entry, Tx
+    from headcount.protocol.member import Member
+    from headcount.protocol.team import Request, Team
+
+# Which lines of the journal tell how a stand-down went.
+_TOLD = (
+    "stand_down",
+    "stand_down_joined",
+    "rejected",
+    "stood_down",
+    "gone",
+    "shutdown",
+    "escalated",
+    "archived",
+)
+
+
+def report(tx: Tx, team: Team, request_id: str | None, gone: Sequence[str] = ()) -> dict[str, Any]:
+    """How a stand-down stands. `gone`: incarnations that were asked for, too, and needed nothing any more."""
+    told = tx.journal(team.id, kinds=_TOLD)
+    asked = _find_request(told, request_id or _current_request(team))
+    targets = _targets(team, asked, gone)
+    status = _status(team, told, asked)
+    answer: dict[str, Any] = {
+        "teamId": team.id,
+        "status": status,
+        "deleted": status == "shutdown" and team.status is Status.SHUTDOWN and not team.warnings,
+        "requestId": asked.data["request"] if asked else None,
+        "seconds": _seconds(told, asked),
+        "members": [_member_line(m, told, asked) for m in targets],
+        "warnings": list(team.warnings),
+        "archive": next((e.data["path"] for e in told if e.kind == "archived"), None),
+    }
+    answer.update(_more(team, told, asked, targets, status))
+    early = [m for m in targets if _was_gone(m, asked)]
+    return {**answer, "alreadyGone": [_proof(tx, team, m) for m in early]} if early else answer
+
+
+def report_gone(tx: Tx, team: Team, gone: Sequence[str]) -> dict[str, Any]:
+    """All that were asked for had gone before: nothing is asked again, and the proof is shown."""
+    told = tx.journal(team.id, kinds=_TOLD)
+    ended_by = [e for e in told if e.kind == "stand_down" and set(gone) & set(e.data["targets"])]
+    members = [team.members[key] for key in gone]
+    return {
+        **report(tx, team, None),
+        "status": "shutdown",
+        "requestId": ended_by[-1].data["request"] if ended_by else None,
+        "seconds": 0.0,
+        "members": [_member_line(m, told, None) for m in members],
+        "alreadyGone": [_proof(tx, team, m) for m in members],
+    }
+
+
+def describe_escalation(team: Team, escalation_id: str) -> dict[str, Any]:
+    escalation = team.escalations[escalation_id]
+    return {
+        "id": escalation.id,
+        "team": team.name,
+        "member": escalation.key.partition("#")[0],
+        "generation": team.members[escalation.key].generation,
+        "cause": escalation.cause,
+        "issues": list(escalation.issues),
+        "attempts": escalation.attempts,
+        "state": escalation.state,
+        "decision": escalation.decision,
+        "by": escalation.by,
+    }
+
+
+def _more(
+    team: Team, told: list[Entry], asked: Entry | None, targets: list[Member], status: str
+) -> dict[str, Any]:
+    if status == "pending_shutdown":
+        return {"pendingApprovals": [m.name for m in targets if _is_pending(m)]}
+    if status == "rejected" and asked is not None:
+        rejected = next(
+            e for e in told if e.kind == "rejected" and e.data["request"] == asked.data["request"]
+        )
+        return {"rejectedBy": [{"name": name, "reason": why} for name, why in rejected.data["rejected_by"]]}
+    if status == "escalated":
+        found = [describe_escalation(team, m.escalation) for m in targets if m.escalation]
+        return {"escalations": found}
+    if status == "stuck":
+        return {"alive": {m.name: list(m.alive) for m in targets if m.stuck}}
+    return {}
+
+
+def _is_pending(member: Member) -> bool:
+    return member.state is State.STARTING or (member.state is State.ASKED and member.answer is None)
+
+
+def _current_request(team: Team) -> str | None:
+    open_one = team.team_request()
+    if open_one is not None:
+        return open_one.id
+    return team.last_request.id if team.last_request else None
+
+
+def _find_request(told: list[Entry], request_id: str | None) -> Entry | None:
+    return next((e for e in told if e.kind == "stand_down" and e.data["request"] == request_id), None)
+
+
+def _targets(team: Team, asked: Entry | None, gone: Sequence[str]) -> list[Member]:
+    if asked is None:
+        return []
+    keys = {*asked.data["targets"], *gone}
+    # Who was gone before anyone asked is part of a team's answer, so that nobody is silently missing (A5).
+    everyone = bool(asked.data.get("whole_team"))
+    return [m for m in team.members.values() if m.key in keys or (everyone and _is_missed(team, m))]
+
+
+def _is_missed(team: Team, member: Member) -> bool:
+    """Gone, and no later incarnation speaks for it; or it died without having been asked."""
+    home = member.settled and member.outcome is not None
+    return home and (member.already_gone or team.latest(member.name) is member)
+
+
+def _was_gone(member: Member, asked: Entry | None) -> bool:
+    """Gone before this request; whatever it was asked before belongs to another one."""
+    covered = asked is not None and member.key in asked.data["targets"]
+    return member.settled and (member.already_gone or not covered)
+
+
+def _status(team: Team, told: list[Entry], asked: Entry | None) -> str:
+    if asked is None or team.status is Status.SHUTDOWN:
+        return str(team.status)
+    request_id = asked.data["request"]
+    for entry in told:
+        if entry.kind == "rejected" and entry.data["request"] == request_id:
+            return "rejected"
+        if entry.kind == "stood_down" and entry.data["request"] == request_id:
+            return "shutdown"
+    request = team.requests.get(request_id)
+    if request is None or request.whole_team:
+        return str(team.status)
+    return _status_of_members(team, request)
+
+
+def _status_of_members(team: Team, request: Request) -> str:
+    """A stand-down of single members goes through the same stages; the team stays active."""
+    if request.asking:
+        return "pending_shutdown"
+    members = [team.members[key] for key in request.targets]
+    if not all(m.ended for m in members):
+        return "stopping"
+    return "escalated" if any(m.state is State.ESCALATED for m in members) else "stuck"
+
+
+def _seconds(told: list[Entry], asked: Entry | None) -> float | None:
+    if asked is None:
+        return None
+    ends = [e.at for e in told if e.kind in ("shutdown", "rejected", "stood_down") and e.seq > asked.seq]
+    return round(ends[0] - asked.at, 3) if ends else None
+
+
+def _member_line(member: Member, told: list[Entry], asked: Entry | None) -> dict[str, Any]:
+    """One outcome for each incarnation and request (I6): of a later one, that nobody was there to ask."""
+    line: dict[str, Any] = {"name": member.name, "generation": member.generation}
+    salvage = member.refs[-1] if member.refs else None
+    if _was_gone(member, asked):
+        line |= {"answer": None, "outcome": "already_gone", "attempts": 0, "salvage": salvage, "seconds": 0.0}
+        return line
+    gone = next((e.at for e in told if e.kind == "gone" and e.about == member.key), None)
+    line |= {
+        "answer": member.answer,
+        "outcome": "stuck" if member.stuck else member.outcome,
+        "attempts": member.attempts,
+        "salvage": salvage,
+        "seconds": round(max(0.0, gone - asked.at), 3) if gone is not None and asked is not None else None,
+    }
+    return line
+
+
+def _proof(tx: Tx, team: Team, member: Member) -> dict[str, Any]:
+    """How it ended then, and what was seen: a claim is worth what stands behind it."""
+    seen = tx.fact(team.id, member.key, "proof") or {}
+    return {
+        "name": member.name,
+        "generation": member.generation,
+        "outcome": member.outcome,
+        "at": utc(seen["at"]) if "at" in seen else None,
+        "proof": seen.get("method"),
+        "processes": len(seen.get("processes", ())),
+    }
