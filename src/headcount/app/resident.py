@@ -8,6 +8,7 @@ still tries to write is refused.
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import subprocess
 import sys
@@ -26,12 +27,15 @@ if TYPE_CHECKING:
 
     from headcount.app.app import App
 
+_LOG = logging.getLogger(__name__)
+
 LEASE = "engine"
 _LEASE_TTL_S = 3600.0
 _STAY_S = 10.0  # after the last team
 _READY_S = 20.0
 _LOOK_S = 0.005  # whoever only looks who drives holds the lock for a moment
 _LOOKS = 10
+_TAKE_OVER_S = 1.0  # from the end of one engine to the next
 
 
 @contextmanager
@@ -82,8 +86,7 @@ def drive(app: App) -> bool:
         with drive_lock(app.home) as mine:
             if not mine:
                 return drove
-            with _engine(app) as engine:
-                engine.run(_idle_for(engine, _STAY_S))
+            engine = _run(app, _idle_for(_STAY_S))
         drove = True
         if not engine.idle or not _has_open_team(app):
             return drove
@@ -96,19 +99,79 @@ def _has_open_team(app: App) -> bool:
 
 @contextmanager
 def driving(app: App) -> Iterator[None]:
-    """Drive in this process, beside the caller, for as long as the block lasts; unless another drives."""
-    with drive_lock(app.home) as mine:
-        if not mine:
-            yield
-            return
-        with _engine(app) as engine:
-            thread = threading.Thread(target=engine.run, name="engine")
-            thread.start()
+    """Drive in this process, beside the caller, for as long as the block lasts, whenever no other does."""
+    beside = _Beside(app)
+    beside.start()
+    try:
+        beside.ready.wait()
+        if beside.failure is not None:
+            raise beside.failure
+        yield
+    finally:
+        beside.stop()
+        beside.join()
+
+
+class _Beside(threading.Thread):
+    """`ready` once it drives, has seen that another does, or has failed to begin."""
+
+    def __init__(self, app: App) -> None:
+        super().__init__(name="engine")
+        self.ready = threading.Event()
+        self.failure: Exception | None = None
+        self._app = app
+        self._stopping = threading.Event()
+        self._engine: Engine | None = None
+
+    def run(self) -> None:
+        while not self._stopping.is_set():
             try:
-                yield
-            finally:
-                engine.stop()
-                thread.join()
+                with drive_lock(self._app.home) as mine:
+                    if mine:
+                        _run(self._app, self._until)
+            except Exception as error:
+                if not self.ready.is_set():
+                    self.failure = error
+                    break
+                _LOG.exception("the engine could not begin anew")
+            self.ready.set()
+            self._stopping.wait(_TAKE_OVER_S)
+        self.ready.set()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        if self._engine is not None:
+            self._engine.stop()
+
+    def _until(self, engine: Engine) -> bool:
+        """Asked before its first turn, too."""
+        self._engine = engine
+        self.ready.set()
+        return self._stopping.is_set()
+
+
+def _run(app: App, until: Callable[[Engine], bool]) -> Engine:
+    """Under the lock. An engine that a bug ends is followed by a new one, which recovers as from a crash.
+
+    One that cannot even begin is another matter: whoever started it is told.
+    """
+    began = False
+
+    def asked(engine: Engine) -> bool:
+        nonlocal began
+        began = True
+        return until(engine)
+
+    while True:
+        try:
+            with _engine(app) as engine:
+                engine.run(lambda: asked(engine))
+                return engine
+        except Exception:
+            if not began:
+                raise
+            _LOG.exception("the engine failed; it begins anew")
+            time.sleep(_TAKE_OVER_S)
 
 
 @contextmanager
@@ -159,10 +222,10 @@ def _start_resident(home: str) -> subprocess.Popen[bytes]:
         os.close(log)
 
 
-def _idle_for(engine: Engine, seconds: float) -> Callable[[], bool]:
+def _idle_for(seconds: float) -> Callable[[Engine], bool]:
     since: list[float] = []
 
-    def over() -> bool:
+    def over(engine: Engine) -> bool:
         if not engine.idle:
             since.clear()
             return False
