@@ -39,7 +39,7 @@ def cycle(app: App, name: str, remarks: str = "", team: str | None = None) -> di
     with app.turn(team_name) as (tx, found, policy):
         _check(tx, found, member.key)
         note = store_handover(tx, found, member.key, remarks)
-        asked = ev.StandDown(request, (member.name,), REASON, by=by)
+        asked = cycling(request, member.name, by)
         heard = hear(tx, found, [asked], policy, app.make_start)
         wish_successor(tx, heard.team, member.key, by)
     app.ring(heard)

@@ -20,17 +20,35 @@ asked to stand down, run `headcount approve`. Your mail: `headcount inbox`.
 """
 
 
+_UNDER_REVIEW = """\
+Commit {commit} on your branch is under review. Do nothing until you are told: your mail says what must
+change, or asks you to stand down.
+"""
+
+_NO_REVIEW = """\
+No commit waits for your review now. Your mail says when there is one: `headcount inbox`. When you are asked
+to stand down, run `headcount approve`.
+"""
+
+
 def for_worker(who: str, task: Any, about: Mapping[str, Any]) -> str:
     parts = [who, f"# Task {task.id}: {about['subject']}", about["prompt"]]
     if task.words:
         parts.append(f"An earlier attempt was sent back:\n\n{task.words}")
     if task.base.startswith("refs/"):
         parts.append(f"Your workspace holds what the last worker left, from {task.base}.")
+    if task.state in ("reviewing", "merging"):
+        parts.append(_UNDER_REVIEW.format(commit=task.commit))
     return "\n\n".join(part for part in (*parts, _DONE) if part)
 
 
-def for_reviewer(who: str, task: Any, about: Mapping[str, Any]) -> str:
-    parts = [who, f"# Review task {task.id}: {about['subject']}", about["prompt"], f"Commit: {task.commit}"]
+def for_reviewer(who: str, task: Any, about: Mapping[str, Any], seat: Any) -> str:
+    """`seat` may have its verdict already, or be between two rounds: then it follows one that was cycled."""
+    parts = [who, f"# Review task {task.id}: {about['subject']}", about["prompt"]]
+    if task.state != "reviewing" or seat.verdict is not None:
+        return "\n\n".join(part for part in (*parts, _NO_REVIEW) if part)
+    where = f" (`git show {task.commit}` if your workspace stands elsewhere)" if seat.follows else ""
+    parts.append(f"Commit: {task.commit}{where}")
     return "\n\n".join(part for part in (*parts, _REVIEW.format(task=task.id)) if part)
 
 

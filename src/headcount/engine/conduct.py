@@ -13,6 +13,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from headcount.domain import prompts
+from headcount.engine.succession import (
+    is_cycled,
+    open_handover,
+    seat_desk,
+    take_workspace,
+    with_handover,
+)
 from headcount.engine.writing import first_mail, utc_now
 from headcount.protocol import events as ev
 from headcount.protocol import phase_events as pe
@@ -35,6 +42,7 @@ if TYPE_CHECKING:
     from headcount.protocol.effects import Effect
     from headcount.protocol.member import Member
     from headcount.protocol.phase import Phase
+    from headcount.protocol.task import Seat
     from headcount.protocol.team import Team
 
 _OVER = (PhaseState.COMPLETE, PhaseState.BLOCKED)
@@ -131,6 +139,13 @@ class Conductor:
         findings = self._tx.fact(self.team.id, key, "findings") or {}
         return str(findings.get("head") or ""), int(findings.get("commits_ahead") or 0)
 
+    def is_cycled(self, member: Member) -> bool:
+        return is_cycled(self._tx, self.team, member)
+
+    def seat_of(self, member: Member) -> Seat | None:
+        task = self.phase.tasks.get(member.task or "")
+        return task.seat(member.key) if task is not None else None
+
     def finished(self, member: Member) -> bool:
         """A plain program knows no done signal: that it ended well and left nothing lying about is one."""
         ended = self._tx.fact(self.team.id, member.key, "exit") or {}
@@ -157,14 +172,19 @@ class Conductor:
         about = self._roster["tasks"][task.id]
         plan = dict(self._roster["plans"][self._plan_name(member)])
         plan["model"] = plan.get("model") or about.get("model")
+        seat = next(seat for seat in task.seats if seat.name == member.name)
         if member.role == "worker":
             # What whoever worked on it before has left; else what has been merged so far.
             base = task.base or self._roster["integration"]
             plan.update(base=base, prompt=prompts.for_worker(plan["prompt"], task, about))
         else:
-            prompt = prompts.for_reviewer(plan["prompt"], task, about)
+            prompt = prompts.for_reviewer(plan["prompt"], task, about, seat)
             plan.update(base=task.commit, detached=True, prompt=prompt)
             self._tx.put_fact(self.team.id, member.key, "reviewing", {"commit": task.commit})
+        note = open_handover(self._tx, self.team.id, seat_desk(task.id, seat.role, seat.name))
+        plan["prompt"] = with_handover(plan["prompt"], note)
+        if seat.follows:
+            take_workspace(self._tx, self.team, seat.follows, member)
         self._tx.put_fact(self.team.id, member.key, "start", self._make_start(self.team, member, plan))
         self.effects.append(first_mail(member, str(plan["prompt"])))
 
@@ -292,13 +312,14 @@ def _left(on: Conductor, note: Note) -> _Translated:
     commit, commits = on.head_of(note.about)
     salvage = member.refs[-1] if member.refs else None
     outcome = "stuck" if member.stuck else "clean" if on.finished(member) else member.outcome
-    yield note.about, te.MemberLeft(note.about, outcome, salvage, commit, commits, _stood_down_by(on, member))
+    cycled = on.is_cycled(member)
+    by = "" if cycled else _stood_down_by(on, member)
+    yield note.about, te.MemberLeft(note.about, outcome, salvage, commit, commits, by, cycled)
 
 
 def _stood_down_by(on: Conductor, member: Member) -> str:
     """Who, if it was not the task itself that wanted it gone."""
-    task = on.phase.tasks.get(member.task or "")
-    seat = task.seat(member.key) if task is not None else None
+    seat = on.seat_of(member)
     if member.request is None or (seat is not None and seat.request == member.request):
         return ""
     request = on.team.requests.get(member.request)
@@ -325,7 +346,14 @@ def _rejected(on: Conductor, note: Note) -> _Translated:
     for name, reason in rejections:
         member = on.team.latest(name)
         if member is not None:
-            yield member.key, te.Refused(member.key, str(note.data["request"]), reason)
+            yield member.key, te.Refused(member.key, _refused_request(on, member, note), reason)
+
+
+def _refused_request(on: Conductor, member: Member, note: Note) -> str:
+    """The task's own, also where that had joined another: somebody was cycling it, or standing it down."""
+    seat = on.seat_of(member)
+    joined = seat is not None and seat.request and seat.request not in on.team.requests
+    return seat.request if seat is not None and joined else str(note.data["request"])
 
 
 def _reviewed(on: Conductor, note: Note) -> _Translated:

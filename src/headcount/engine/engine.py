@@ -19,6 +19,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headcount.engine.clock import Clock
+from headcount.engine.cycling import grown_old
 from headcount.engine.handles import Handles
 from headcount.engine.hear import hear
 from headcount.engine.job import Job, Outcome, World
@@ -29,7 +30,7 @@ from headcount.engine.listener import Listener
 from headcount.engine.mirror import SIGNALLED, Mirror
 from headcount.engine.nudging import report_lost
 from headcount.engine.perform import ended, failed, perform, prove
-from headcount.engine.succession import grown_old, wish_successor
+from headcount.engine.succession import wish_successor
 from headcount.engine.writing import new_mail
 from headcount.errors import FencedOut, HeadcountError, StoreError
 from headcount.protocol.effects import Act, ActKind

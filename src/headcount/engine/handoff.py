@@ -10,7 +10,7 @@ from headcount.protocol.member import Member, State
 
 if TYPE_CHECKING:
     from headcount.ports import Entry, Tx
-    from headcount.protocol.team import Team
+    from headcount.protocol.team import Escalation, Team
 
 _PENDING = (State.INSPECTING, State.NUDGED)
 _LOOK_BACK = 500  # entries; the note keeps five actions
@@ -31,13 +31,19 @@ _ACTIONS = {
     "rejected": "The stand-down was refused",
     "task_completed": "{about} completed by {by}",
     "reviewed": "{about} reviewed {task}: {verdict}",
+    "handover": "{about} handed over",
 }
 
 
 def compose(
-    tx: Tx, team: Team, remarks: str, next_steps: tuple[str, ...], kind: str = "witness_cycle"
+    tx: Tx,
+    team: Team,
+    remarks: str,
+    next_steps: tuple[str, ...],
+    kind: str = "witness_cycle",
+    about: Member | None = None,
 ) -> tuple[str, str]:
-    """Subject and body of WITNESS_HANDOFF for this team as it stands in `tx`."""
+    """Subject and body of WITNESS_HANDOFF for this team as it stands in `tx`; `about` hands over."""
     entries = tx.recent(team.id, _LOOK_BACK)
     signalled = {e.about: _clock(e.at) for e in entries if e.data.get("to") == str(State.INSPECTING)}
     pending = [m for m in team.live() if m.state in _PENDING]
@@ -48,7 +54,7 @@ def compose(
         tuple(_pending(m, signalled.get(m.key)) for m in pending),
         tuple(line for entry in entries if (line := _action(entry))),
         "\n".join(filter(None, (*(f"- {w}" for w in team.warnings), remarks))),
-        next_steps or _next_steps(team, pending),
+        next_steps or _next_steps(team, pending, about),
         kind,
     )
 
@@ -66,12 +72,22 @@ def _pending(member: Member, since: str | None) -> str:
     return f"{member.name}: attempt {member.attempts}{f', since {since}' if since else ''}{found}"
 
 
-def _next_steps(team: Team, pending: list[Member]) -> tuple[str, ...]:
+def _next_steps(team: Team, pending: list[Member], about: Member | None) -> tuple[str, ...]:
+    """What is the successor's to do: a worker's task, a lead's decisions, the witness's verifications."""
     open_ones = [e for e in team.escalations.values() if e.state in ("open", "parked")]
+    if about is not None and about.role == "lead":
+        return tuple(_to_decide(escalation) for escalation in open_ones)
+    mine = about is not None and about.role == "worker" and about.task
     return (
+        *((f"Go on with task {mine} where it stands: `git log`, `git status`",) if mine else ()),
         *(f"Verify the workspace of {member.name}" for member in pending),
         *(f"Get a decision about {e.key.partition('#')[0]} ({e.id})" for e in open_ones),
     )
+
+
+def _to_decide(escalation: Escalation) -> str:
+    issues = "; ".join(escalation.issues)
+    return f"Decide {escalation.id} about {escalation.key}: {issues} (`headcount decide {escalation.id} …`)"
 
 
 def _action(entry: Entry) -> str | None:

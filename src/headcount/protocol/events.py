@@ -30,7 +30,10 @@ class Spawn(Event):
 
 @dataclass(frozen=True, slots=True)
 class StandDown(Event):
-    """Stand down the named members, or the whole team (`names` is None)."""
+    """Stand down the named members, or the whole team (`names` is None).
+
+    `cycling`: whoever leaves is followed by its next generation.
+    """
 
     request_id: str
     names: tuple[str, ...] | None = None
@@ -38,6 +41,7 @@ class StandDown(Event):
     force: bool = False
     keep_team: bool = False
     by: str = "operator"
+    cycling: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ _ASKABLE: Final = (State.RUNNING, State.INSPECTING, State.VERIFIED, State.NUDGED
 
 
 def stand_down(turn: Turn, event: StandDown) -> None:
-    refused = why_not_stand_down(turn.team, event.names)
+    refused = why_not_stand_down(turn.team, event.names, event.cycling)
     if refused:
         turn.note("refused", "", action="stand_down", code=refused[0], why=refused[1], by=event.by)
         return

@@ -5,9 +5,10 @@
                  └ changes ─┴─ conflict┘            └→ blocked, or waiting for another worker
 
 A task has **seats**: its worker and, where the definition has them, its reviewers. A seat is taken by one
-incarnation at a time. Like a member, a task moves only by a **cue**: `task_step.py` knows the policy and who
-is there, and picks among cues that differ only by that (`changes`, `changes_no_worker`, `changes_again`). So
-the table has no conditions, and can be read, drawn and checked row by row.
+incarnation at a time; whoever is cycled leaves it to its next generation. Like a member, a task moves only by
+a **cue**: `task_step.py` knows the policy and who is there, and picks among cues that differ only by that
+(`changes`, `changes_no_worker`, `changes_again`). So the table has no conditions, and can be read, drawn and
+checked row by row.
 
 What counts is never somebody's word for it:
 
@@ -22,7 +23,7 @@ Laws of the table, which the tests check against the table itself:
    has no reviewers and says so.
 2. Every row into `standing_down` says what comes after (`aim_*`) and then dismisses whoever is there.
 3. Everything that goes round is counted: a row that sends back counts a round, a row that wants another
-   worker counts a restart or a round, or follows somebody's decision.
+   member counts a restart, a round or a cycle, or follows somebody's decision.
 4. `abort` has a row in every state that is not an end.
 
 A cue without a row is late or strange. It changes nothing, and the journal says so.
@@ -80,6 +81,9 @@ class Cue(StrEnum):
     OVER_COMPLETE = "over_complete"
     OVER_BLOCKED = "over_blocked"
     OVER_AGAIN = "over_again"
+    # cycling one of them
+    CYCLED = "cycled"
+    WORKER_CYCLED = "worker_cycled"
 
 
 class Do(StrEnum):
@@ -88,11 +92,13 @@ class Do(StrEnum):
     START_WORKER = "start_worker"
     ASK_REVIEWERS = "ask_reviewers"
     REPLACE_REVIEWER = "replace_reviewer"
+    START_SUCCESSOR = "start_successor"
     KEEP_COMMIT = "keep_commit"
     SAY_UNREVIEWED = "say_unreviewed"
     SEND_BACK = "send_back"
     COUNT_ROUND = "count_round"
     COUNT_RESTART = "count_restart"
+    COUNT_CYCLE = "count_cycle"
     RECORD_VERDICT = "record_verdict"
     MARK_REASSIGNED = "mark_reassigned"
     MARK_ABORTED = "mark_aborted"
@@ -127,6 +133,7 @@ def _rules() -> dict[tuple[State, Cue], Rule]:
         (s.WORKING, c.WORKER_LOST_AGAIN): r(s.STANDING_DOWN, (d.AIM_BLOCKED, d.DISMISS)),
         (s.WORKING, c.REVIEWER_LOST_AGAIN): r(s.STANDING_DOWN, (d.AIM_BLOCKED, d.DISMISS)),
         (s.WORKING, c.WORKER_ESCALATED): r(s.ESCALATED),
+        (s.WORKING, c.CYCLED): r(s.WORKING, (d.COUNT_CYCLE, d.START_SUCCESSOR)),
         (s.WORKING, c.ABORT): r(s.STANDING_DOWN, (d.AIM_BLOCKED, d.DISMISS)),
         # escalated: somebody must decide about its worker; what else is in the run goes on
         (s.ESCALATED, c.WORKER_BACK): r(s.WORKING),
@@ -134,6 +141,9 @@ def _rules() -> dict[tuple[State, Cue], Rule]:
         (s.ESCALATED, c.HANDED_OVER): r(s.STANDING_DOWN, (d.PASS_OVER, d.AIM_AGAIN, d.DISMISS)),
         (s.ESCALATED, c.WORKER_LOST): r(s.STANDING_DOWN, (d.COUNT_RESTART, d.AIM_AGAIN, d.DISMISS)),
         (s.ESCALATED, c.WORKER_LOST_AGAIN): r(s.STANDING_DOWN, (d.AIM_BLOCKED, d.DISMISS)),
+        (s.ESCALATED, c.CYCLED): r(s.ESCALATED, (d.COUNT_CYCLE, d.START_SUCCESSOR)),
+        # Its slot may be another task's by now: its successor waits for one like everybody.
+        (s.ESCALATED, c.WORKER_CYCLED): r(s.STANDING_DOWN, (d.COUNT_CYCLE, d.AIM_AGAIN, d.DISMISS)),
         (s.ESCALATED, c.ABORT): r(s.STANDING_DOWN, (d.AIM_BLOCKED, d.DISMISS)),
         # reviewing: every reviewer looks at one and the same commit
         (s.REVIEWING, c.VERDICT): r(s.REVIEWING, (d.RECORD_VERDICT,)),
@@ -145,6 +155,7 @@ def _rules() -> dict[tuple[State, Cue], Rule]:
         (s.REVIEWING, c.CHANGES_AGAIN): r(s.STANDING_DOWN, (d.RECORD_VERDICT, d.AIM_BLOCKED, d.DISMISS)),
         (s.REVIEWING, c.REVIEWER_LOST): r(s.REVIEWING, (d.COUNT_RESTART, d.REPLACE_REVIEWER)),
         (s.REVIEWING, c.REVIEWER_LOST_AGAIN): r(s.STANDING_DOWN, (d.AIM_BLOCKED, d.DISMISS)),
+        (s.REVIEWING, c.CYCLED): r(s.REVIEWING, (d.COUNT_CYCLE, d.START_SUCCESSOR)),
         (s.REVIEWING, c.ABORT): r(s.STANDING_DOWN, (d.AIM_BLOCKED, d.DISMISS)),
         # merging: the reviewed commit into the integration branch; a conflict is "changes requested".
         # Not broken off by an abort: it is short, and half of it cannot be taken back.
@@ -153,6 +164,7 @@ def _rules() -> dict[tuple[State, Cue], Rule]:
         (s.MERGING, c.CHANGES_NO_WORKER): r(s.STANDING_DOWN, (d.COUNT_ROUND, d.AIM_AGAIN, d.DISMISS)),
         (s.MERGING, c.CHANGES_AGAIN): r(s.STANDING_DOWN, (d.AIM_BLOCKED, d.DISMISS)),
         (s.MERGING, c.MERGE_FAILED): r(s.STANDING_DOWN, (d.AIM_BLOCKED, d.DISMISS)),
+        (s.MERGING, c.CYCLED): r(s.MERGING, (d.COUNT_CYCLE, d.START_SUCCESSOR)),
         (s.MERGING, c.ABORT): r(s.MERGING, (d.MARK_ABORTED,)),
         # standing_down: all asked at once; over when every seat is gone, stuck or escalated (I4)
         (s.STANDING_DOWN, c.ARRIVED): r(s.STANDING_DOWN, (d.DISMISS,)),
@@ -172,6 +184,7 @@ TABLE: Final = _rules()
 WORKER: Final = "worker"  # the role of the first seat; the others are the reviewers'
 
 ENDS: Final = frozenset((State.COMPLETE, State.BLOCKED))
+STAFFED: Final = frozenset((State.WORKING, State.ESCALATED, State.REVIEWING, State.MERGING))
 UNDER_WAY: Final = frozenset((State.WORKING, State.REVIEWING, State.MERGING, State.STANDING_DOWN))
 
 
@@ -196,6 +209,8 @@ class Seat:
     presence: Presence = Presence.EMPTY
     verdict: str | None = None  # pass or changes, for the task's commit
     words: str = ""  # what came with the verdict
+    said_by: str = ""  # who gave it; not who sits here now, if that one was cycled since
+    follows: str = ""  # the incarnation that handed over to whoever sits here
     asked: int = 0  # how often it was asked to stand down: each time has a request id of its own
     request: str = ""  # the one that is out
     refusals: int = 0  # how often it said no, since it was last let off
@@ -221,6 +236,7 @@ class Task:
     sent_back: str = ""  # the commit that changes were requested for: offered again, it is nothing new
     rounds: int = 0  # how often it was sent back
     restarts: int = 0  # how often one of its members was lost and replaced
+    cycles: int = 0  # how often one of its members handed over to its next generation
     base: str = ""  # where the next worker starts: the last one's salvage or commit
     words: str = ""  # why it was sent back, for whoever works on it next
     passed_over: str = ""  # the worker it was taken from by a decision
@@ -242,6 +258,11 @@ class Task:
     def over(self) -> bool:
         """Nobody of this task is there, or on the way: gone, stuck or escalated (I4)."""
         return not any(seat.taken for seat in self.seats)
+
+    @property
+    def staffed(self) -> bool:
+        """Whoever is cycled now has a successor: the task goes on, and still wants every seat of it."""
+        return self.state in STAFFED and not self.aborted
 
     @property
     def holds_slot(self) -> bool:

@@ -64,7 +64,10 @@ class WorkVerified(TaskEvent):
 
 @dataclass(frozen=True, slots=True)
 class MemberLeft(TaskEvent):
-    """Proved gone, or stuck (`outcome`), with what stood in its workspace. `by` stood it down, if not we."""
+    """Proved gone, or stuck (`outcome`), with what stood in its workspace. `by` stood it down, if not we.
+
+    `cycled`: it is gone because it was cycled, its handover is stored, and its next generation may start.
+    """
 
     key: str
     outcome: str | None
@@ -72,6 +75,7 @@ class MemberLeft(TaskEvent):
     commit: str = ""
     commits: int = 0
     by: str = ""
+    cycled: bool = False
 
 
 @dataclass(frozen=True, slots=True)

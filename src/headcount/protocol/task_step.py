@@ -101,12 +101,14 @@ def _member_left(turn: TaskTurn, event: ev.MemberLeft) -> None:
 
 def _keep_base(turn: TaskTurn, event: ev.MemberLeft) -> None:
     """The next worker starts from what this one left, unless somebody decided to give that up."""
-    abandoned = event.outcome == "forced" and not turn.task.reassigned
+    abandoned = event.outcome == "forced" and not turn.task.reassigned and not event.cycled
     if not abandoned:
         turn.put(base=event.salvage or (event.commit if event.commits else "") or turn.task.base)
 
 
 def _left(turn: TaskTurn, seat: Seat, event: ev.MemberLeft) -> None:
+    if event.cycled and event.outcome != "stuck" and turn.task.staffed:
+        return _cycled(turn, seat, event)
     if event.by:
         return _lost(turn, seat, event, f"{event.key} was stood down by {event.by}", for_good=True)
     new = event.commits > 0 and event.commit != turn.task.sent_back
@@ -115,6 +117,18 @@ def _left(turn: TaskTurn, seat: Seat, event: ev.MemberLeft) -> None:
     stuck = event.outcome == "stuck" and seat.role != WORKER
     reason = f"{event.key} left before it was done ({event.outcome or 'not started'})"
     return _lost(turn, seat, event, reason, for_good=stuck)
+
+
+def _cycled(turn: TaskTurn, seat: Seat, event: ev.MemberLeft) -> None:
+    """Its next generation takes the seat in this very step, so nobody else can be in the slot meanwhile (I4).
+
+    Whoever was escalated may have given the slot up: its task waits for another, and a reviewer's seat for
+    the next review. A decision to reassign goes before the wish to cycle.
+    """
+    if turn.task.state is not State.ESCALATED or seat.presence is not Presence.ESCALATED:
+        turn.cue(Cue.CYCLED, event, seat=seat)
+    elif seat.role == WORKER:
+        turn.cue(Cue.HANDED_OVER if turn.task.reassigned else Cue.WORKER_CYCLED, event)
 
 
 def _lost(turn: TaskTurn, seat: Seat, event: ev.TaskEvent, reason: str, for_good: bool = False) -> None:

@@ -121,15 +121,21 @@ def _ask_reviewers(turn: TaskTurn, _: Facts) -> None:
     """Whoever reviewed the last round is there still, and is shown the new commit; the others are started."""
     task = turn.task
     for seat in task.reviewers:
-        fresh = turn.put_seat(seat, verdict=None, words="")
+        fresh = turn.put_seat(seat, verdict=None, words="", said_by="")
         if seat.presence is Presence.HERE:
             turn.effects.append(ev.AskReview(task.id, task.attempt, str(seat.key), task.commit))
         elif not seat.taken:
-            _order(turn, fresh)
+            _order(turn, replace(fresh, follows=""))
 
 
 def _replace_reviewer(turn: TaskTurn, facts: Facts) -> None:
-    _order(turn, facts["seat"])
+    _order(turn, replace(facts["seat"], follows=""))
+
+
+def _start_successor(turn: TaskTurn, facts: Facts) -> None:
+    """A verdict that was given stays given; one that is still wanted is wanted of the successor."""
+    seat: Seat = facts["seat"]
+    _order(turn, turn.put_seat(seat, follows=str(seat.key)))
 
 
 def _say_unreviewed(turn: TaskTurn, _: Facts) -> None:
@@ -139,7 +145,7 @@ def _say_unreviewed(turn: TaskTurn, _: Facts) -> None:
 
 def _record_verdict(turn: TaskTurn, facts: Facts) -> None:
     event: ev.Reviewed = facts["event"]
-    turn.put_seat(facts["seat"], verdict=event.verdict, words=event.words)
+    turn.put_seat(facts["seat"], verdict=event.verdict, words=event.words, said_by=event.key)
     turn.note("task_reviewed", key=event.key, commit=event.commit, verdict=event.verdict, words=event.words)
 
 
@@ -151,7 +157,7 @@ def _count_round(turn: TaskTurn, facts: Facts) -> None:
 def _verdicts(task: Task) -> str:
     """The reviewers' words, each under its name."""
     asking = (seat for seat in task.reviewers if seat.verdict == ev.CHANGES)
-    return "\n\n".join(f"{seat.role} ({seat.key}): {seat.words}" for seat in asking)
+    return "\n\n".join(f"{seat.role} ({seat.said_by}): {seat.words}" for seat in asking)
 
 
 def _send_back(turn: TaskTurn, _: Facts) -> None:
@@ -163,6 +169,11 @@ def _send_back(turn: TaskTurn, _: Facts) -> None:
 def _count_restart(turn: TaskTurn, facts: Facts) -> None:
     turn.put(restarts=turn.task.restarts + 1)
     turn.note("task_restarted", restarts=turn.task.restarts, why=facts["reason"])
+
+
+def _count_cycle(turn: TaskTurn, facts: Facts) -> None:
+    turn.put(cycles=turn.task.cycles + 1)
+    turn.note("task_cycled", key=facts["event"].key, cycles=turn.task.cycles)
 
 
 def _mark_reassigned(turn: TaskTurn, facts: Facts) -> None:
@@ -238,11 +249,13 @@ _DEEDS: Final[dict[Do, Callable[[TaskTurn, Facts], None]]] = {
     Do.START_WORKER: _start_worker,
     Do.ASK_REVIEWERS: _ask_reviewers,
     Do.REPLACE_REVIEWER: _replace_reviewer,
+    Do.START_SUCCESSOR: _start_successor,
     Do.KEEP_COMMIT: _keep_commit,
     Do.SAY_UNREVIEWED: _say_unreviewed,
     Do.SEND_BACK: _send_back,
     Do.COUNT_ROUND: _count_round,
     Do.COUNT_RESTART: _count_restart,
+    Do.COUNT_CYCLE: _count_cycle,
     Do.RECORD_VERDICT: _record_verdict,
     Do.MARK_REASSIGNED: _mark_reassigned,
     Do.MARK_ABORTED: _mark_aborted,

@@ -150,13 +150,18 @@ def why_not_start(team: Team, name: str, policy: Policy) -> tuple[str, str] | No
     return None
 
 
-def why_not_stand_down(team: Team, names: tuple[str, ...] | None) -> tuple[str, str] | None:
-    """Code and reason why these may not be stood down, or None. A lead goes with its team only (A13)."""
+def why_not_stand_down(
+    team: Team, names: tuple[str, ...] | None, cycling: bool = False
+) -> tuple[str, str] | None:
+    """Code and reason why these may not be stood down, or None.
+
+    A lead goes with its team only (A13), unless its next generation takes the office over.
+    """
     for name in names or ():
         member = team.latest(name)
         if member is None:
             return "unknown-member", f"{team.name} has no member {name}"
-        if member.role == "lead":
+        if member.role == "lead" and not cycling:
             return "lead-goes-last", f"{name} leads {team.name}, and is stood down only with it"
     return None
 

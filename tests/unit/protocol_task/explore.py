@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from headcount.domain.policy import Policy
 from headcount.protocol import task_events as te
 from headcount.protocol.events import ChangesRequested, Spawn, StandDown
-from headcount.protocol.task import ENDS, State, Task
+from headcount.protocol.task import ENDS, Presence, State, Task
 from headcount.protocol.task_step import step_task
 
 if TYPE_CHECKING:
@@ -131,6 +131,8 @@ def _about(task: Task, world: World, name: str, presence: str) -> Iterator[te.Ta
             yield te.MemberLeft(key, outcome)
         yield te.MemberLeft(key, "clean", commit=fresh, commits=1)
         yield te.MemberLeft(key, "clean", by="operator")
+        yield te.MemberLeft(key, "clean", commit=fresh, commits=1, cycled=True)
+        yield te.MemberLeft(key, "forced", salvage="refs/s", cycled=True)
 
 
 def advance(task: Task, world: World, event: te.TaskEvent) -> tuple[Task, World]:
@@ -152,7 +154,8 @@ def _happen(world: World, task: Task, event: te.TaskEvent) -> World:
             return replace(world, members={**world.members, name: "gone"})
         case te.MemberLeft(key=key, outcome=outcome):
             world = _put(world, key, "stuck" if outcome == "stuck" else "gone")
-            brings = outcome == "clean" and event.commits and key.split("#")[0] in WORKERS
+            worked = key.split("#")[0] in WORKERS and not event.cycled
+            brings = outcome == "clean" and event.commits and worked
             return replace(world, verified=world.verified | {event.commit}) if brings else world
         case te.MemberEscalated(key=key):
             return _put(world, key, "escalated")
@@ -204,7 +207,8 @@ def _perform(world: World, task: Task, effect: Any, event: te.TaskEvent) -> Worl
         case te.Merge(commit=commit):
             _law(commit in world.verified, f"{commit} is merged and was never verified with commits", event)
             for seat in task.reviewers:
-                passed = world.verdicts.get((str(seat.key), commit)) == "pass"
+                passed = world.verdicts.get((seat.said_by, commit)) == "pass"
+                _law(seat.said_by.split("#")[0] == seat.name, f"{seat.said_by} passed for {seat.name}", event)
                 _law(passed, f"{commit} is merged without a pass from {seat.name}", event)
         case te.Escalate(key=key):
             return _put(world, key, "refusing")
@@ -223,10 +227,23 @@ def _check(before: Task, after: Task, world: World, event: te.TaskEvent) -> None
         mine = [s for s in after.seats if s.key and world.members[s.name] == "here"]
         asked = all(s.key in world.asked for s in mine)
         _law(asked, "standing down, and somebody who is there was not asked", event)
+    if isinstance(event, te.MemberLeft) and event.cycled:
+        _check_cycle(before, after, event)
     _law(after.rounds <= POLICY.review_rounds, "more rounds than the policy allows", event)
     _law(after.restarts <= POLICY.task_restarts, "more restarts than the policy allows", event)
     left = before.state is State.COMPLETE and after.state is not State.COMPLETE
     _law(not left, "what is complete is complete no more", event)
+
+
+def _check_cycle(before: Task, after: Task, event: te.MemberLeft) -> None:
+    """Whoever was there is followed at once while its task goes on, and never where no slot was held (I4)."""
+    seat = before.seat(event.key)
+    ordered = {s.name for s in after.seats if s.presence is Presence.ORDERED}
+    fresh = ordered - {s.name for s in before.seats if s.presence is Presence.ORDERED}
+    _law(not fresh or before.holds_slot, f"{fresh} start in a slot that was given up", event)
+    if seat is not None and seat.presence is Presence.HERE and before.staffed:
+        _law(fresh == {seat.name}, f"{event.key} was cycled at work, and nobody follows", event)
+        _law(after.restarts == before.restarts, "a cycle counts as a loss", event)
 
 
 def _law(holds: bool, text: str, event: te.TaskEvent) -> None:

@@ -31,6 +31,7 @@ TOLD = (
     "task_unreviewed",
     "task_reviewed",
     "task_restarted",
+    "task_cycled",
     "task_reassigned",
     "task_blocked",
     "phase_blocked",
@@ -69,6 +70,8 @@ def task_event(words: list[str], task: Task) -> te.TaskEvent:
             return te.WorkVerified(rest[0], rest[1], int(rest[2]))
         case "left":
             return te.MemberLeft(rest[0], None if rest[1] == "-" else rest[1], **_options(rest[2:]))
+        case "cycled":
+            return te.MemberLeft(rest[0], rest[1], **_options(rest[2:]), cycled=True)
         case "escalated":
             return te.MemberEscalated(*rest)
         case "back":
