@@ -27,10 +27,12 @@ _TRIES = 20
 _TRY_AGAIN_S = 0.02
 
 _KEPT = {"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH"}
+_NAME, _ADDRESS = "headcount", "headcount@localhost"
+NAME_AND_ADDRESS = f"{_NAME} <{_ADDRESS}>"  # as git writes whoever did something
 _IDENTITY = {
     f"GIT_{role}_{field}": value
     for role in ("AUTHOR", "COMMITTER")
-    for field, value in (("NAME", "headcount"), ("EMAIL", "headcount@localhost"))
+    for field, value in (("NAME", _NAME), ("EMAIL", _ADDRESS))
 }
 _SETTINGS = (
     *("-c", "core.fsmonitor=false"),

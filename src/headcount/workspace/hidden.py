@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from headcount.workspace.git import Git
+from headcount.workspace.index import GITLINK, Entry, read_unusual
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,19 +31,30 @@ _UNUSUAL = re.compile(rb"\0((?:[^H]|H 160000)[^\0]*)")
 
 
 def read_flags(git: Git) -> Flags:
-    assert git.work_tree is not None
+    assert git.git_dir is not None and git.work_tree is not None
+    entries = read_unusual(os.path.join(git.git_dir, "index"))
+    if entries is None:
+        entries = _ask_git(git)
     hidden, gitlinks = set(), set()
-    for record in _UNUSUAL.findall(b"\0" + git.run("ls-files", "-v", "--stage", "-z").out):
-        meta, _, name = record.partition(b"\t")
-        tag, mode = meta[:1], meta[2:8]
-        path = os.fsdecode(name)
+    for entry in entries:
+        path = os.fsdecode(entry.path)
         # Skipped and not there is what a sparse checkout is; skipped and there may be anything.
-        skipped = tag in b"Ss"
-        if (skipped or tag.islower()) and (not skipped or os.path.lexists(os.path.join(git.work_tree, path))):
+        there = not entry.skip_worktree or os.path.lexists(os.path.join(git.work_tree, path))
+        if (entry.skip_worktree or entry.assume_unchanged) and there:
             hidden.add(path)
-        if mode == b"160000":
+        if entry.mode == GITLINK:
             gitlinks.add(path)
     return Flags(frozenset(hidden), frozenset(gitlinks))
+
+
+def _ask_git(git: Git) -> list[Entry]:
+    """Of every format of the index that there is. A small letter is "assume unchanged"."""
+    entries = []
+    for record in _UNUSUAL.findall(b"\0" + git.run("ls-files", "-v", "--stage", "-z").out):
+        meta, _, path = record.partition(b"\t")
+        tag, mode = meta[:1], int(meta[2:8], 8)
+        entries.append(Entry(path, mode, tag.islower(), tag in b"Ss"))
+    return entries
 
 
 @contextmanager

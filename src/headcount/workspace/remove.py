@@ -251,11 +251,12 @@ def _delete_one(root: bytes, node: Node) -> bool:
 
 def _delete_branch(repo: Repository, workspace: Workspace, integration: str | None) -> str | None:
     """Only an ancestor of the integration branch: every commit of it is reachable there."""
-    target = repo.commit(f"refs/heads/{integration}") if integration else None
-    tip = repo.commit(f"refs/heads/{workspace.branch}") if workspace.branch else None
-    if not target or not tip or workspace.branch == integration or not repo.is_ancestor(tip, target):
+    if not integration or not workspace.branch or workspace.branch == integration:
         return None
-    if repo.branch_in_use(workspace.branch or ""):
+    target, tip = repo.commit(f"refs/heads/{integration}"), repo.commit(f"refs/heads/{workspace.branch}")
+    if not target or not tip or not repo.is_ancestor(tip, target):
+        return None
+    if repo.branch_in_use(workspace.branch):
         return None
     repo.git.run("update-ref", "-d", f"refs/heads/{workspace.branch}", tip)
     return workspace.branch

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from headcount.errors import GitError
+from headcount.shared_look import SharedLook
 from headcount.workspace.git import Git, read_version
 
 _REBASES = ("rebase-merge", "rebase-apply")
+
+
+class Linked(NamedTuple):
+    """A worktree, as git's files tell: `path` is empty while git is still making it, `real` is where that
+    leads; `refs` are those that it stands on, or would return to after a rebase."""
+
+    git_dir: str
+    path: str
+    real: str
+    refs: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +30,12 @@ class Repository:
     common_dir: str
     hash_name: str
     git: Git
+    bare: bool = False
+    # With many worktrees a look at all of them takes a while, and many are started at once.
+    _linked: SharedLook[list[Linked]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_linked", SharedLook(self._look_at_linked))
 
     @classmethod
     def open(cls, path: str, executable: str = "git") -> Repository:
@@ -40,7 +58,8 @@ class Repository:
                 ("Convert it with `git refs migrate --ref-format=files`",),
                 code="git-reftable",
             )
-        return cls(common_dir, git.text("rev-parse", "--show-object-format"), git)
+        told = git.text("rev-parse", "--show-object-format", "--is-bare-repository").split("\n")
+        return cls(common_dir, told[0], git, told[1] == "true")
 
     @classmethod
     def find(cls, path: str, executable: str = "git") -> Repository | None:
@@ -95,40 +114,66 @@ class Repository:
         Read from git's files: with many worktrees `git worktree list` takes longer than making one.
         """
         ref = f"refs/heads/{branch}"
-        for git_dir in self._git_dirs():
-            head = (first_line(os.path.join(git_dir, "HEAD")) or "").removeprefix("ref: ")
-            returning = (first_line(os.path.join(git_dir, state, "head-name")) for state in _REBASES)
-            if ref == head or ref in returning:
-                return self._work_tree(git_dir)
-        return None
+        if ref in self.own_refs():
+            return os.path.dirname(self.common_dir)
+        return next((at.path for at in self.linked() if ref in at.refs), None)
+
+    def own_refs(self) -> frozenset[str]:
+        """What the main worktree stands on, or would return to; nothing where there is none."""
+        return frozenset() if self.bare else _refs(self.common_dir)
+
+    def linked(self) -> list[Linked]:
+        """The linked worktrees, whether or not they are still there."""
+        return self._linked.fresh()
 
     def work_trees(self) -> list[str]:
         """Paths of the linked worktrees, whether or not they are still there."""
-        return [self._work_tree(git_dir) for git_dir in self._linked()]
+        return [at.path for at in self.linked()]
 
     def find_git_dir(self, path: str) -> str | None:
         """The private git directory of the worktree at `path`; what `.git` in it says is not believed."""
         real = os.path.realpath(path)
         named = (first_line(os.path.join(path, ".git")) or "").removeprefix("gitdir:").strip()
-        likely = os.path.join(self.common_dir, "worktrees", os.path.basename(named)) if named else ""
-        for git_dir in [likely, *self._linked()] if likely else self._linked():
-            if (place := self._work_tree(git_dir)) and os.path.realpath(place) == real:
-                return git_dir
-        return None
+        if named:
+            likely = os.path.join(self.common_dir, "worktrees", os.path.basename(named))
+            if (place := _work_tree(likely)) and os.path.realpath(place) == real:
+                return likely
+        return next((at.git_dir for at in self.linked() if at.real == real), None)
 
-    def _git_dirs(self) -> list[str]:
-        bare = self.git.text("rev-parse", "--is-bare-repository") == "true"
-        return ([] if bare else [self.common_dir]) + self._linked()
-
-    def _linked(self) -> list[str]:
+    def _look_at_linked(self) -> list[Linked]:
         place = os.path.join(self.common_dir, "worktrees")
-        return sorted(os.path.join(place, name) for name in os.listdir(place)) if os.path.isdir(place) else []
+        names = sorted(os.listdir(place)) if os.path.isdir(place) else []
+        resolve = _Resolver()
+        return [_read_linked(git_dir, resolve) for git_dir in (os.path.join(place, name) for name in names)]
 
-    def _work_tree(self, git_dir: str) -> str:
-        """Empty while git is still making it."""
-        if git_dir == self.common_dir:
-            return os.path.dirname(git_dir)
-        return os.path.dirname(first_line(os.path.join(git_dir, "gitdir")) or "")
+
+class _Resolver:
+    """Most worktrees lie side by side: what they lie in is resolved once for all."""
+
+    def __init__(self) -> None:
+        self._parents: dict[str, str] = {}
+
+    def __call__(self, path: str) -> str:
+        parent, name = os.path.split(path)
+        if parent not in self._parents:
+            self._parents[parent] = os.path.realpath(parent)
+        place = os.path.join(self._parents[parent], name)
+        return place if name not in ("", ".", "..") and not os.path.islink(place) else os.path.realpath(path)
+
+
+def _read_linked(git_dir: str, resolve: _Resolver) -> Linked:
+    path = _work_tree(git_dir)
+    return Linked(git_dir, path, resolve(path) if path else "", _refs(git_dir))
+
+
+def _refs(git_dir: str) -> frozenset[str]:
+    head = (first_line(os.path.join(git_dir, "HEAD")) or "").removeprefix("ref: ")
+    returning = (first_line(os.path.join(git_dir, state, "head-name")) for state in _REBASES)
+    return frozenset((head, *filter(None, returning)))
+
+
+def _work_tree(git_dir: str) -> str:
+    return os.path.dirname(first_line(os.path.join(git_dir, "gitdir")) or "")
 
 
 def keep_out(common_dir: str, pattern: str) -> None:

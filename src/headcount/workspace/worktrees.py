@@ -12,18 +12,21 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from headcount.domain.findings import Workspace
 from headcount.errors import Declined, GitError
 from headcount.workspace.carry import carry_over
 from headcount.workspace.files import exclusive, write_durably
+from headcount.workspace.linking import can_link, ensure_link, is_free, link
 from headcount.workspace.names import branch_name, encode, numbered, parse_salvage_ref
-from headcount.workspace.repository import Repository, first_line
+from headcount.workspace.repository import Linked, Repository, first_line
 from headcount.workspace.verify import Saved, read_saved
 
 RECORD = "headcount.json"
 LOCK = "headcount.lock"
+_ON_BRANCH = "ref: refs/heads/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +51,15 @@ class Workspaces:
         if self.repo is None:
             return self._create_directory(wanted)
         saved = read_saved(self.repo, base) if base and parse_salvage_ref(base) else None
-        start = saved.manifest["head"] if saved else base or self.repo.head_commit()
-        return _Maker(self.repo, self.root, wanted, saved).make(start, detached)
+        start = saved.manifest["head"] if saved else self._start(base)
+        return _Maker(self.repo, self.root, wanted, self.repo.linked(), saved).make(start, detached)
+
+    def _start(self, base: str | None) -> str | None:
+        assert self.repo is not None
+        commit = self.repo.commit(base or "HEAD")
+        if base and commit is None:
+            raise GitError("Did not make a workspace", f"{base} is no commit", code="git-worktree")
+        return commit
 
     def find(self, team: str, member: str, generation: int) -> Workspace | None:
         """The workspace of this incarnation, if `create` has made one, or had begun to."""
@@ -57,7 +67,7 @@ class Workspaces:
         if self.repo is None:
             path = _place(self.root, team, member, generation)
             return replace(wanted, path=path) if os.path.isdir(path) else None
-        return _Maker(self.repo, self.root, wanted, None).find()
+        return _Maker(self.repo, self.root, wanted, self.repo.linked()).find()
 
     def _create_directory(self, wanted: Workspace) -> Workspace:
         # A plain directory has no git directory to keep a record in, so the generation is in its name.
@@ -71,7 +81,10 @@ class Workspaces:
             return []
         found = (read_record(self.repo, path) for path in self.repo.work_trees())
         inside = os.path.realpath(self.root) + os.sep
-        return [ours for ours in found if ours and os.path.realpath(ours.path).startswith(inside)]
+        ours = (record for record in found if record)
+        return sorted(
+            (at for at in ours if os.path.realpath(at.path).startswith(inside)), key=lambda at: at.path
+        )
 
 
 def read_record(repo: Repository, path: str) -> Workspace | None:
@@ -100,31 +113,40 @@ class _Maker:
     repo: Repository
     root: str
     wanted: Workspace
-    saved: Saved | None
+    linked: list[Linked]
+    saved: Saved | None = None
 
     def make(self, base: str | None, detached: bool) -> Workspace:
-        for n in range(1, 10_000):
-            path = _place(self.root, self.wanted.team, self.wanted.member, n)
-            git_dir = self.repo.find_git_dir(path)
-            if git_dir and first_line(os.path.join(git_dir, "locked")) == lock_reason(self.wanted):
-                return read_record(self.repo, path) or self._complete(path, git_dir, base)
-            if not git_dir and not os.path.lexists(path):
+        for path, git_dir in self._places():
+            if git_dir and self._is_ours(git_dir):
+                return read_record(self.repo, path) or self._resume(path, git_dir, base)
+            if not git_dir and not os.path.lexists(path) and is_free(self.repo, path):
                 return self._begin(path, base, detached)
         raise Declined(
             f"Did not make a workspace for {self.wanted.member}", f"too many are left in {self.root}"
         )
 
     def find(self) -> Workspace | None:
-        for n in range(1, 10_000):
-            path = _place(self.root, self.wanted.team, self.wanted.member, n)
-            if not os.path.lexists(path):
+        for path, git_dir in self._places():
+            if git_dir and self._is_ours(git_dir):
+                return read_record(self.repo, path) or self._resume(path, git_dir, "HEAD")
+            if not git_dir and not os.path.lexists(path):
                 return None
-            git_dir = self.repo.find_git_dir(path)
-            if git_dir and first_line(os.path.join(git_dir, "locked")) == lock_reason(self.wanted):
-                return read_record(self.repo, path) or self._complete(path, git_dir, "HEAD")
         return None
 
+    def _places(self) -> Iterator[tuple[str, str | None]]:
+        """Where it may be, in order, and git's side of what is there; the directory itself may be missing."""
+        known = {at.real: at.git_dir for at in self.linked}
+        for n in range(1, 10_000):
+            path = _place(self.root, self.wanted.team, self.wanted.member, n)
+            yield path, known.get(path)
+
+    def _is_ours(self, git_dir: str) -> bool:
+        return first_line(os.path.join(git_dir, "locked")) == lock_reason(self.wanted)
+
     def _begin(self, path: str, base: str | None, detached: bool) -> Workspace:
+        if base and can_link(self.repo):
+            return self._complete(path, self._link(path, base, detached), base)
         # git itself fails when it meets a worktree that another git is just making.
         with exclusive(os.path.join(self.repo.common_dir, LOCK)):
             self._add(path, base, detached)
@@ -133,6 +155,20 @@ class _Maker:
             raise GitError(f"git does not know the worktree {path} that it made", code="git-worktree")
         return self._complete(path, git_dir, base)
 
+    def _link(self, path: str, commit: str, detached: bool) -> str:
+        head = commit if detached else f"ref: refs/heads/{self._make_branch(commit)}"
+        return link(self.repo, path, head, commit, lock_reason(self.wanted))
+
+    def _make_branch(self, commit: str) -> str:
+        """Whoever creates the ref has the name: two who choose at the same moment do not get the same one."""
+        # A branch without a commit is no ref yet, and may still be somebody's.
+        in_use = self.repo.own_refs().union(*(at.refs for at in self.linked))
+        for branch in self._branch_names():
+            ref = f"refs/heads/{branch}"
+            if ref not in in_use and self.repo.create_ref(ref, commit, f"branch: Created from {commit}"):
+                return branch
+        raise self._no_branch()
+
     def _add(self, path: str, base: str | None, detached: bool) -> None:
         start = base or self._empty_commit()
         # Without a commit there is no branch to make yet; `_complete` points HEAD at it.
@@ -140,18 +176,25 @@ class _Maker:
         lock = ["--lock", "--reason", lock_reason(self.wanted)]
         self.repo.git.run("worktree", "add", "--quiet", "--no-checkout", *lock, *how, path, start)
 
+    def _resume(self, path: str, git_dir: str, base: str | None) -> Workspace:
+        """What is checked out in the user's worktree may be another commit since: it goes on from its own."""
+        ensure_link(path, git_dir)
+        return self._complete(
+            path, git_dir, base and self.repo.git.on(git_dir, path).text("rev-parse", "HEAD")
+        )
+
     def _complete(self, path: str, git_dir: str, base: str | None) -> Workspace:
         """Fill it and write the record. Nobody worked in it yet, so what is half filled is overwritten."""
         git = self.repo.git.on(git_dir, path)
         if base:
-            base = git.text("rev-parse", "HEAD")
             git.run("read-tree", "--reset", "-u", "HEAD")
         else:
             git.run("symbolic-ref", "HEAD", f"refs/heads/{self._free_branch()}")
             git.run("read-tree", "--empty")
         if self.saved:
             carry_over(self.repo, self.saved, path)
-        branch = git.run("symbolic-ref", "--quiet", "--short", "HEAD", ok=(0, 1)).text or None
+        head = first_line(os.path.join(git_dir, "HEAD")) or ""
+        branch = head.removeprefix(_ON_BRANCH) if head.startswith(_ON_BRANCH) else None
         made = replace(self.wanted, path=path, git_dir=git_dir, branch=branch, base=base)
         write_durably(os.path.join(git_dir, RECORD), json.dumps(made.as_dict()).encode())
         return made
@@ -162,9 +205,13 @@ class _Maker:
         return self.repo.git.text("commit-tree", tree, "-m", "headcount: an empty start")
 
     def _free_branch(self) -> str:
-        for n in range(1, 10_000):
-            branch = branch_name(self.wanted.team, self.wanted.member, n)
-            # A branch without a commit is no ref yet, and may still be somebody's.
+        for branch in self._branch_names():
             if not self.repo.commit(f"refs/heads/{branch}") and not self.repo.branch_in_use(branch):
                 return branch
-        raise Declined(f"Did not make a branch for {self.wanted.member}", "too many are left of that name")
+        raise self._no_branch()
+
+    def _branch_names(self) -> Iterator[str]:
+        return (branch_name(self.wanted.team, self.wanted.member, n) for n in range(1, 10_000))
+
+    def _no_branch(self) -> Declined:
+        return Declined(f"Did not make a branch for {self.wanted.member}", "too many are left of that name")

@@ -1,0 +1,49 @@
+"""One look at the world for all who ask at the same time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class SharedLook(Generic[T]):
+    """Shares what one look costs among all who wait for one.
+
+    An answer must come from a look that began after the question, or what happened in between would be
+    missed; so who asks during a look waits for the next one.
+    """
+
+    def __init__(self, look: Callable[[], T]) -> None:
+        self._look = look
+        self._turn = threading.Condition()
+        self._begun = 0
+        self._finished = 0
+        self._latest: T | None = None
+
+    def fresh(self) -> T:
+        with self._turn:
+            mine = self._begun + 1
+            while self._finished < mine:
+                if self._begun > self._finished:
+                    self._turn.wait()
+                else:
+                    self._take()
+            assert self._latest is not None
+            return self._latest
+
+    def _take(self) -> None:
+        self._begun += 1
+        self._turn.release()
+        try:
+            latest = self._look()
+        except BaseException:
+            self._turn.acquire()
+            self._begun -= 1
+            self._turn.notify_all()
+            raise
+        self._turn.acquire()
+        self._finished, self._latest = self._begun, latest
+        self._turn.notify_all()
