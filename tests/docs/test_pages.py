@@ -14,7 +14,7 @@ from .scripts import load_script
 
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _FETCHED = re.compile(r"<(?:script|link|img|iframe)\b[^>]*?(?:src|href)=\"(?:https?:)?//[^\"]+\"")
-_ROW = re.compile(r"^\| ([A-E])(\d+) \|.*\| `(test_\w+)` \|$", re.M)
+_ROW = re.compile(r"^\| ([A-E])(\d+) \|.*\| `(test_\w+)` \| (?:both )?\|$", re.M)
 _ID_IN_NAME = re.compile(r"_([A-E])0?(\d+)(?=_)")
 
 

@@ -36,6 +36,14 @@ def lab(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
         _end_everything(laboratory)
 
 
+@pytest.fixture(params=["plain", "tmux"])
+def runtime(request: pytest.FixtureRequest, lab: Lab) -> Iterator[str]:
+    """Where everybody in the test runs; that they did is looked up afterwards."""
+    lab.runtime = request.param
+    yield request.param
+    assert lab.started_in() == {request.param}
+
+
 def _end_everything(lab: Lab) -> None:
     """Whatever a failed test left; only what carries a mark of this very state directory."""
     runtime = make_runtimes(lab.app)["plain"]

@@ -43,6 +43,7 @@ class Lab:
     def __init__(self, app: App) -> None:
         self.app = app
         self.engine = ExitStack()
+        self.runtime: str | None = None  # where members run; None: where the settings say
 
     def drive(self) -> None:
         self.engine.enter_context(driving(self.app))
@@ -56,6 +57,7 @@ class Lab:
 
     def start(self, name: str, script: str = POLITE, **more: Any) -> Member:
         """A member that runs a shell script in its workspace; returned when it runs."""
+        more = {"runtime": self.runtime, **more}
         member = spawn(self.app, TEAM, Plan(name, command=("bash", "-c", script), **more))
         return self.wait_state(member.key, lambda m: m.state is not State.STARTING)
 
@@ -69,6 +71,13 @@ class Lab:
         team = wait_for(self.app, TEAM, lambda t: key in t.members and condition(t.members[key]), limit_s)
         assert condition(team.members[key]), team.members[key]
         return team.members[key]
+
+    def started_in(self) -> set[str]:
+        """The runtimes of all who were ever started, as it was recorded."""
+        members = self.team().members
+        with self.app.store.read() as tx:
+            starts = [tx.fact(f"{TEAM}#1", key, "start") or {} for key in members]
+        return {str(start["runtime"]) for start in starts}
 
     def workspace(self, key: str) -> str:
         with self.app.store.read() as tx:

@@ -8,7 +8,7 @@ import pytest
 
 from headcount.app.caller import OPERATOR, Caller
 from headcount.app.cycle import cycle, own_name
-from headcount.errors import Declined, NotAllowed
+from headcount.errors import NotAllowed
 from headcount.protocol import events as ev
 from headcount.protocol.member import State
 
@@ -33,41 +33,6 @@ def test_the_successor_starts_in_the_same_workspace_with_the_handover(lab: Lab) 
     assert "the parser is half done" in mail[0].body
     assert mail[0].body.startswith("Parse.")
     assert lab.team().members["ada#1"].settled
-
-
-def test_D16_nobody_is_asked_to_leave_when_the_handover_cannot_be_stored(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lab.create()
-    lab.start("ada")
-
-    def broken(*_: object) -> tuple[str, str]:
-        raise Declined("no note")
-
-    monkeypatch.setattr("headcount.engine.succession.compose", broken)
-    with pytest.raises(Declined):
-        cycle(lab.app, "ada")
-    assert lab.team().members["ada#1"].state is State.RUNNING
-    assert lab.journal("stand_down") == []
-
-
-def test_D15_a_handover_stays_open_until_a_successor_acts_on_it(lab: Lab) -> None:
-    lab.create()
-    lab.start("ada")
-    _cycle(lab)
-    # The successor dies without a word; the next one gets the same handover.
-    answer = lab.ask("ada")
-    lab.say(ev.Exited("ada#2", "killed"))
-    lab.wait_state("ada#2", lambda m: m.settled)
-    lab.finish(answer)
-    lab.start("ada")
-    with lab.app.store.read() as tx:
-        mail = tx.inbox(f"{TEAM}#1", ["ada#3"])
-    assert "the parser is half done" in mail[0].body
-    with lab.app.store.write() as tx:
-        tx.add_input(f"{TEAM}#1", ev.IdleReported("ada#3"))
-    lab.say()
-    assert [e.about for e in lab.journal("handover_acted")] == ["ada#3"]
 
 
 def test_a_witness_is_cycled_without_being_asked(lab: Lab) -> None:

@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from engine.conftest import lab
+from engine.conftest import lab, runtime
 
-__all__ = ["lab"]
+__all__ = ["lab", "runtime"]

@@ -1,9 +1,11 @@
-"""Group A on the real engine: who was asked, what counts as an answer, and what happens without one."""
+"""Group A on the real engine: who was asked, what counts as an answer, and what happens without one.
+
+Members are processes, without a terminal and in one (`runtime`), and answer with the commands that they have.
+"""
 
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,11 +17,26 @@ from headcount.protocol import events as ev
 from headcount.protocol.bound import bound_s
 from headcount.protocol.member import State
 
-from .members import DIRTY, READY, WAIT, start
+from .members import (
+    APPROVES,
+    ASKED,
+    DIRTY,
+    READY,
+    WAIT,
+    headcount,
+    raise_flag,
+    rejects,
+    start,
+    tell,
+    told,
+    until,
+)
 
 DECIDES = replace(QUICK, on_escalation="force-kill")
+PATIENT = replace(QUICK, answer_timeout_s=30)
 
 
+@pytest.mark.usefixtures("runtime")
 def test_A1_one_that_never_answers_is_recorded_as_unanswered_and_forced_within_the_bound(lab: Lab) -> None:
     lab.create(DECIDES)
     start(lab, "ada", DIRTY)
@@ -33,8 +50,59 @@ def test_A1_one_that_never_answers_is_recorded_as_unanswered_and_forced_within_t
     assert lab.marked() == []
 
 
+_TALKS = """\
+import json, subprocess, sys
+asked = json.loads(subprocess.check_output(["headcount", "inbox", "--unread", "--wait", "30", "--json"]))
+server = subprocess.Popen(["headcount", "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+def call(method, **params):
+    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    server.stdin.write(json.dumps(message) + "\\n")
+    server.stdin.flush()
+    print(server.stdout.readline())
+client = {"name": "t", "version": "1"}
+call("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=client)
+for type in sys.argv[1:]:
+    arguments = {"type": type, "recipient": "lead", "request_id": asked[-1]["requestId"]}
+    call("tools/call", name="send_message", arguments=arguments)
+server.stdin.close()
+server.wait()
+"""
+
+
+@pytest.mark.usefixtures("runtime")
+def test_A2_an_approval_under_another_name_counts_and_an_unknown_one_is_told_so(
+    lab: Lab, tmp_path: Path
+) -> None:
+    """Through the tools, as an agent's client calls them from inside of the member."""
+    lab.create(PATIENT)
+    talks = tmp_path / "talks.py"
+    talks.write_text(_TALKS)
+    for name, types in [
+        ("ada", "shutdown_perhaps shutdown_acknowledged"),
+        ("ben", "shutdown_approved"),
+        ("cy", "approve_shutdown"),
+    ]:
+        start(lab, name, f"{READY}; {tell(f'python3 {talks} {types}', f'{name}-told')}; {WAIT}")
+    answer = lab.finish(lab.ask())
+    assert answer["status"] == "shutdown"
+    assert [(m["answer"], m["outcome"]) for m in answer["members"]] == [("approved", "clean")] * 3
+    said, _ = told(lab, "ada-told")
+    assert "shutdown_perhaps" in said
+
+
+@pytest.mark.usefixtures("runtime")
+def test_A3_plain_text_to_the_lead_is_not_an_answer(lab: Lab) -> None:
+    said = "Acknowledged. Exiting."
+    lab.create(replace(QUICK, answer_timeout_s=2))
+    start(lab, "ada", f"{READY}; {ASKED}; headcount send lead -s ok -m '{said}'; {WAIT}")
+    answer = lab.finish(lab.ask())
+    assert answer["members"][0]["answer"] == "unanswered"
+    with lab.app.store.read() as tx:
+        assert [m.body for m in tx.inbox(f"{TEAM}#1", None) if m.sender == "ada#1"] == [said]
+
+
 def test_A6_the_request_is_in_the_mailbox_that_the_member_reads(lab: Lab) -> None:
-    lab.create(replace(QUICK, answer_timeout_s=20))
+    lab.create(PATIENT)
     read = f'{READY}; headcount inbox --wait 20 --json > "$HEADCOUNT_HOME/seen"; headcount approve; {WAIT}'
     start(lab, "ada", read)
     answer = lab.finish(lab.ask())
@@ -43,35 +111,58 @@ def test_A6_the_request_is_in_the_mailbox_that_the_member_reads(lab: Lab) -> Non
     assert [m["type"] for m in seen] == ["shutdown_request"]
 
 
+@pytest.mark.usefixtures("runtime")
+def test_A8_the_reason_of_a_refusal_is_shown_word_for_word_and_the_team_is_usable_again(lab: Lab) -> None:
+    lab.create(PATIENT)
+    why = 'I am "in the middle"\nof $something'
+    start(lab, "ada", APPROVES)
+    start(lab, "ben", f"{READY}; {ASKED}; {rejects(why)}; {WAIT}")
+    answer = headcount(lab, "down", TEAM, code=1)
+    assert answer["status"] == "rejected"
+    assert answer["rejectedBy"] == [{"name": "ben", "reason": why}]
+    team = lab.team()
+    assert str(team.status) == "active"
+    assert {m.state for m in team.members.values()} == {State.RUNNING}, "nobody was stopped"
+    start(lab, "cy")
+
+
+@pytest.mark.usefixtures("runtime")
 def test_A9_approvals_of_a_request_that_was_refused_are_void_in_the_next(lab: Lab) -> None:
-    lab.create()
-    for name in ("ada", "ben"):
-        start(lab, name)
-    first = lab.ask()
-    lab.say(ev.Answered("ada#1", first["requestId"], True))
-    lab.say(ev.Answered("ben#1", first["requestId"], False, "not yet"))
-    assert lab.finish(first)["status"] == "rejected"
+    lab.create(PATIENT)
+    approved = 'touch "$HEADCOUNT_HOME/approved"'
+    stale = f"{until('again')}; {tell('headcount approve ${2%.}', 'stale')}"
+    first = f"set -- $(headcount approve); {approved}"
+    start(lab, "ada", f"{READY}; {ASKED}; {first}; {stale}; {until('go')}; headcount approve; {WAIT}")
+    refuses = f"{until('approved')}; {rejects('not yet')}"
+    start(lab, "ben", f"{READY}; {refuses}; {until('again')}; headcount approve; {WAIT}")
+    assert lab.finish(lab.ask())["status"] == "rejected"
     second = lab.ask()
     assert sorted(second["pendingApprovals"]) == ["ada", "ben"]
-    lab.say(ev.Answered("ada#1", first["requestId"], True))
+    raise_flag(lab, "again")
+    said, code = told(lab, "stale")
+    assert (code, second["requestId"] in said) == (2, True), said
     assert lab.team().members["ada#1"].answer is None
-    assert [e.data["answer"] for e in lab.journal("late")] == ["stale"]
-    lab.approve(second)
+    raise_flag(lab, "go")
     assert lab.finish(second)["status"] == "shutdown"
+    [recorded] = lab.journal("refused")
+    assert (recorded.about, recorded.data["code"]) == ("ada#1", "unknown-request")
 
 
+@pytest.mark.usefixtures("runtime")
 def test_A10_of_two_answers_that_contradict_each_other_the_first_counts(lab: Lab) -> None:
-    lab.create()
-    for name in ("ada", "ben"):
-        start(lab, name)
-    answer = lab.ask()
-    lab.say(ev.Answered("ada#1", answer["requestId"], True))
-    lab.say(ev.Answered("ada#1", answer["requestId"], False, "changed my mind"))
-    lab.say(ev.Answered("ben#1", answer["requestId"], True))
-    answer = lab.finish(answer)
+    lab.create(PATIENT)
+    twice = f"headcount approve; {tell(rejects('changed my mind'), 'second')}"
+    start(lab, "ada", f"{READY}; {ASKED}; {twice}; {tell('headcount approve', 'repeat')}; {WAIT}")
+    start(lab, "ben", f"{READY}; {until('go')}; headcount approve; {WAIT}")
+    asked = lab.ask()
+    assert told(lab, "repeat")[1] == 0, "the same again is no news"
+    said, code = told(lab, "second")
+    assert (code, "first answer counts" in said) == (1, True), said
+    raise_flag(lab, "go")
+    answer = lab.finish(asked)
     assert answer["status"] == "shutdown"
     assert [m["answer"] for m in answer["members"]] == ["approved", "approved"]
-    assert [e.data["answer"] for e in lab.journal("late") if e.about == "ada#1"] == ["reject"]
+    assert [e.data["answer"] for e in lab.journal("late") if "answer" in e.data] == ["reject"]
 
 
 def test_A12_an_old_request_does_not_reach_a_namesake_that_was_started_again(lab: Lab) -> None:
@@ -80,7 +171,6 @@ def test_A12_an_old_request_does_not_reach_a_namesake_that_was_started_again(lab
     old = lab.ask("ada")
     lab.approve(old)
     assert lab.finish(old)["status"] == "shutdown"
-    os.unlink(f"{lab.app.home}/ready-ada")
     start(lab, "ada")
     for event in (
         ev.Answered("ada#1", old["requestId"], True),
@@ -94,46 +184,39 @@ def test_A12_an_old_request_does_not_reach_a_namesake_that_was_started_again(lab
         assert tx.find_box(f"{TEAM}#1", "ada") == "ada#2"
 
 
+@pytest.mark.usefixtures("runtime")
 def test_A13_a_member_cannot_open_a_stand_down_by_mail_and_a_lead_goes_last(lab: Lab) -> None:
-    lab.create()
-    order = 'echo "$HEADCOUNT_MEMBER" >> "$HEADCOUNT_HOME/order"; exit 0'
-    start(lab, "boss", f"trap '{order}' TERM; {READY}; while :; do sleep 0.05; done", role="lead")
+    lab.create(PATIENT)
+    order = 'trap \'echo "$HEADCOUNT_MEMBER" >> "$HEADCOUNT_HOME/order"; exit 0\' TERM'
+    ends = "while :; do sleep 0.05; done"
+    start(lab, "boss", f"{order}; {READY}; {ends}", role="lead")
     asks = 'headcount send lead -s stop -m \'{"type": "shutdown_request"}\''
-    start(lab, "ada", f"trap '{order}' TERM; {asks}; {READY}; while :; do sleep 0.05; done")
+    start(lab, "ada", f"{order}; {asks}; {READY}; {ASKED}; headcount approve; {ends}")
     assert lab.team().status == "active"
     assert {m.state for m in lab.team().members.values()} == {State.RUNNING}
-    answer = lab.ask()
-    lab.approve(answer, "ada")
-    assert lab.finish(answer)["status"] == "shutdown"
+    assert lab.finish(lab.ask())["status"] == "shutdown"
     assert Path(f"{lab.app.home}/order").read_text().split() == ["ada", "boss"]
 
 
+@pytest.mark.usefixtures("runtime")
 def test_A14_a_plain_member_that_stands_the_team_down_is_refused_and_audited(lab: Lab) -> None:
     lab.create()
-    tries = f'headcount down {TEAM} --json > "$HEADCOUNT_HOME/refusal" 2>&1; echo $? > "$HEADCOUNT_HOME/code"'
-    start(lab, "ada", f"{tries}; {READY}; {WAIT}")
-    assert Path(f"{lab.app.home}/code").read_text().strip() == "5"
-    assert "operator" in Path(f"{lab.app.home}/refusal").read_text()
+    start(lab, "ada", f"{tell(f'headcount down {TEAM} --json', 'refusal')}; {READY}; {WAIT}")
+    said, code = told(lab, "refusal")
+    assert (code, "operator" in said) == (5, True), said
     assert lab.team().status == "active"
     assert [e.about for e in lab.journal("refused")] == ["ada#1"]
 
 
+@pytest.mark.usefixtures("runtime")
 def test_A15_one_that_cannot_answer_leaves_its_screen_and_its_work(lab: Lab, tmp_path: Path) -> None:
     lab.create(DECIDES)
     start(lab, "ada", f"echo out of context; {DIRTY}")
     answer = lab.finish(lab.ask())
     member = answer["members"][0]
-    assert member["answer"] == "unanswered"
-    assert any("out of context" in e.data["screen"] for e in lab.journal("captured"))
+    assert (member["answer"], member["outcome"]) == ("unanswered", "forced")
+    [captured] = lab.journal("captured")
+    assert "out of context" in captured.data["screen"]
     restore_saved(lab.app, member["salvage"], str(tmp_path / "again"))
     assert (tmp_path / "again" / "new.txt").read_text() == "new\n"
-
-
-@pytest.mark.parametrize("said", ["Acknowledged. Exiting.", "shutdown approved"])
-def test_A3_plain_text_to_the_lead_is_not_an_answer(lab: Lab, said: str) -> None:
-    lab.create(replace(QUICK, answer_timeout_s=3))
-    start(lab, "ada", f"{READY}; headcount inbox --wait 20; headcount send lead -s ok -m '{said}'; {WAIT}")
-    answer = lab.finish(lab.ask())
-    assert answer["members"][0]["answer"] == "unanswered"
-    with lab.app.store.read() as tx:
-        assert [m.body for m in tx.inbox(f"{TEAM}#1", None) if m.sender == "ada#1"] == [said]
+    assert lab.marked() == []

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,27 +19,26 @@ from headcount.app.salvages import restore_saved
 from headcount.app.starting import Plan
 from headcount.app.teams import spawn, status
 from headcount.app.up import wait_for
-from headcount.errors import Declined, FencedOut, HeadcountError
+from headcount.errors import FencedOut, HeadcountError
 from headcount.ports import Task
 from headcount.protocol import events as ev
 from headcount.protocol.member import State
 
-from .members import DIRTY, QUIET, READY, WAIT, start
+from .members import ASKED, DIRTY, QUIET, READY, WAIT, kill_agent, raise_flag, start, tell, told, until
 
 ID = f"{TEAM}#1"
 
 
+@pytest.mark.usefixtures("runtime")
 def test_B2_no_task_is_claimed_while_the_team_is_stood_down(lab: Lab) -> None:
-    lab.create()
-    start(lab, "ada")
-    with lab.app.store.write() as tx:
-        tx.add_task(Task("", ID, "left over"))
-    answer = lab.ask()
-    with pytest.raises(Declined) as refused, lab.app.store.write() as tx:
-        tx.claim_task(ID, "ada#1")
-    assert refused.value.code == "draining"
-    lab.approve(answer)
-    assert lab.finish(answer)["status"] == "shutdown"
+    lab.create(replace(QUICK, answer_timeout_s=30))
+    start(lab, "ada", f"{READY}; {ASKED}; {tell('headcount task claim', 'claim')}; headcount approve; {WAIT}")
+    task = tasks.create(lab.app, "left over", team=TEAM)
+    assert lab.finish(lab.ask())["status"] == "shutdown"
+    said, code = told(lab, "claim")
+    assert (code, "draining" in said) == (1, True), said
+    with lab.app.store.read() as tx:
+        assert [(t.id, t.owner) for t in tx.tasks(ID)] == [(task.id, None)]
 
 
 def test_B4_a_second_engine_does_not_drive_and_one_that_lost_its_lease_writes_nothing(lab: Lab) -> None:
@@ -212,27 +211,30 @@ def test_C18_a_stash_on_another_branch_is_found_and_saved(lab: Lab, tmp_path: Pa
     assert git(str(tmp_path / "again"), "show", "stash@{0}:README") == "stashed\n"
 
 
+@pytest.mark.usefixtures("runtime")
 def test_C19_one_that_crashed_before_its_first_commit_has_not_done_its_task(lab: Lab) -> None:
     lab.create()
-    start(lab, "ada")
-    with lab.app.store.write() as tx:
-        tx.add_task(Task("", ID, "all of it"))
-        tx.claim_task(ID, "ada#1")
-    _kill_agent(lab, "ada#1")
+    task = tasks.create(lab.app, "all of it", team=TEAM)
+    start(lab, "ada", f"headcount task claim; {READY}; {WAIT}")
+    assert [t.owner for t in tasks.list_tasks(lab.app, team=TEAM)] == ["ada#1"]
+    kill_agent(lab, "ada#1")
     lab.wait_state("ada#1", lambda m: m.settled)
     found = tasks.list_tasks(lab.app, team=TEAM)
-    assert [(t.status, t.owner) for t in found] == [("pending", None)]
+    assert [(t.id, t.status, t.owner) for t in found] == [(task.id, "pending", None)]
 
 
+@pytest.mark.usefixtures("runtime")
 def test_C22_clean_an_hour_ago_is_not_clean_now(lab: Lab) -> None:
-    lab.create()
-    place = start(lab, "ada", awaits_review=True)
-    lab.say(ev.DoneSignalled("ada#1"))
+    lab.create(replace(QUICK, answer_timeout_s=30))
+    later = f"{until('verified')}; echo since > later.txt"
+    start(
+        lab, "ada", f"headcount done --verified; {READY}; {later}; {ASKED}; headcount approve; {WAIT}",
+        awaits_review=True,
+    )  # fmt: skip
     lab.wait_state("ada#1", lambda m: m.state is State.VERIFIED)
-    Path(f"{place}/later.txt").write_text("written after it was found clean\n")
-    answer = lab.ask(force=True)
-    lab.approve(answer)
-    member = lab.finish(answer)["members"][0]
+    raise_flag(lab, "verified")
+    lab.wait_file("ada#1", "later.txt")
+    member = lab.finish(lab.ask(force=True))["members"][0]
     assert (member["outcome"], member["attempts"]) == ("forced", 2)
     assert git(lab.app.root, "ls-tree", "-r", "--name-only", member["salvage"]).count("later.txt") == 1
 
@@ -262,10 +264,3 @@ def test_B8_a_team_that_is_created_twice_at_once_is_one(lab: Lab) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         assert sorted(pool.map(create, range(4))) == ["made", "team-exists", "team-exists", "team-exists"]
-
-
-def _kill_agent(lab: Lab, key: str) -> None:
-    with lab.app.store.read() as tx:
-        mark = (tx.fact(ID, key, "start") or {})["mark"]
-    record = json.loads(Path(f"{lab.app.home}/run/{mark}/process.json").read_text())
-    os.kill(record["pid"], signal.SIGKILL)

@@ -23,23 +23,29 @@ from headcount.app.sweep import sweep
 from headcount.app.teams import create_team, spawn, status
 from headcount.app.world import make_runtimes
 from headcount.errors import Declined, StoreError, UsageError
-from headcount.ports import SpawnSpec, Task
+from headcount.ports import SpawnSpec
 from headcount.protocol import events as ev
 from headcount.protocol.member import State
 from headcount.runtime.mark import new_mark, state_id
 from headcount.store.sqlite import SqliteStore
 
-from .members import DIRTY, QUIET, STUBBORN, headcount, start
+from .members import (
+    DIRTY,
+    QUIET,
+    READY,
+    STUBBORN,
+    WAIT,
+    headcount,
+    kill_agent,
+    raise_flag,
+    record_of,
+    start,
+    tell,
+    told,
+    until,
+)
 
 ID = f"{TEAM}#1"
-
-
-def record_of(lab: Lab, key: str) -> tuple[str, dict[str, Any]]:
-    """Where what the keeper wrote about a start stands, and what it is."""
-    with lab.app.store.read() as tx:
-        mark = (tx.fact(ID, key, "start") or {})["mark"]
-    path = f"{lab.app.home}/run/{mark}/process.json"
-    return path, json.loads(Path(path).read_text())
 
 
 def test_D1_a_stand_down_that_is_under_way_goes_on_under_the_next_engine(lab: Lab) -> None:
@@ -64,7 +70,7 @@ def test_D2_one_that_was_killed_while_nobody_looked_is_found_dead(lab: Lab) -> N
     lab.create()
     start(lab, "ada", DIRTY)
     lab.stop_driving()
-    os.kill(record_of(lab, "ada#1")[1]["pid"], signal.SIGKILL)
+    kill_agent(lab, "ada#1")
     lab.drive()
     member = lab.wait_state("ada#1", lambda m: m.settled)
     assert (member.outcome, len(member.refs)) == ("already_gone", 1)
@@ -74,12 +80,13 @@ def test_D3_in_a_terminal_the_agent_s_own_end_is_what_counts(lab: Lab) -> None:
     """The agent is a child of the shell in the pane's place; a helper of it keeps the terminal open."""
     lab.create()
     start(lab, "ada", f"sleep 1000 & disown; {QUIET.partition(';')[0]}; sleep 1000", runtime="tmux")
-    os.kill(record_of(lab, "ada#1")[1]["pid"], signal.SIGKILL)
+    kill_agent(lab, "ada#1")
     member = lab.wait_state("ada#1", lambda m: m.settled)
     assert member.exited
     assert lab.marked() == []
 
 
+@pytest.mark.usefixtures("runtime")
 def test_D4_one_that_hangs_is_shown_as_stalled_and_nudged_once(lab: Lab) -> None:
     lab.create(replace(QUICK, stall_timeout_s=0.5))
     start(lab, "ada")
@@ -90,34 +97,33 @@ def test_D4_one_that_hangs_is_shown_as_stalled_and_nudged_once(lab: Lab) -> None
     assert lab.team().members["ada#1"].state is State.RUNNING
 
 
+@pytest.mark.usefixtures("runtime")
 def test_D5_a_done_signal_of_the_last_generation_ends_nothing(lab: Lab) -> None:
     lab.create()
-    start(lab, "ada")
-    answer = lab.ask("ada")
-    lab.approve(answer, "ada")
-    lab.finish(answer)
-    os.unlink(f"{lab.app.home}/ready-ada")
-    start(lab, "ada")
-    with lab.app.store.write() as tx:
+    mine = '"$HEADCOUNT_HOME/mine"'
+    start(lab, "ada", f"export -p > {mine}; {QUIET}")
+    kill_agent(lab, "ada#1")
+    lab.wait_state("ada#1", lambda m: m.settled)
+    start(lab, "ada", f"{tell(f'(. {mine}; headcount done)', 'stale')}; {QUIET}")
+    said, code = told(lab, "stale")
+    assert (code, "ada" in said) == (5, True), said
+    with lab.app.store.write() as tx:  # and one that had been said, and not yet heard
         tx.add_input(ID, ev.DoneSignalled("ada#1"))
     lab.say()
     assert lab.team().members["ada#2"].state is State.RUNNING
     assert lab.team().members["ada#2"].attempts == 0
 
 
+@pytest.mark.usefixtures("runtime")
 def test_D8_the_task_of_a_dead_member_can_be_claimed_again_and_its_work_is_saved(lab: Lab) -> None:
     lab.create()
-    start(lab, "ada", DIRTY)
-    start(lab, "ben")
-    with lab.app.store.write() as tx:
-        task = tx.add_task(Task("", ID, "all of it"))
-        tx.claim_task(ID, "ada#1", task.id)
-    os.kill(record_of(lab, "ada#1")[1]["pid"], signal.SIGKILL)
+    tasks.create(lab.app, "all of it", team=TEAM)
+    start(lab, "ada", f"headcount task claim; {DIRTY}")
+    start(lab, "ben", f"{READY}; {until('gone')}; {tell('headcount task claim', 'claim')}; {WAIT}")
+    kill_agent(lab, "ada#1")
     member = lab.wait_state("ada#1", lambda m: m.settled)
-    with lab.app.store.write() as tx:
-        claimed = tx.claim_task(ID, "ben#1", task.id)
-    assert claimed is not None
-    assert claimed.owner == "ben#1"
+    raise_flag(lab, "gone")
+    assert told(lab, "claim")[1] == 0
     assert git(lab.app.root, "ls-tree", "-r", "--name-only", member.refs[0]).count("new.txt") == 1
     assert [t.owner for t in tasks.list_tasks(lab.app, team=TEAM)] == ["ben#1"]
 
@@ -244,7 +250,7 @@ def test_an_engine_whose_disk_was_full_goes_on_where_it_was(
 
 def test_a_word_whose_ring_was_lost_is_heard_all_the_same(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """A member's command may be killed between its commit and its ring."""
-    monkeypatch.setattr("headcount.engine.engine._RING_CHECK_S", 0.5)
+    monkeypatch.setattr("headcount.engine.listener._RING_CHECK_S", 0.5)
     lab.stop_driving()
     lab.drive()
     lab.create(replace(QUICK, answer_timeout_s=60))

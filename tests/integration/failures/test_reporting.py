@@ -23,8 +23,7 @@ from headcount.protocol import phase_events as pe
 from headcount.protocol.effects import Act, ActKind
 from headcount.protocol.member import State
 
-from .members import DIRTY, start
-from .test_recovery import record_of
+from .members import APPROVES, DIRTY, record_of, start
 
 ID = f"{TEAM}#1"
 
@@ -43,6 +42,7 @@ def test_E1_a_live_member_is_shown_although_its_name_was_used_before(lab: Lab) -
     ]
 
 
+@pytest.mark.usefixtures("runtime")
 def test_E2_pause_reaches_the_processes_and_says_so_when_they_stand_still(lab: Lab) -> None:
     lab.create()
     start(lab, "ada")
@@ -54,13 +54,13 @@ def test_E2_pause_reaches_the_processes_and_says_so_when_they_stand_still(lab: L
     assert _state(pid) != "T"
 
 
+@pytest.mark.usefixtures("runtime")
 def test_E2_one_that_is_paused_is_continued_before_it_is_asked(lab: Lab) -> None:
-    lab.create()
-    start(lab, "ada")
-    pause(lab.app, "ada", TEAM)
-    answer = lab.ask()
-    lab.approve(answer)
-    assert lab.finish(answer)["members"][0]["outcome"] == "clean"
+    lab.create(replace(QUICK, answer_timeout_s=20))
+    start(lab, "ada", APPROVES)
+    assert pause(lab.app, "ada", TEAM)["confirmed"] is True
+    [member] = lab.finish(lab.ask())["members"]
+    assert (member["answer"], member["outcome"]) == ("approved", "clean")
 
 
 def test_E8_a_stand_down_that_is_refused_has_asked_nobody(lab: Lab) -> None:
@@ -87,6 +87,7 @@ def test_E8_force_closes_a_dirty_team_and_leaves_a_list_of_what_was_there(lab: L
     assert receipt["request"] == answer["requestId"]
 
 
+@pytest.mark.usefixtures("runtime")
 def test_E9_an_escalation_is_mailed_once_however_often_somebody_asks(lab: Lab) -> None:
     lab.create(replace(QUICK, nudge_timeout_s=0.1))
     start(lab, "ada", DIRTY)

@@ -21,3 +21,12 @@ def lab(tmp_path: Path) -> Iterator[RunLab]:
     laboratory = RunLab(tmp_path, env)
     yield laboratory
     laboratory.end_everything()
+
+
+@pytest.fixture(params=["plain", "tmux"])
+def runtime(request: pytest.FixtureRequest, lab: RunLab) -> Iterator[str]:
+    """Where everybody in the test runs; that they did is looked up afterwards."""
+    lab.runtime = request.param
+    lab.settings()
+    yield request.param
+    assert lab.started_in() == {request.param}

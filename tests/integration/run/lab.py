@@ -47,6 +47,7 @@ class RunLab:
         self.repo = directory / "repo"
         self.desk = directory / "desk"  # what the agents plan by, and what they said
         self.env = dict(env)
+        self.runtime = "plain"
         self.desk.mkdir()
         self.repo.mkdir()
         self.git("init", "--quiet", "-b", "main")
@@ -60,7 +61,8 @@ class RunLab:
 
     def settings(self, text: str = "", **policy: object) -> None:
         lines = "".join(f"{key} = {json.dumps(value)}\n" for key, value in policy.items())
-        (self.repo / "headcount.toml").write_text(SETTINGS + lines + text)
+        terminal = "[agents]\nterminal = true\n" if self.runtime == "tmux" else ""
+        (self.repo / "headcount.toml").write_text(SETTINGS + lines + terminal + text)
 
     def plan(self, by_task: Mapping[int, Mapping[str, Sequence[str]]], pace: float = 0) -> None:
         plan = {"pace": pace, **{str(task): turns for task, turns in by_task.items()}}
@@ -177,6 +179,11 @@ class RunLab:
 
     def file(self, name: str) -> Any:
         return json.loads((self.repo / ".headcount" / "teams" / TEAM / name).read_text())
+
+    def started_in(self) -> set[str]:
+        """The runtimes of all who were ever started, as it was recorded."""
+        with self.app() as app, app.store.read() as tx:
+            return {str(start["runtime"]) for start in tx.facts(f"{TEAM}#1", "start").values()}
 
     def environment_of(self, key: str) -> dict[str, str]:
         """What makes a process that member: the variables of its own process, as the kernel has them."""

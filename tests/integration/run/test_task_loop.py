@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from .lab import TEAM, RunLab, wait_until
 
 
@@ -21,6 +23,7 @@ def test_the_words_of_both_reviewers_reach_the_worker_in_one_mail(lab: RunLab) -
     assert "improved" in lab.merged_file(1)
 
 
+@pytest.mark.usefixtures("runtime")
 def test_C19_a_task_without_a_commit_is_not_done_and_holds_only_its_dependants(lab: RunLab) -> None:
     lab.settings(review_rounds=1, tasks_at_once=2)
     lab.plan({1: {"work": ["empty"]}})
@@ -36,6 +39,7 @@ def test_C19_a_task_without_a_commit_is_not_done_and_holds_only_its_dependants(l
     wait_until(lambda: lab.marked() == [])
 
 
+@pytest.mark.usefixtures("runtime")
 def test_C22_a_checklist_that_the_worker_claims_is_not_believed(lab: RunLab) -> None:
     lab.plan({1: {"work": ["dirty"]}})
     lab.settings(max_attempts=2, on_escalation="force-kill", task_restarts=0)
@@ -46,6 +50,7 @@ def test_C22_a_checklist_that_the_worker_claims_is_not_believed(lab: RunLab) -> 
     assert lab.merges() == {}
 
 
+@pytest.mark.usefixtures("runtime")
 def test_D8_the_task_of_a_worker_that_died_goes_on_from_what_it_left(lab: RunLab) -> None:
     lab.plan({1: {"work": ["die", "work"]}})
     run = lab.run(lab.define({1: ()}))
@@ -61,6 +66,7 @@ def test_a_plain_program_that_ends_well_and_leaves_clean_work_has_done_its_task(
     assert lab.merges() == {"1": 1}
 
 
+@pytest.mark.usefixtures("runtime")
 def test_B9_one_reviewer_that_passes_twice_is_not_two(lab: RunLab) -> None:
     lab.plan({1: {"spec": ["twice"], "quality": ["late"]}})
     lab.run(lab.define({1: ()}))
