@@ -40,12 +40,13 @@ def report(tx: Tx, team: Team, request_id: str | None, gone: Sequence[str] = ())
         "deleted": status == "shutdown" and team.status is Status.SHUTDOWN and not team.warnings,
         "requestId": asked.data["request"] if asked else None,
         "seconds": _seconds(told, asked),
-        "members": [_member_line(m, told, asked) for m in targets],
+        "members": _member_lines(targets, told, asked),
         "warnings": list(team.warnings),
         "archive": next((e.data["path"] for e in told if e.kind == "archived"), None),
     }
     answer.update(_more(team, told, asked, targets, status))
-    early = [m for m in targets if _was_gone(m, asked)]
+    covered = _covered(asked)
+    early = [m for m in targets if _was_gone(m, covered)]
     return {**answer, "alreadyGone": [_proof(tx, team, m) for m in early]} if early else answer
 
 
@@ -59,7 +60,7 @@ def report_gone(tx: Tx, team: Team, gone: Sequence[str]) -> dict[str, Any]:
         "status": "shutdown",
         "requestId": ended_by[-1].data["request"] if ended_by else None,
         "seconds": 0.0,
-        "members": [_member_line(m, told, None) for m in members],
+        "members": _member_lines(members, told, None),
         "alreadyGone": [_proof(tx, team, m) for m in members],
     }
 
@@ -128,10 +129,13 @@ def _is_missed(team: Team, member: Member) -> bool:
     return home and (member.already_gone or team.latest(member.name) is member)
 
 
-def _was_gone(member: Member, asked: Entry | None) -> bool:
+def _covered(asked: Entry | None) -> frozenset[str]:
+    return frozenset(asked.data["targets"]) if asked is not None else frozenset()
+
+
+def _was_gone(member: Member, covered: frozenset[str]) -> bool:
     """Gone before this request; whatever it was asked before belongs to another one."""
-    covered = asked is not None and member.key in asked.data["targets"]
-    return member.settled and (member.already_gone or not covered)
+    return member.settled and (member.already_gone or member.key not in covered)
 
 
 def _status(team: Team, told: list[Entry], asked: Entry | None) -> str:
@@ -166,20 +170,28 @@ def _seconds(told: list[Entry], asked: Entry | None) -> float | None:
     return round(ends[0] - asked.at, 3) if ends else None
 
 
-def _member_line(member: Member, told: list[Entry], asked: Entry | None) -> dict[str, Any]:
+def _member_lines(members: list[Member], told: list[Entry], asked: Entry | None) -> list[dict[str, Any]]:
+    covered = _covered(asked)
+    ends = {e.about: e.at for e in reversed(told) if e.kind == "gone"}
+    return [_member_line(m, ends.get(m.key), asked, _was_gone(m, covered)) for m in members]
+
+
+def _member_line(
+    member: Member, gone_at: float | None, asked: Entry | None, was_gone: bool
+) -> dict[str, Any]:
     """One outcome for each incarnation and request (I6): of a later one, that nobody was there to ask."""
     line: dict[str, Any] = {"name": member.name, "generation": member.generation}
     salvage = member.refs[-1] if member.refs else None
-    if _was_gone(member, asked):
+    if was_gone:
         line |= {"answer": None, "outcome": "already_gone", "attempts": 0, "salvage": salvage, "seconds": 0.0}
         return line
-    gone = next((e.at for e in told if e.kind == "gone" and e.about == member.key), None)
+    seconds = gone_at - asked.at if gone_at is not None and asked is not None else None
     line |= {
         "answer": member.answer,
         "outcome": "stuck" if member.stuck else member.outcome,
         "attempts": member.attempts,
         "salvage": salvage,
-        "seconds": round(max(0.0, gone - asked.at), 3) if gone is not None and asked is not None else None,
+        "seconds": None if seconds is None else round(max(0.0, seconds), 3),
     }
     return line
 
