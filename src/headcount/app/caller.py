@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from headcount.errors import HeadcountError, NotAllowed
 from headcount.protocol import authority
 from headcount.protocol.effects import Note
+from headcount.store import rules
 from headcount.store.identity import descends_from_member
 
 if TYPE_CHECKING:
@@ -25,6 +26,15 @@ class Caller(NamedTuple):
     @property
     def team_name(self) -> str | None:
         return self.team.partition("#")[0] if self.team else None
+
+    @property
+    def key(self) -> str:
+        return self.who
+
+    @property
+    def sender(self) -> str:
+        """What its mail says: an office, or the incarnation."""
+        return self.kind if self.kind in rules.OFFICES else self.who
 
     @property
     def is_member(self) -> bool:

@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from headcount.app import caller as callers
+from headcount.app.desk import audited, say
 from headcount.app.standing_down import stand_down
 from headcount.domain.dialects import APPROVE, read_reply
 from headcount.domain.names import LEAD, OPERATOR, resolve_address
 from headcount.domain.times import utc
-from headcount.errors import Declined, HeadcountError, NotAllowed, UsageError
-from headcount.protocol import events as ev
+from headcount.errors import UsageError
 from headcount.protocol.member import State
-from headcount.store import rules
+from headcount.store import rules, saying
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from headcount.app.app import App
     from headcount.app.caller import Caller
     from headcount.ports import Delivery, Mail, Tx
     from headcount.protocol.team import Team
 
-# What is in the audit besides what authority refused: somebody answered what was not asked (A11).
-_AUDITED = ("unknown-request", "nothing-to-answer")
 # Bodies in one answer. What does not fit is counted, never cut: a client cuts, or chokes.
 _MOST_BYTES = 256_000
-
-
-def sender_of(caller: Caller) -> str:
-    """What its mail says: an office, or the incarnation."""
-    return caller.kind if caller.kind in rules.OFFICES else caller.who
 
 
 def boxes_of(caller: Caller, team: Team) -> tuple[str, ...]:
@@ -43,19 +34,6 @@ def boxes_of(caller: Caller, team: Team) -> tuple[str, ...]:
     return (OPERATOR,) if has_lead else (OPERATOR, LEAD)
 
 
-@contextmanager
-def audited(app: App, action: str, team: str) -> Iterator[None]:
-    """Around a transaction: what was refused in it is rolled back, and noted in the journal all the same."""
-    try:
-        yield
-    except HeadcountError as error:
-        if isinstance(error, NotAllowed) or error.code in _AUDITED:
-            with app.store.read() as tx:
-                found = tx.load_team(team)
-            callers.audit(app.store, app.caller, action, error, found.id if found else None)
-        raise
-
-
 # --- sending ---------------------------------------------------------------------------------------------
 
 
@@ -64,7 +42,7 @@ def send(app: App, to: str, subject: str, body: str, team: str | None = None) ->
     name = app.pick_team(team)
     with audited(app, "send", name), app.store.write() as tx:
         found = app.load(tx, name)
-        sent = tx.send(found.id, app.caller.kind, sender_of(app.caller), to, subject, body)
+        sent = tx.send(found.id, app.caller.kind, app.caller.sender, to, subject, body)
         asked = _asked(found, app.caller)
     app.store.ring(sent.channels)
     answer = _sent(sent)
@@ -144,29 +122,18 @@ def answer(
     """Answer the open request. The first answer counts; the same one again changes nothing (A10)."""
     if not approve and not reason.strip():
         raise UsageError("A rejection needs a reason", "reason is missing", code="missing-reason")
-    name = app.pick_team(team)
-    app.check("answer")
-    said = "approved" if approve else "rejected"
-    with audited(app, "answer", name), app.store.write() as tx:
-        found = app.load(tx, name)
-        member = found.members[app.caller.who]
-        asked = member.ask if member.state is State.ASKED else None
-        request_id = rules.check_answer(member.key, asked, request_id)
-        if member.answer not in (None, said):
-            raise Declined(
-                "You have answered already", f"{member.answer}, and the first answer counts",
-                code="already-answered",
-            )  # fmt: skip
-        sent = tx.send(
-            found.id, app.caller.kind, member.key, to, f"Shutdown {said}", reason,
-            type="shutdown_response", request_id=request_id,
-        ) if member.answer is None else None  # fmt: skip
-        if sent is not None:
-            tx.add_input(found.id, ev.Answered(member.key, request_id, approve, reason))
-    app.store.ring(["engine", *(sent.channels if sent else ())])
+    word = say(
+        app, "answer", team,
+        lambda desk: saying.answer(desk, app.caller, request_id, approve, reason, to),
+    )  # fmt: skip
+    if not word.counts:
+        raise saying.too_late(word.about, approve)
     return {
-        "messageId": sent.ids[0] if sent else None, "delivered": True, "requestId": request_id, "answer": said
-    }  # fmt: skip
+        "messageId": word.mail_id,
+        "delivered": True,
+        "requestId": word.about,
+        "answer": "approved" if approve else "rejected",
+    }
 
 
 def _asked(team: Team, caller: Caller) -> str | None:

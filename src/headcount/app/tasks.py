@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headcount.app.mail import audited, sender_of
-from headcount.domain import templates
-from headcount.domain.names import WITNESS
-from headcount.errors import Declined, UsageError
-from headcount.ports import Mail, Task
+from headcount.app.desk import say
+from headcount.errors import UsageError
+from headcount.ports import Task
 from headcount.protocol import authority
-from headcount.protocol import events as ev
-from headcount.store import rules
+from headcount.store import saying
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -87,61 +84,25 @@ def complete(app: App, task_id: str, team: str | None = None) -> Task:
     name = app.pick_team(team)
     app.check("task_complete")
     with app.store.write() as tx:
-        task = tx.complete_task(app.load(tx, name).id, task_id, sender_of(app.caller))
+        task = tx.complete_task(app.load(tx, name).id, task_id, app.caller.sender)
     app.store.ring(["engine"])
     return task
 
 
 def done(app: App, task_id: str | None = None, verified: bool = False, team: str | None = None) -> str | None:
     """A done signal: its task goes into review, the witness gets the mail, an inspection starts."""
-    app.check("done")
-    name, caller = app.pick_team(team), app.caller
-    with audited(app, "done", name), app.store.write() as tx:
-        found = app.load(tx, name)
-        if caller.kind == authority.WORKER:
-            task_id = tx.hand_in_task(found.id, caller.who, task_id)
-        elif task_id is not None:
-            _find(tx, found, task_id)
-        tx.add_input(found.id, ev.DoneSignalled(caller.who, task_id))
-        subject, body = templates.worker_done(found.name, task_id or "no task", verified)
-        tx.post(Mail("", found.id, sender_of(caller), WITNESS, subject, body, template=templates.WORKER_DONE))
-    app.store.ring(["engine", rules.channel(found.id, WITNESS)])
-    return task_id
+    return say(app, "done", team, lambda desk: saying.done(desk, app.caller, task_id, verified)).about
 
 
 def review(
     app: App, task_id: str, verdict: str, issues: Sequence[str] = (), team: str | None = None
 ) -> dict[str, Any]:
     """Bound to the commit that the reviewer has been given."""
-    name = app.pick_team(team)
-    app.check("review")
-    if not app.caller.is_member:
-        raise Declined(
-            "The operator's review would count for nothing",
-            "a review is bound to a reviewer and to the commit that it was given",
-            (f"Complete the task with `headcount task complete {task_id}`",),
-            code="no-reviewer",
-        )
-    rules.check_choice("verdict", verdict, ("pass", "changes"))
     words = "\n".join(issues)
-    if verdict == "changes" and not words.strip():
+    if verdict == saying.CHANGES and not words.strip():
         raise UsageError("Changes need to be named", "issues is empty", code="missing-issues")
-    with app.store.write() as tx:
-        found = app.load(tx, name)
-        if _find(tx, found, task_id).status == "complete":
-            raise Declined(f"{task_id} is complete", "its review has ended", code="review-ended")
-        given = tx.fact(found.id, app.caller.who, "reviewing") or {}
-        commit = str(given.get("commit", ""))
-        tx.add_input(found.id, ev.Reviewed(app.caller.who, task_id, verdict, words, commit))
-    app.store.ring(["engine"])
+    say(app, "review", team, lambda desk: saying.review(desk, app.caller, task_id, verdict, words))
     return {"taskId": task_id, "verdict": verdict, "issues": list(issues)}
-
-
-def _find(tx: Tx, team: Team, task_id: str) -> Task:
-    tasks = {task.id: task for task in tx.tasks(team.id)}
-    if task_id not in tasks:
-        raise rules.unknown("task", task_id, tasks)
-    return tasks[task_id]
 
 
 def as_json(task: Task) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import os
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from headcount.app.app import policy_of
-from headcount.app.mail import sender_of
 from headcount.app.members import find_member
 from headcount.app.world import make_runtimes, make_workspaces
 from headcount.domain.findings import Findings, Workspace
@@ -105,7 +104,7 @@ def nudge(app: App, name: str, text: str, team: str | None = None) -> dict[str, 
     team_name, member, start = _find_live(app, name, team)
     with app.store.write() as tx:
         team_id = app.load(tx, team_name).id
-        mail = Mail("", team_id, sender_of(app.caller), member.key, "Nudge", text, priority="high")
+        mail = Mail("", team_id, app.caller.sender, member.key, "Nudge", text, priority="high")
         mail_id = tx.post(mail)
     app.store.ring([rules.channel(team_id, member.key)])
     act = Act(ActKind.NUDGE, member.key, member.epoch, {"tag": mail_id, "text": text})
@@ -179,7 +178,7 @@ def handoff(
         whose = _whose(found, member)
         kind, key = (kind_of(whose), whose.key) if whose else ("witness_cycle", WITNESS)
         subject, body = compose(tx, found, remarks, tuple(next_steps), kind, whose)
-        mail = Mail("", found.id, sender_of(app.caller), WITNESS, subject, body, template=WITNESS_HANDOFF)
+        mail = Mail("", found.id, app.caller.sender, WITNESS, subject, body, template=WITNESS_HANDOFF)
         mail_id = tx.post(mail)
         if whose is not None:
             put_handover(tx, found, whose, body)

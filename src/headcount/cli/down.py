@@ -91,7 +91,7 @@ def _summary(team: str, names: list[str] | None, answer: dict[str, Any]) -> None
         print(f"  Warning: {plain(warning)}")
     if answer["archive"]:
         print(f"  Receipt, mail and journal: {answer['archive']}")
-    if answer["status"] == "shutdown" and not answer["archive"]:
+    elif "alreadyGone" in answer:
         print(f"  What was seen of each is in `headcount report {team}`.")
     hint = hint_for(answer, _call(team, names))
     if hint:

@@ -37,6 +37,12 @@ def take_inputs(db: apsw.Connection, team_id: str) -> list[tuple[str, str]]:
     return taken
 
 
+def unheard_answer(db: apsw.Connection, team_id: str, key: str, request_id: str) -> str | None:
+    """What an incarnation has answered, and no step has heard yet."""
+    row = one(db, SQL["unheard_answer"], team_id, key, request_id)
+    return None if row is None else "approved" if row[0] else "rejected"
+
+
 def refused(
     db: apsw.Connection, team_id: str, now: float, who: str, action: str, code: str, why: str
 ) -> None:

@@ -16,7 +16,7 @@ from headcount.domain.names import LEAD, check_team_name
 from headcount.errors import Bug
 from headcount.ports import Entry, Mail
 from headcount.protocol.effects import Note
-from headcount.protocol.events import TaskClaimed
+from headcount.protocol.events import Answered, TaskClaimed
 from headcount.protocol.team import Status
 from headcount.store import rules
 from headcount.store.generations import next_generation
@@ -210,6 +210,12 @@ class MemoryTx:
         if taken:
             self._set(self.tables.inputs, team_id, ())
         return list(taken)
+
+    def unheard_answer(self, team_id: str, key: str, request_id: str) -> str | None:
+        for said in self.tables.inputs.get(team_id, ()):
+            if isinstance(said, Answered) and (said.key, said.request_id) == (key, request_id):
+                return "approved" if said.approve else "rejected"
+        return None
 
     # --- acts still to do
 

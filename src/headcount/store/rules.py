@@ -6,7 +6,7 @@ Light: no import but the errors and the names.
 from __future__ import annotations
 
 from headcount.domain.names import LEAD, OPERATOR, WITNESS, check_size, resolve_address, show
-from headcount.errors import Declined, NotAllowed, UsageError
+from headcount.errors import Declined, HeadcountError, NotAllowed, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -240,6 +240,11 @@ def check_owner(task_id: str, owner: str | None, key: str) -> None:
 
 
 # --- answers ---------------------------------------------------------------------------------------------
+
+
+def is_audited(error: HeadcountError) -> bool:
+    """What authority refused (A14), and an answer to what was not asked (A11)."""
+    return isinstance(error, NotAllowed) or error.code in ("unknown-request", "nothing-to-answer")
 
 
 def check_answer(key: str, asked: str | None, request_id: str | None) -> str:

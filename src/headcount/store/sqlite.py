@@ -157,6 +157,9 @@ class SqliteTx:
                 self.note(team_id, [Note("quarantined", "", {"kind": kind, "data": data, "why": why})])
         return events
 
+    def unheard_answer(self, team_id: str, key: str, request_id: str) -> str | None:
+        return journal.unheard_answer(self._db, team_id, key, request_id)
+
     # --- acts still to do
 
     def add_acts(self, team_id: str, acts: Iterable[Act]) -> None:

@@ -233,6 +233,20 @@ class JournalClaims:
             assert tx.take_inputs(team.id) == said
             assert tx.take_inputs(team.id) == []
 
+    def test_an_answer_counts_from_the_moment_it_was_given_and_the_first_one_does(self, store: Store) -> None:
+        with store.write() as tx:
+            team = make_team(tx)
+            tx.add_input(team.id, ev.Answered("alice#1", "r1", False, "not yet"))
+            tx.add_input(team.id, ev.Answered("alice#1", "r1", True))
+            tx.add_input(team.id, ev.Answered("bob#1", "r1", True))
+        with store.read() as tx:
+            assert tx.unheard_answer(team.id, "alice#1", "r1") == "rejected"
+            assert tx.unheard_answer(team.id, "bob#1", "r1") == "approved"
+            assert tx.unheard_answer(team.id, "alice#1", "r2") is None
+        with store.write() as tx:
+            tx.take_inputs(team.id)
+            assert tx.unheard_answer(team.id, "alice#1", "r1") is None
+
     def test_C3_a_closed_team_hears_nothing_more(self, store: Store) -> None:
         with store.write() as tx:
             team = close_team(tx, make_team(tx))

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from headcount.cli.member.words import Words
 
-# Refusals that are audited besides those of authority: somebody answered what was not asked.
-_AUDITED = ("unknown-request", "nothing-to-answer")
 _HOOK_FAILED = 1  # to a client 2 means: do not go on
 
 
@@ -65,7 +63,9 @@ def _run(name: str, function: str, words: Words) -> int:
         try:
             return _find(function)(call)
         except HeadcountError as error:
-            if isinstance(error, NotAllowed) or error.code in _AUDITED:
+            from headcount.store.rules import is_audited
+
+            if is_audited(error):
                 call.audit(name, error)
             raise
     finally:

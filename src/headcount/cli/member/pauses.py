@@ -41,7 +41,7 @@ def end_work(call: Call) -> None:
     if mailbox.has_unread(call.db, team.id, call.caller.boxes):
         return
     with call.write() as db:
-        word = saying.idle(db, team, time.time(), call.caller)
+        word = saying.idle(saying.SqlDesk(db, team, time.time()), call.caller)
     call.ring(word.channels)
 
 
