@@ -16,6 +16,7 @@ from headcount.app.teams import create_team, spawn
 from headcount.app.world import find_repository
 from headcount.domain.names import show
 from headcount.engine.conduct import PHASE, ROSTER, Conductor, moves_by_itself, who_is_there
+from headcount.engine.hear import Heard, hear
 from headcount.engine.writing import utc_now, write_effects
 from headcount.errors import DefinitionError, UsageError
 from headcount.ports import Task as BoardTask
@@ -91,13 +92,10 @@ def abort(app: App, team_name: str, reason: str) -> dict[str, Any]:
 
 
 def happen(app: App, team_name: str, event: pe.PhaseEvent) -> None:
-    """Let the phase hear something, as the engine would."""
+    """Let the phase hear something, as the engine would: whoever has mail from it is woken."""
     with app.turn(team_name) as (tx, team, policy):
-        conductor = Conductor(tx, team, [], policy, app.make_start)
-        conductor.conduct([event])
-        tx.save_team(team, conductor.team)
-        write_effects(tx, conductor.team, conductor.effects)
-    app.store.ring(["engine", f"team/{team_name}"])
+        heard = hear(tx, team, (), policy, app.make_start, [event])
+    app.ring(heard)
 
 
 def read_run(app: App, team_name: str) -> dict[str, Any]:
@@ -261,7 +259,7 @@ def _open_phase(app: App, definition: Definition, roster: dict[str, Any]) -> Non
         conductor.conduct(())
         tx.save_team(team, conductor.team)
         write_effects(tx, conductor.team, conductor.effects)
-    app.store.ring(["engine"])
+    app.ring(Heard(conductor.team, tuple(conductor.effects)))
 
 
 def _board_task(team_id: str, task: Task, source: ir.Task) -> BoardTask:
