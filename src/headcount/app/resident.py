@@ -1,13 +1,11 @@
 """The engine as a process: one for a state directory, started on demand, gone by itself.
 
-A lock file says who drives: the kernel frees it the moment its holder dies, so the next engine takes over at
-once. The lease in the store is what makes that safe: it gets a new fencing token, and whatever the old holder
-still tries to write is refused.
+The lock says who drives. The lease in the store is what makes that safe: the next engine gets a new fencing
+token, and whatever the last holder still tries to write is refused.
 """
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import subprocess
@@ -18,9 +16,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from headcount.app.app import policy_of
+from headcount.app.lock import drive_lock, is_driven
 from headcount.app.world import make_world
 from headcount.engine.engine import Engine
 from headcount.errors import ProcessError
+from headcount.runtime.limits import raise_file_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,46 +33,7 @@ LEASE = "engine"
 _LEASE_TTL_S = 3600.0
 _STAY_S = 10.0  # after the last team
 _READY_S = 20.0
-_LOOK_S = 0.005  # whoever only looks who drives holds the lock for a moment
-_LOOKS = 10
 _TAKE_OVER_S = 1.0  # from the end of one engine to the next
-
-
-@contextmanager
-def drive_lock(home: str) -> Iterator[bool]:
-    """True while this process is the one that drives; False at once when another is."""
-    fd = os.open(f"{home}/engine.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        if not _lock(fd):
-            yield False
-            return
-        os.ftruncate(fd, 0)
-        os.write(fd, f"{os.getpid()}\n".encode())
-        yield True
-    finally:
-        os.close(fd)
-
-
-def _lock(fd: int) -> bool:
-    for _ in range(_LOOKS):
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        except BlockingIOError:
-            time.sleep(_LOOK_S)
-    return False
-
-
-def is_driven(home: str) -> bool:
-    """By a shared lock, so that two who look at once do not take each other for the one that drives."""
-    fd = os.open(f"{home}/engine.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        return False
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(fd)
 
 
 def drive(app: App) -> bool:
@@ -176,6 +137,7 @@ def _run(app: App, until: Callable[[Engine], bool]) -> Engine:
 
 @contextmanager
 def _engine(app: App) -> Iterator[Engine]:
+    raise_file_limit()
     fence = app.store.take_lease(LEASE, f"{os.getpid()}", _LEASE_TTL_S, steal=True)
     world = make_world(app)
     try:

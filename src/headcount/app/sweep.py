@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headcount.app.resident import ensure_driven, is_driven
+from headcount.app.lock import is_driven
+from headcount.app.resident import ensure_driven
 from headcount.app.world import find_repository, make_runtimes
 from headcount.domain.findings import GoneProof
 from headcount.engine.writing import utc_now

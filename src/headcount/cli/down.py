@@ -57,6 +57,8 @@ def _wait(
 ) -> dict[str, Any]:
     live = Live(sys.stderr)
     for answer in follow(app, team, answer):  # noqa: B020 - the last one is the answer
+        if not is_over(answer):
+            ensure_driven(app)  # whoever ends the engine meanwhile does not leave us waiting
         if not quiet:
             live.show(progress(app, team, answer, _head(team, names)))
     return answer

@@ -13,7 +13,8 @@ import pytest
 
 from headcount.app import resident
 from headcount.app.caller import Caller
-from headcount.app.resident import drive, ensure_driven, is_driven
+from headcount.app.lock import is_driven
+from headcount.app.resident import drive, ensure_driven
 from headcount.app.sweep import sweep
 from headcount.app.teams import create_team
 from headcount.app.world import find_repository

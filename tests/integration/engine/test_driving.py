@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 from typing import Any
 
 import pytest
 
 from headcount.app import resident
-from headcount.app.resident import drive_lock, driving, ensure_driven, is_driven
+from headcount.app.lock import drive_lock, is_driven
+from headcount.app.resident import driving, ensure_driven
+from headcount.app.teams import status
+from headcount.cli.status import describe
 from headcount.engine.engine import Engine
 from headcount.errors import StoreError
+from headcount.protocol.member import State
 
-from .lab import Lab
+from .lab import TEAM, Lab
 
 
 def test_an_engine_that_a_bug_ends_is_followed_by_one_that_goes_on(
@@ -51,6 +57,32 @@ def test_whoever_watches_takes_over_when_the_one_that_drives_dies(
         lab.start("ada")
         with open(f"{lab.app.home}/engine.lock") as file:
             assert int(file.read()) == os.getpid()
+
+
+def test_a_stand_down_that_is_watched_outlives_its_engine(lab: Lab) -> None:
+    lab.create()
+    lab.start("ada", "sleep 1000")
+    lab.stop_driving()
+    ensure_driven(lab.app)
+    place = os.path.dirname(lab.app.home)
+    down = [sys.executable, "-m", "headcount", "down", TEAM]
+    with subprocess.Popen(down, cwd=place, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as watcher:
+        lab.wait_state("ada#1", lambda m: m.state is State.ASKED)
+        [driven] = status(lab.app)
+        with open(f"{lab.app.home}/engine.lock") as file:
+            os.kill(int(file.read()), signal.SIGKILL)
+        assert watcher.wait(30) == 0
+    assert driven["driven"]
+    assert lab.team().members["ada#1"].settled
+
+
+def test_status_says_when_nobody_drives(lab: Lab) -> None:
+    lab.create()
+    lab.start("ada")
+    assert "Nobody drives" not in "\n".join(describe(*status(lab.app)))
+    lab.stop_driving()
+    assert "Nobody drives" in "\n".join(describe(*status(lab.app)))
+    lab.drive()
 
 
 def test_an_engine_that_cannot_begin_says_why(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,9 @@ from engine.lab import QUICK, TEAM, Lab, git
 
 from headcount.app import tasks
 from headcount.app.app import open_app
+from headcount.app.lock import is_driven
 from headcount.app.mail import send
-from headcount.app.resident import LEASE, driving, is_driven
+from headcount.app.resident import LEASE, driving
 from headcount.app.salvages import restore_saved
 from headcount.app.starting import Plan
 from headcount.app.teams import spawn, status

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from headcount.app.app import App, open_app
-from headcount.app.resident import is_driven
+from headcount.app.lock import is_driven
 from headcount.app.world import make_runtimes
 from headcount.ports import Entry, Identity
 from headcount.testing.store_suite import add_members

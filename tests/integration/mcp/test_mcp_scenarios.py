@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from mcp_lab import HEADCOUNT, TEAM, Lab, Server
 
-from headcount.app.resident import is_driven
+from headcount.app.lock import is_driven
 from headcount.protocol.member import State
 
 TO_LEAD = {"type": "message", "recipient": "lead"}
