@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
@@ -22,6 +23,7 @@ class SharedLook(Generic[T]):
         self._begun = 0
         self._finished = 0
         self._latest: T | None = None
+        self._latest_began = 0.0
 
     def fresh(self) -> T:
         with self._turn:
@@ -34,8 +36,16 @@ class SharedLook(Generic[T]):
             assert self._latest is not None
             return self._latest
 
+    def recent(self, within_s: float) -> T:
+        """For who needs no more: the last look, if it began so recently; else a fresh one."""
+        with self._turn:
+            if self._latest is not None and time.monotonic() - self._latest_began < within_s:
+                return self._latest
+        return self.fresh()
+
     def _take(self) -> None:
         self._begun += 1
+        began = time.monotonic()
         self._turn.release()
         try:
             latest = self._look()
@@ -45,5 +55,5 @@ class SharedLook(Generic[T]):
             self._turn.notify_all()
             raise
         self._turn.acquire()
-        self._finished, self._latest = self._begun, latest
+        self._finished, self._latest, self._latest_began = self._begun, latest, began
         self._turn.notify_all()

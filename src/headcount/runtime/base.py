@@ -20,6 +20,7 @@ from headcount.ports import SpawnSpec
 from headcount.runtime import log
 from headcount.runtime.census import Census, Process, is_alive, open_pidfd, send_signal
 from headcount.runtime.keeper import OUTPUT, REPLY, SPEC, STDIN, boot_id
+from headcount.runtime.limits import members_file_limit
 from headcount.runtime.mark import VARIABLE, Mark, parse_mark, state_id
 from headcount.runtime.proof import Held, Proof
 from headcount.runtime.said import SAID, Said
@@ -185,10 +186,10 @@ class ProcessRuntime:
         """Every process of this state directory that is alive, by mark: those that carry it, and, where
         none does any more, what lives below a recorded keeper."""
         marked: dict[str, list[Process]] = {}
-        for process in self.census.fresh().values():
-            mark = parse_mark(process.mark)
+        for text, processes in self.census.fresh().marked.items():
+            mark = parse_mark(text)
             if mark is not None and mark.state == self.state_id:
-                marked.setdefault(process.mark, []).append(process)
+                marked[text] = processes
         for started in map(str, self.list_started()):
             if started not in marked and (below := self._below_keeper(started)):
                 marked[started] = below
@@ -285,6 +286,7 @@ def _write_spec(fd: int, spec: SpawnSpec) -> None:
             "env": {**spec.env, VARIABLE: spec.mark},
             "stdin": spec.stdin,
             "log_limit": spec.log_limit,
+            "files": members_file_limit(),
         }
     )
     message = len(body).to_bytes(8, "big") + body

@@ -6,18 +6,19 @@ import errno
 import os
 import select
 import signal
-import threading
 import time
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from headcount.runtime.mark import VARIABLE
 from headcount.runtime.spawn import Identity
+from headcount.shared_look import SharedLook
 
 _NEEDLE = b"\0" + VARIABLE.encode() + b"="
 _STOPPED = "Tt"
 _PAGE = 65536
 _KERNEL = 2  # parent of the kernel's own threads
+_CHILDREN_LOOKS = 5
 # The last two: the number belongs to a thread now.
 _NO_SUCH_PROCESS = (errno.ESRCH, errno.EINVAL, errno.ENOENT)
 
@@ -100,42 +101,63 @@ def read_all() -> dict[int, Process]:
     return {process.pid: process for process in processes if process is not None and not process.dead}
 
 
-class Census:
-    """Shares one pass over /proc among all who ask at the same time.
+def read_below(pid: int) -> dict[int, Process]:
+    """What is below `pid`, by the kernel's own lists of children: no environment is read, and nobody else's
+    process. Not for a proof: what is forked meanwhile, or carries a mark elsewhere, is not in it."""
+    found: dict[int, Process] = {}
+    ask = [pid]
+    while ask:
+        for child in _read_children(ask.pop()):
+            process = read_process(child, with_mark=False)
+            if process is not None and child not in found:
+                found[child] = process
+                ask.append(child)
+    return {pid: process for pid, process in found.items() if not process.dead}
 
-    An answer must come from a pass that began after the question, or a process that was forked in
-    between would be missed; so who asks during a pass waits for the next one.
-    """
+
+def _read_children(pid: int) -> list[int]:
+    """The kernel may pass over one while another ends: so until it says the same twice."""
+    said: list[int] | None = None
+    for _ in range(_CHILDREN_LOOKS):
+        before, said = said, _list_children(pid)
+        if said == before:
+            break
+    return said or []
+
+
+def _list_children(pid: int) -> list[int]:
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+    lists = (_read(f"/proc/{pid}/task/{thread}/children") for thread in threads)
+    return [int(child) for children in lists for child in children.split()]
+
+
+class Everyone:
+    """All who were alive at one pass, and the ways to ask for them; made once for all who share the pass."""
+
+    def __init__(self, by_pid: dict[int, Process]) -> None:
+        self.by_pid = by_pid
+        self.marked: dict[str, list[Process]] = {}
+        self.children: dict[int, list[Process]] = {}
+        self.sessions: dict[int, list[Process]] = {}
+        for process in by_pid.values():
+            self.children.setdefault(process.ppid, []).append(process)
+            self.sessions.setdefault(process.session, []).append(process)
+            if process.mark:
+                self.marked.setdefault(process.mark, []).append(process)
+
+    def find(self, identity: Identity) -> Process | None:
+        process = self.by_pid.get(identity.pid)
+        return process if process is not None and process.start == identity.start else None
+
+
+class Census(SharedLook[Everyone]):
+    """Shares one pass over /proc, which reads the environment of every process, among all who ask."""
 
     def __init__(self) -> None:
-        self._turn = threading.Condition()
-        self._begun = 0
-        self._finished = 0
-        self._latest: dict[int, Process] = {}
-
-    def fresh(self) -> dict[int, Process]:
-        with self._turn:
-            mine = self._begun + 1
-            while self._finished < mine:
-                if self._begun > self._finished:
-                    self._turn.wait()
-                else:
-                    self._take()
-            return self._latest
-
-    def _take(self) -> None:
-        self._begun += 1
-        self._turn.release()
-        try:
-            latest = read_all()
-        except BaseException:
-            self._turn.acquire()
-            self._begun -= 1
-            self._turn.notify_all()
-            raise
-        self._turn.acquire()
-        self._finished, self._latest = self._begun, latest
-        self._turn.notify_all()
+        super().__init__(lambda: Everyone(read_all()))
 
 
 def is_alive(identity: Identity) -> bool:

@@ -223,6 +223,14 @@ def _reset_signals() -> None:
     _libc.sigprocmask(_SIG_SETMASK, ctypes.create_string_buffer(128), None)
 
 
+def _limit_files(soft: int) -> None:
+    """The engine may have more files open than most programs can stand; what it had itself is enough."""
+    import resource
+
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
 def _become_member(spec: dict[str, object], stdio: list[int], go: int, failed: int, terminal: bool) -> None:
     """In the forked child: wait for the record, then exec. Never returns."""
     try:
@@ -232,6 +240,7 @@ def _become_member(spec: dict[str, object], stdio: list[int], go: int, failed: i
             _terminal(give_up=False)
         for number, fd in enumerate(stdio):
             os.dup2(fd, number)
+        _limit_files(int(str(spec["files"])))
         if os.read(go, 1) == b"g":
             argv: list[str] = spec["argv"]  # type: ignore[assignment]
             env: dict[str, str] = spec["env"]  # type: ignore[assignment]

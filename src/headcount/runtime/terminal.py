@@ -100,6 +100,10 @@ class Terminal:
             return False
         return self._edits_lines() or not _stands_at_cursor(now, _squash(text))
 
+    def press(self, keys: str) -> None:
+        """For a dialog: keys as they are, and no look at what becomes of them."""
+        self._send(keys)
+
     def was_read(self) -> bool:
         return wait_for(lambda: self.unread() == 0, _TAKEN_S)
 

@@ -66,6 +66,15 @@ class TmuxRuntime(ProcessRuntime):
         terminal = self._terminal(handle)
         return terminal is not None and (urgent or terminal.is_still()) and terminal.type_line(text)
 
+    def press(self, handle: Handle, keys: str) -> None:
+        """Into a dialog, which takes no line of text; nothing where the terminal is gone."""
+        try:
+            terminal = self._terminal(handle)
+            if terminal is not None:
+                terminal.press(keys)
+        except ProcessError:
+            pass
+
     def was_taken(self, handle: Handle, text: str) -> bool:
         terminal = self._terminal(handle)
         return terminal is not None and terminal.was_read() and self.alive(handle)

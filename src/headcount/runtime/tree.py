@@ -24,7 +24,15 @@ import time
 from collections.abc import Iterable
 from signal import SIGCONT, SIGKILL, SIGSTOP, SIGTERM
 
-from headcount.runtime.census import Census, Process, is_alive, send_signal, wait_until_gone
+from headcount.runtime.census import (
+    Census,
+    Everyone,
+    Process,
+    is_alive,
+    read_below,
+    send_signal,
+    wait_until_gone,
+)
 from headcount.runtime.keeper import boot_id
 from headcount.runtime.proof import (
     BY_MARK_ONLY,
@@ -40,6 +48,7 @@ from headcount.runtime.spawn import Identity, Record, SpawnDirectory
 _FREEZE_LIMIT_S = 2.0
 _UNINTERRUPTIBLE = "D"
 _SETTLE_S = 0.001  # a signalled process needs a moment before /proc shows its new state
+_RECENT_S = 1.0  # how old a look at everyone may be that only adds to what is below the keeper
 _ROUND_S = 0.25  # after SIGKILL, before looking again
 _KEEPER_LIMIT_S = 2.0  # a keeper without children ends at once; this is patience with a busy machine
 
@@ -53,14 +62,27 @@ class Tree:
         self._census = census
         self._seen: dict[Identity, SeenProcess] = {}
         self._sent: dict[Identity, signal.Signals] = {}
+        self._gone: Proof | None = None
         self.rebooted = record.boot != boot_id()
 
     # --- looking
 
     def find(self) -> dict[Identity, Process]:
         """Everything of ours that is alive at one look, without the keeper."""
-        everyone = self._census.fresh()
-        ours = self._below(self._evident(everyone), everyone)
+        return self._note(self._ours(self._census.fresh()))
+
+    def _find_near(self) -> dict[Identity, Process]:
+        """What is below the keeper now, and what of ours was seen elsewhere a moment ago. Enough for asking
+        it to end; whoever is missed is found by the proof, for which every process is looked at."""
+        if not self.keeper_alive():
+            return self.find()
+        ours = self._ours(self._census.recent(_RECENT_S))
+        for pid, process in read_below(self.record.keeper.pid).items():
+            if pid not in ours or ours[pid][0].identity != process.identity:
+                ours[pid] = (process, "record" if process.identity == self.record.agent else "descent")
+        return self._note(ours)
+
+    def _note(self, ours: dict[int, tuple[Process, str]]) -> dict[Identity, Process]:
         for process, evidence in ours.values():
             self._seen.setdefault(
                 process.identity, SeenProcess(process.pid, process.start, process.name, evidence)
@@ -70,39 +92,30 @@ class Tree:
     def keeper_alive(self) -> bool:
         return not self.rebooted and is_alive(self.record.keeper)
 
-    def _evident(self, everyone: dict[int, Process]) -> dict[int, tuple[Process, str]]:
-        agent = everyone.get(self.record.agent.pid)
-        agent_alive = not self.rebooted and agent is not None and agent.identity == self.record.agent
-        ours: dict[int, tuple[Process, str]] = {}
-        for process in everyone.values():
-            if agent_alive and process is agent:
-                ours[process.pid] = (process, "record")
-            elif process.mark == self.record.mark:
-                ours[process.pid] = (process, "mark")
-            elif agent_alive and process.session == self.record.agent.pid:
-                ours[process.pid] = (process, "session")
-            elif process.identity in self._seen:
-                ours[process.pid] = (process, self._seen[process.identity].evidence)
-        return ours
-
-    def _below(
-        self, ours: dict[int, tuple[Process, str]], everyone: dict[int, Process]
-    ) -> dict[int, tuple[Process, str]]:
-        """Add all descendants of the keeper and of what is ours already; leave the keeper out."""
-        children: dict[int, list[Process]] = {}
-        for process in everyone.values():
-            children.setdefault(process.ppid, []).append(process)
-        keeper = everyone.get(self.record.keeper.pid)
+    def _ours(self, everyone: Everyone) -> dict[int, tuple[Process, str]]:
+        """By the strongest evidence each, with all descendants; the keeper is left out."""
+        ours = self._evident(everyone)
         ask = list(ours)
-        if keeper is not None and not self.rebooted and keeper.identity == self.record.keeper:
-            ours.pop(keeper.pid, None)
-            ask.append(keeper.pid)
+        if not self.rebooted and everyone.find(self.record.keeper):
+            ours.pop(self.record.keeper.pid, None)
+            ask.append(self.record.keeper.pid)
         while ask:
-            for child in children.get(ask.pop(), ()):
+            for child in everyone.children.get(ask.pop(), ()):
                 if child.pid not in ours and child.identity != self.record.keeper:
                     ours[child.pid] = (child, "descent")
                     ask.append(child.pid)
         return ours
+
+    def _evident(self, everyone: Everyone) -> dict[int, tuple[Process, str]]:
+        agent = None if self.rebooted else everyone.find(self.record.agent)
+        ours = [(agent, "record")] if agent is not None else []
+        ours += [(process, "mark") for process in everyone.marked.get(self.record.mark, ())]
+        if agent is not None:
+            ours += [(process, "session") for process in everyone.sessions.get(agent.pid, ())]
+        for identity, seen in self._seen.items():
+            if (process := everyone.find(identity)) is not None:
+                ours.append((process, seen.evidence))
+        return {process.pid: (process, evidence) for process, evidence in reversed(ours)}
 
     # --- signalling
 
@@ -116,7 +129,7 @@ class Tree:
 
     def terminate(self) -> int:
         """SIGTERM to each, once; how many it reached. A stopped one is continued, or it could not obey."""
-        targets = self.find()
+        targets = self._find_near()
         sent = self._send(targets, SIGTERM)
         for identity in targets:
             send_signal(identity, SIGCONT)
@@ -187,7 +200,17 @@ class Tree:
     # --- proving
 
     def prove_gone(self) -> Proof:
-        """Look, and say what is alive. Signals nothing but a keeper that has nobody left to keep."""
+        """Look, and say what is alive. Signals nothing but a keeper that has nobody left to keep.
+
+        Once proved it stays so: the ends of an agent and of its keeper are both told, and one look will do.
+        """
+        if self._gone is None:
+            proof = self._look_for_proof()
+            self._gone = proof if proof.empty else None
+            return proof
+        return self._gone
+
+    def _look_for_proof(self) -> Proof:
         found = self.find()
         if not found and self.keeper_alive():
             self._see_keeper_end()

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from headcount.runtime import BY_MARK_ONLY, BY_REBOOT, Identity, Process, Record
+from headcount.runtime.census import Everyone
 from headcount.runtime.keeper import boot_id
 from headcount.runtime.tree import Tree
 
@@ -24,8 +25,8 @@ class Table:
     def __init__(self, *processes: Process) -> None:
         self.processes = processes
 
-    def fresh(self) -> dict[int, Process]:
-        return {process.pid: process for process in self.processes}
+    def fresh(self) -> Everyone:
+        return Everyone({process.pid: process for process in self.processes})
 
 
 class NoFiles:
@@ -117,7 +118,7 @@ def test_E2_one_quiet_look_is_not_enough_to_be_held() -> None:
     held_tree = tree()
 
     class Moving(Table):
-        def fresh(self) -> dict[int, Process]:
+        def fresh(self) -> Everyone:
             self.processes = next(looks, self.processes)
             return super().fresh()
 
