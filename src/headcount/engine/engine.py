@@ -202,10 +202,16 @@ class Engine:
         self._queue.put(None)
 
     def _time_left(self, name: str, timeout: TimedOut) -> float:
-        """Who works is given a limit for signs of progress (D4), and every line that it prints is one."""
+        """Who works is given a limit for signs of progress (D4), and every line that it prints is one. A
+        start has its time from when it begins: of a large team, many wait for their turn."""
         known = self._known.get(name)
         member = known.team.members.get(timeout.key or "") if known is not None else None
-        if known is None or member is None or member.state is not State.RUNNING:
+        if known is None or member is None:
+            return 0.0
+        if member.state is State.STARTING:
+            under_way = self._lanes.seconds_under_way(f"{known.team.id}/{member.key}")
+            return 0.0 if under_way is None else known.policy.start_timeout_s - under_way
+        if member.state is not State.RUNNING:
             return 0.0
         start = known.starts.get(member.key)
         handle = self._find_handle(known.team, member.key, start) if start is not None else None

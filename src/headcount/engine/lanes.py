@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ class Lanes:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="act")
         self._lock = threading.Lock()
         self._waiting: dict[str, deque[Callable[[], None]]] = {}
+        self._began: dict[str, float] = {}
 
     def put(self, lane: str, work: Callable[[], None]) -> None:
         with self._lock:
@@ -27,7 +29,17 @@ class Lanes:
             self._waiting[lane] = deque()
         self._pool.submit(self._run, lane, work)
 
+    def seconds_under_way(self, lane: str) -> float | None:
+        """Since work in it began; 0 while it waits for a thread, None when there is nothing to do."""
+        with self._lock:
+            if lane not in self._waiting:
+                return None
+            now = time.monotonic()
+            return now - self._began.get(lane, now)
+
     def _run(self, lane: str, work: Callable[[], None] | None) -> None:
+        with self._lock:
+            self._began[lane] = time.monotonic()
         while work is not None:
             try:
                 work()
@@ -39,6 +51,7 @@ class Lanes:
             if self._waiting[lane]:
                 return self._waiting[lane].popleft()
             del self._waiting[lane]
+            del self._began[lane]
             return None
 
     def close(self) -> None:
