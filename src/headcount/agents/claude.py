@@ -10,6 +10,7 @@ from headcount.agents.client import (
     NOTHING,
     SERVER,
     Client,
+    Record,
     Screen,
     Seen,
     Setup,
@@ -125,11 +126,12 @@ def _read_line(line: str) -> Seen:
     return NOTHING
 
 
+def _tokens(usage: Mapping[str, Any]) -> int:
+    return sum(value for name, value in usage.items() if name.endswith("_tokens") and isinstance(value, int))
+
+
 def _read_result(event: dict[str, Any]) -> Seen:
-    usage = event.get("usage") or {}
-    tokens = sum(
-        value for name, value in usage.items() if name.endswith("_tokens") and isinstance(value, int)
-    )
+    tokens = _tokens(event.get("usage") or {})
     text = str(event.get("result", ""))
     if not event.get("is_error"):
         return Seen(tokens=tokens)
@@ -138,6 +140,33 @@ def _read_result(event: dict[str, Any]) -> Seen:
     if event.get("api_error_status") == 429 or "limit" in text.lower():
         return Seen(tokens=tokens, limit=text, resets_at=reset_time(text))
     return Seen(tokens=tokens)
+
+
+def _read_record(line: str) -> Seen:
+    """One line of a transcript. What a subagent does is part of the turn that asked for it."""
+    event = as_event(line)
+    kind = event.get("type")
+    if kind == "user" and event.get("promptSource") and not event.get("isSidechain"):
+        return Seen(turn="begun")
+    if kind == "system" and event.get("subtype") == "turn_duration":
+        return Seen(turn="ended")
+    message = event.get("message")
+    if kind != "assistant" or not isinstance(message, dict):
+        return NOTHING
+    if event.get("isApiErrorMessage"):
+        return _read_api_error(event, message)
+    return Seen(tokens=_tokens(message.get("usage") or {}), answer=str(message.get("id") or ""))
+
+
+def _read_api_error(event: dict[str, Any], message: Mapping[str, Any]) -> Seen:
+    content = message.get("content")
+    text = " ".join(str(block.get("text", "")) for block in content) if isinstance(content, list) else ""
+    if event.get("error") == "rate_limit" or event.get("apiErrorStatus") == 429:
+        resets_at = (event.get("quotaLimits") or {}).get("resetsAt")
+        return Seen(limit=text, resets_at=resets_at or reset_time(text), turn="ended")
+    if "too long" in text.lower():
+        return Seen(overflow=text, turn="ended")
+    return NOTHING
 
 
 CLIENT = Client(
@@ -156,4 +185,5 @@ CLIENT = Client(
     ),
     exit_text="/exit",
     hooked=True,
+    record=Record(lambda setup: f"{setup.directory}/config/projects/*/*.jsonl", _read_record),
 )

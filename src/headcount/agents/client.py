@@ -14,6 +14,7 @@ import json
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -50,9 +51,8 @@ class Setup:
     instructions: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What one line of a client's output says. Empty for most lines."""
+class Seen(NamedTuple):
+    """What one line of a client's output, or of its record, says. Empty for most lines."""
 
     tokens: int = 0
     limit: str = ""
@@ -60,9 +60,27 @@ class Seen:
     resets_at: float | None = None
     overflow: str = ""
     """The conversation no longer fits."""
+    turn: str = ""
+    """`begun` or `ended`, in a record."""
+    answer: str = ""
+    """Of the model, by its id: a record may have it in several lines, and what it cost in each."""
 
 
 NOTHING = Seen()
+
+
+def add_seen(so_far: Seen, now: Seen) -> Seen:
+    """Of two lines of one turn. What is newer counts; tokens add up."""
+    newer = {name: value for name, value in now._asdict().items() if value}
+    return so_far._replace(**newer)._replace(tokens=so_far.tokens + now.tokens)
+
+
+class Record(NamedTuple):
+    """What a client writes down of its conversations, for whoever follows it in a terminal."""
+
+    files: Callable[[Setup], str]
+    """Where, as a glob."""
+    read: Callable[[str], Seen]
 
 
 class Screen(NamedTuple):
@@ -70,6 +88,8 @@ class Screen(NamedTuple):
 
     ready: str
     dialog: str
+    limit: str = ""
+    """Of a client that tells nowhere else: the dialog about its usage limit, in which Enter tries again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +110,10 @@ class Client:
     exit_text: str
     hooked: bool = False
     """It calls `headcount hook` at its pauses, so mail reaches it in the middle of a turn."""
+    record: Record | None = None
+    """By which it is followed in a terminal."""
+    writes_when_asked: str = ""
+    """The variable that names its directory, if it writes there when it is only asked for its version."""
 
     @property
     def install(self) -> str:
@@ -156,9 +180,28 @@ def mirror(source: str, target: str, *, copied: tuple[str, ...] = (), left_out: 
 
 
 _RESETS = re.compile(r"(?:resets?_?at|reset)\D{0,12}(\d{10})\b")
+# "try again at 6:31 AM", "try again at Nov 17th, 2026 6:31 AM": on this machine's clock, without seconds.
+_CLOCK = re.compile(
+    r"(?i)(?:again|resets) at (?:(\w{3})\w* (\d{1,2})\w*,? (\d{4}),? )?(\d{1,2}:\d\d) ?([AP]M)"
+)
 
 
-def reset_time(text: str) -> float | None:
-    """The Unix time that a message about a limit names, if it names one."""
+def reset_time(text: str, now: float | None = None) -> float | None:
+    """The time that a message about a limit names, if it names one."""
     found = _RESETS.search(text)
-    return float(found[1]) if found else None
+    if found:
+        return float(found[1])
+    clock = _CLOCK.search(text)
+    return _read_clock(clock, time.time() if now is None else now) if clock else None
+
+
+def _read_clock(clock: re.Match[str], now: float) -> float | None:
+    """Rounded up to the end of that minute; without a day, the next such time."""
+    month, day, year, hour, half = clock.groups()
+    today = time.localtime(now)
+    date = f"{month} {day} {year}" if month else time.strftime("%b %d %Y", today)
+    try:
+        at = time.mktime(time.strptime(f"{date} {hour} {half}", "%b %d %Y %I:%M %p")) + 60
+    except ValueError:
+        return None
+    return at if month or at > now else at + 86400

@@ -12,6 +12,7 @@ from headcount.agents.client import (
     NOTHING,
     SERVER,
     Client,
+    Record,
     Screen,
     Seen,
     Setup,
@@ -109,6 +110,24 @@ def _read_error(text: str) -> Seen:
     return NOTHING
 
 
+def _read_record(line: str) -> Seen:
+    """One line of a rollout."""
+    event = as_event(line)
+    payload = event.get("payload")
+    if not isinstance(payload, dict):
+        return NOTHING
+    if event.get("type") == "token_usage_record":
+        usage = payload.get("usage") or {}
+        tokens = usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
+        return Seen(tokens=tokens, answer=str(payload.get("response_id") or ""))
+    if payload.get("type") == "task_started":
+        return Seen(turn="begun")
+    if payload.get("type") == "task_complete":
+        error = payload.get("error") or {}
+        return _read_error(str(error.get("message", "")))._replace(turn="ended")
+    return NOTHING
+
+
 CLIENT = Client(
     name="codex",
     title="Codex",
@@ -124,4 +143,5 @@ CLIENT = Client(
         dialog=r"(?i)trust this folder|enter continue|sign in with|press enter to",
     ),
     exit_text="/quit",
+    record=Record(lambda setup: f"{setup.directory}/config/sessions/**/*.jsonl", _read_record),
 )

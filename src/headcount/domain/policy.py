@@ -47,6 +47,10 @@ class Policy:
         default=0, metadata=_doc("tokens after which a member is asked to stand down; 0: no limit")
     )
     budget_turns: int = field(default=0, metadata=_doc("the same, for turns of its client"))
+    limit_wait_s: float = field(
+        default=60,
+        metadata=_doc("a usage limit of which the client does not say when it ends; doubled each time"),
+    )
     cleanup_retries: int = field(default=1, metadata=_doc("how often a failed cleanup step is tried again"))
     judge: str | tuple[str, ...] = field(default="rules", metadata=_doc('"rules", "witness", or a command'))
     require_merged: str = field(default="run", metadata=_doc('"run", "always" or "never"'))

@@ -13,6 +13,7 @@ runs, so that no print and no child process can write into it or read from it.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 
@@ -21,12 +22,15 @@ from headcount.mcp_server.speech import ProtocolError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from io import BufferedReader, FileIO
     from typing import Any
 
     from headcount.mcp_server.worker import Worker
 
 LONGEST_LINE = 4 * 1024 * 1024
+LISTED = "tools-listed"
+"""The file in a client's directory that says: its client has asked for our tools, and been answered."""
 
 
 def serve() -> None:
@@ -101,6 +105,8 @@ class Server:
                 raise ProtocolError(speech.METHOD_NOT_FOUND, f"There is no method {method[:80]}")
             version = speech.read_version(params)
             self._say(request_id, speech.in_envelope(answer(params), version))
+            if method == "tools/list":
+                _record_listed(os.environ)
         except ProtocolError as error:
             self._say(request_id if _is_id(request_id) else None, error)
 
@@ -128,6 +134,15 @@ class Server:
             message["result"] = said
         # ASCII, whatever a stranger's text holds: half a surrogate pair cannot be written in any other way.
         _write_all(self._sink, json.dumps(message, separators=(",", ":")).encode() + b"\n")
+
+
+def _record_listed(environ: Mapping[str, str]) -> None:
+    """For the hook that holds a first turn until then (`cli/member/hook.py`). Where there is no such
+    directory, nobody waits."""
+    place = environ.get("HEADCOUNT_CLIENT_DIRECTORY")
+    if place and os.path.isdir(place):
+        with contextlib.suppress(OSError), open(f"{place}/{LISTED}", "w"):
+            pass
 
 
 def _decode(line: bytes | None) -> dict[str, Any] | None:

@@ -7,6 +7,8 @@ from headcount.store.database import one, statements
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     import apsw
 
 SQL = statements("teams")
@@ -50,6 +52,15 @@ def open_cards(db: apsw.Connection) -> list[Card]:
 def card_by_name(db: apsw.Connection, name: str) -> Card | None:
     row = one(db, SQL["card_by_name"], name)
     return None if row is None else Card(row)
+
+
+def policy(db: apsw.Connection, team_id: str) -> dict[str, Any]:
+    """Its numbers, as they were when it was created."""
+    import json
+
+    row = one(db, SQL["settings"], team_id)
+    numbers: dict[str, Any] = json.loads(row[0]).get("policy", {}) if row is not None else {}
+    return numbers
 
 
 def latest_key(db: apsw.Connection, team_id: str, name: str) -> str | None:

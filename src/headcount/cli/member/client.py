@@ -16,7 +16,7 @@ import sys
 import time
 
 from headcount.agents.brief import brief
-from headcount.agents.client import Client, Seen, Setup, write_file
+from headcount.agents.client import Client, Seen, Setup, add_seen, write_file
 from headcount.agents.clients import CLIENTS
 from headcount.agents.launch import HEADCOUNT
 from headcount.cli.member import pauses
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 _FAILURES = 3  # turns in a row that end badly before it gives up
 _AGAIN_S = 2.0
-_LIMIT_S, _LIMIT_MOST_S = 60.0, 1800.0  # for a limit of which the client does not say when it ends
 _LIMIT_MARGIN_S = 1.0
 _NOTHING_YET = "Look into your inbox, and begin."
 
@@ -71,9 +70,22 @@ class Host:
         with open(os.environ["HEADCOUNT_PROMPT_FILE"], encoding="utf-8", errors="replace") as file:
             task = file.read().strip()
         assert self._client.terminal is not None, "plan_launch refuses it"
+        if self._client.record is not None:
+            return self._follow(task or _NOTHING_YET)
         argv = self._client.terminal(self._new_session(), task or _NOTHING_YET)
         try:
             os.execvpe(argv[0], argv, self._env)
+        except OSError as error:
+            raise _not_started(self._client, error) from error
+
+    def _follow(self, task: str) -> int:
+        """Below this process, which reads what it writes down."""
+        from headcount.cli.member.follow import Follower
+
+        mail = self._unread()
+        follower = Follower(self._call, self._client, self._new_session, lambda: self._mark_read(mail))
+        try:
+            return follower.run(task, self._env)
         except OSError as error:
             raise _not_started(self._client, error) from error
 
@@ -84,8 +96,7 @@ class Host:
         failures = limits = 0
         while not self._stopping:
             mail = self._unread()
-            if not limits:
-                pauses.begin_work(self._call)
+            pauses.begin_work(self._call)
             code, seen = self._run_turn(self._next_argv(mail), mail)
             if self._stopping:
                 break
@@ -113,15 +124,14 @@ class Host:
     def _end_turn(self, mail: list[Row]) -> None:
         self._begun = True
         self._mark_read(mail)
-        pauses.begin_work(self._call)  # lifts what a limit had parked
+        pauses.lift_limit(self._call)
         pauses.end_work(self._call)
         pauses.wait(self._call)
 
     def _wait_for_limit(self, seen: Seen, limits: int) -> None:
         """As long as the client says; else a little longer each time. Its mail stays unread meanwhile."""
-        guess = time.time() + min(_LIMIT_S * 2 ** (limits - 1), _LIMIT_MOST_S)
-        until = seen.resets_at or guess
-        pauses.park(self._call, seen, until)
+        until = pauses.limit_end(self._call, seen.resets_at, limits)
+        pauses.park(self._call, seen.limit, until)
         time.sleep(max(until - time.time(), 0) + _LIMIT_MARGIN_S)
 
     def _new_session(self) -> Setup:
@@ -145,7 +155,7 @@ class Host:
         for line in self._child.stdout:
             sys.stdout.write(line)
             sys.stdout.flush()
-            seen = _add(seen, self._client.read_line(line))
+            seen = add_seen(seen, self._client.read_line(line))
         return self._child.wait(), seen
 
     def _stop(self, *_: object) -> None:
@@ -200,15 +210,6 @@ def _prompt(mail: list[Row]) -> str:
     if not mail:
         return _NOTHING_YET
     return "\n".join(message_text(row) for row in mail)
-
-
-def _add(so_far: Seen, now: Seen) -> Seen:
-    return Seen(
-        so_far.tokens + now.tokens,
-        now.limit or so_far.limit,
-        now.resets_at or so_far.resets_at,
-        now.overflow or so_far.overflow,
-    )
 
 
 def _not_started(client: Client, error: OSError) -> ProcessError:

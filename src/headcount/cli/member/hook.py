@@ -3,6 +3,7 @@
     UserPromptSubmit, PostToolUse    new mail is put before the model
     Stop                             not before new mail and an open request have been dealt with; else idle
     PreCompact, SessionEnd           recorded
+    Limited, Resumed                 its usage limit is reached, and over
 
 A hook that fails would stand in the way of the work, so nothing here is an error to the client: mail is still
 in the mailbox.
@@ -10,6 +11,7 @@ in the mailbox.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
 
     from headcount.cli.member.call import Call
 
-_TOOLS_WAIT_S, _TOOLS_LOOK_S = 8.0, 0.05  # less than the hook's own limit
+_TOOLS_WAIT_S, _TOOLS_LOOK_S = 10.0, 0.05  # less than the hook's own limit
+_TAKEN_IN_S = 0.75
 _NOT_ANSWERED = (
     "You are asked to stand down (request {request}), and have not answered. Plain text is no answer: use "
     "send_message to lead with type shutdown_response, this request_id and approve, or run "
@@ -69,7 +72,10 @@ def _read_input() -> dict[str, Any]:
 def _show_mail(call: Call, event: str, _: dict[str, Any]) -> None:
     if event == "UserPromptSubmit":
         pauses.begin_work(call)
-        _wait_for_tools(os.environ.get("HEADCOUNT_CLIENT_DIRECTORY", ""))
+        if pauses.SHOWN not in os.environ:
+            _wait_for_tools(os.environ.get("HEADCOUNT_CLIENT_DIRECTORY", ""))
+    else:
+        pauses.lift_limit(call)
     text = _take_mail(call)
     if text:
         _say({"hookSpecificOutput": {"hookEventName": event, "additionalContext": f"New mail:\n{text}"}})
@@ -79,8 +85,19 @@ def _wait_for_tools(directory: str) -> None:
     """In a terminal Claude Code sends its first request with the tools that are there by then; and it waits
     for this hook before. So the hook waits for them: once, and not for ever."""
     deadline = time.monotonic() + _TOOLS_WAIT_S
-    while directory and not os.path.exists(f"{directory}/{LISTED}") and time.monotonic() < deadline:
+    while directory and not _are_listed(directory):
+        if time.monotonic() > deadline:
+            with contextlib.suppress(OSError), open(f"{directory}/{LISTED}", "w"):
+                return
         time.sleep(_TOOLS_LOOK_S)
+
+
+def _are_listed(directory: str) -> bool:
+    """A moment ago: our answer must also have been taken in."""
+    try:
+        return time.time() - os.stat(f"{directory}/{LISTED}").st_mtime > _TAKEN_IN_S
+    except OSError:
+        return False
 
 
 def _take_mail(call: Call) -> str:
@@ -103,6 +120,7 @@ def _may_stop(call: Call, event: str, given: dict[str, Any]) -> None:
     request = saying.open_request(call.db, call.team().id, call.caller.key)
     if request is not None and not given.get("stop_hook_active"):
         return _say({"decision": "block", "reason": _NOT_ANSWERED.format(request=request)})
+    pauses.lift_limit(call)
     if pauses.SHOWN not in os.environ:  # in a terminal: nobody else sees that its turn is over
         pauses.end_work(call)
     return None
@@ -112,6 +130,15 @@ def _record(call: Call, event: str, given: dict[str, Any]) -> None:
     said = {name: given[name] for name in ("reason", "trigger") if isinstance(given.get(name), str)}
     with call.write() as db:
         journal.note(db, call.team().id, time.time(), _KINDS[event], call.caller.key, said)
+
+
+def _limit(call: Call, event: str, given: dict[str, Any]) -> None:
+    """Word of a client that waits for the end of its limit by itself, in the middle of a turn."""
+    if event == "Resumed":
+        return pauses.lift_limit(call)
+    until = given.get("until")
+    seconds = float(until) if isinstance(until, (int, float)) else time.time()
+    return pauses.park(call, str(given.get("reason", "")), seconds)
 
 
 def _say(answer: dict[str, Any]) -> None:
@@ -125,4 +152,6 @@ _EVENTS = {
     "Stop": _may_stop,
     "PreCompact": _record,
     "SessionEnd": _record,
+    "Limited": _limit,
+    "Resumed": _limit,
 }

@@ -24,13 +24,34 @@ SHOWN = "HEADCOUNT_SHOWN_MAIL"
 
 # How long it trusts its doorbell before it looks for itself.
 _LOOK_AGAIN_S = 30.0
+_HEARD_S = 3.0
+_LIMIT_WAIT_S, _LIMIT_MOST_S = 60.0, 1800.0
 
 
 def begin_work(call: Call) -> None:
-    if (teams.activity(call.db, call.team().id, call.caller.key) or ("", ""))[1] in ("idle", "limited"):
-        with call.write() as db:
-            journal.add_input(db, call.team().id, "WorkResumed", dumps({"key": call.caller.key}))
-        call.ring([journal.ENGINE])
+    """Not the end of a limit: that is over when the model has answered."""
+    if _activity(call) == "idle":
+        _resume(call)
+
+
+def _activity(call: Call) -> str:
+    return (teams.activity(call.db, call.team().id, call.caller.key) or ("", ""))[1]
+
+
+def _resume(call: Call) -> None:
+    with call.write() as db:
+        journal.add_input(db, call.team().id, "WorkResumed", dumps({"key": call.caller.key}))
+    call.ring([journal.ENGINE])
+
+
+def lift_limit(call: Call) -> None:
+    """It works again after a limit. What follows may depend on that, so it waits until it is heard."""
+    if _activity(call) != "limited":
+        return
+    _resume(call)
+    deadline = time.monotonic() + _HEARD_S
+    while _activity(call) == "limited" and time.monotonic() < deadline:
+        time.sleep(0.05)
 
 
 def end_work(call: Call) -> None:
@@ -57,8 +78,16 @@ def record_turn(call: Call, seen: Seen, code: int) -> None:
     call.ring([journal.ENGINE])
 
 
-def park(call: Call, seen: Seen, until: float) -> None:
-    said = {"key": call.caller.key, "reason": seen.limit[:500], "until": utc(until)}
+def limit_end(call: Call, resets_at: float | None, count: int) -> float:
+    """When to try again: as the client says, else a little later each time (`limit_wait_s`)."""
+    if resets_at is not None:
+        return resets_at
+    wait_s: float = teams.policy(call.db, call.team().id).get("limit_wait_s", _LIMIT_WAIT_S)
+    return time.time() + min(wait_s * 2.0 ** (count - 1), max(_LIMIT_MOST_S, wait_s))
+
+
+def park(call: Call, reason: str, until: float) -> None:
+    said = {"key": call.caller.key, "reason": reason[:500], "until": utc(until)}
     with call.write() as db:
         journal.add_input(db, call.team().id, "Limited", dumps(said))
     call.ring([journal.ENGINE])
