@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headcount.app.run import read_run
 from headcount.app.stand_down_answer import report as read_stand_down
 from headcount.app.story import tell, whom
-from headcount.app.teams import roster
+from headcount.app.teams import read_limits, roster
 from headcount.app.timeline import read_timeline
 from headcount.engine.conduct import PHASE
 from headcount.errors import UsageError
@@ -60,6 +60,7 @@ def read_report(app: App, team_name: str) -> dict[str, Any]:
             **_about(team, journal),
             "tasks": [asdict(task) for task in tx.tasks(team.id)],
             "standDowns": _stand_downs(tx, team, journal),
+            "limits": read_limits(tx, team),
             "escalations": [asdict(e) for e in team.escalations.values()],
             "unreadMail": _unread(tx, team),
             "warnings": _warnings(team, journal),

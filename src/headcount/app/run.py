@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import policy_of
 from headcount.app.starting import check_clients
-from headcount.app.teams import create_team, spawn
+from headcount.app.teams import create_team, read_limits, spawn
 from headcount.app.world import find_repository
 from headcount.domain.names import show
 from headcount.engine.conduct import PHASE, ROSTER, Conductor, moves_by_itself, who_is_there
@@ -105,6 +105,7 @@ def read_run(app: App, team_name: str) -> dict[str, Any]:
         raw = tx.fact(team.id, "", PHASE)
         roster = tx.fact(team.id, "", ROSTER) or {}
         policy = policy_of(tx.team_settings(team.id))
+        limits = read_limits(tx, team)
     if raw is None:
         raise UsageError(f"{show(team_name)} runs no tasks", "it was started by up", code="no-run")
     phase = phase_from_json(raw)
@@ -116,6 +117,7 @@ def read_run(app: App, team_name: str) -> dict[str, Any]:
         "attempt": phase.attempt,
         "reason": phase.reason,
         "tasks": [_task_line(task, roster, waits) for task in phase.tasks.values()],
+        "limits": limits,
         "escalations": [{"id": e.id, "member": e.key, "issues": list(e.issues)} for e in open_ones],
         "checklist": [
             {"item": item.title, "done": item.done, "evidence": item.evidence}
@@ -147,6 +149,7 @@ def _task_line(task: Task, roster: Any, waits: Mapping[str, str]) -> dict[str, A
         "state": str(task.state),
         "rounds": task.rounds,
         "restarts": task.restarts,
+        "cycles": task.cycles,
         "worker": task.worker.key if task.worker else None,
         "commit": task.commit or None,
         "reason": task.reason,

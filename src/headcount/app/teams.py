@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from headcount.agents.launch import check_agent
+from headcount.app.lock import is_driven
 from headcount.app.starting import Plan, check_clients, make_start
 from headcount.domain.names import check_member_name, check_size, check_team_name, show
 from headcount.engine.hear import hear
@@ -16,7 +17,8 @@ from headcount.engine.succession import open_handover, with_handover
 from headcount.engine.writing import first_mail, new_mail
 from headcount.errors import Declined
 from headcount.protocol import events as ev
-from headcount.protocol.team import why_not_start
+from headcount.protocol.member import LIMITED
+from headcount.protocol.team import Status, why_not_start
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -134,23 +136,32 @@ def roster(team: Team) -> list[dict[str, Any]]:
     ]
 
 
+def read_limits(tx: Tx, team: Team) -> list[dict[str, Any]]:
+    """Who waits for the end of a usage limit, until when, and in which words its client said so."""
+    parked = [m.key for m in team.live() if m.activity == LIMITED]
+    said = {entry.about: entry.data for entry in tx.journal(team.id, kinds=("limited",))} if parked else {}
+    return [{"member": key, "until": said[key]["until"], "reason": said[key]["reason"]} for key in parked]
+
+
 def status(app: App, team_name: str | None = None) -> list[dict[str, Any]]:
     """Every open team, or the named one even when it is closed."""
     app.check("status")
     with app.store.read() as tx:
         names = [app.pick_team(team_name)] if team_name or app.caller.is_member else tx.team_names()
-        return [_team_status(tx, app.load(tx, name)) for name in names]
+        return [_team_status(app, tx, app.load(tx, name)) for name in names]
 
 
-def _team_status(tx: Tx, team: Team) -> dict[str, Any]:
+def _team_status(app: App, tx: Tx, team: Team) -> dict[str, Any]:
     return {
         "team": team.name,
         "teamId": team.id,
         "status": str(team.status),
+        "driven": team.status is not Status.SHUTDOWN and is_driven(app.home),
         "members": roster(team),
         "tasks": [asdict(task) for task in tx.tasks(team.id)],
         "unread": tx.count_unread(team.id),
         "usage": tx.facts(team.id, "usage"),
+        "limits": read_limits(tx, team),
         "escalations": [e.id for e in team.escalations.values() if e.state in ("open", "parked")],
         "warnings": list(team.warnings),
     }

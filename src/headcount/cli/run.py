@@ -10,6 +10,7 @@ from headcount.app.app import open_app
 from headcount.app.definition import read_definition
 from headcount.app.resident import driving
 from headcount.app.run import begin_run, follow_run, has_changed, take_over_hint
+from headcount.cli.limits import describe_limits
 from headcount.cli.terminal import Live, paint, plain
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def _lines(now: dict[str, Any]) -> list[str]:
     return [
         f"{now['team']}: {status}, {done} of {len(now['tasks'])} tasks complete",
         *(plain(_task(task, width)) for task in now["tasks"]),
+        *describe_limits(now["team"], now["limits"]),
         *_decisions(now),
     ]
 

@@ -31,6 +31,9 @@ from headcount.protocol.phase import step_phase
 from headcount.protocol.phase_codec import phase_as_json, phase_from_json
 from headcount.protocol.schedule import Roster, may_start, stalled
 from headcount.protocol.step import step
+from headcount.protocol.task import Presence
+from headcount.protocol.task import State as TaskState
+from headcount.protocol.task_turn import spawn_order
 from headcount.protocol.team import Status, limited_by
 
 if TYPE_CHECKING:
@@ -79,7 +82,7 @@ class Conductor:
             self._hear(event)
             if isinstance(event, pe.TaskHappened) and isinstance(event.event, te.Merged):
                 self._require_merged(event.task)
-        while self._translate_next() or self._begin_next():
+        while self._translate_next() or self._start_held() or self._begin_next():
             pass
         self._look_at_cleanup()
         if self.team.status is Status.SHUTDOWN and self.phase.state not in _OVER:
@@ -154,6 +157,10 @@ class Conductor:
     # --- from the tasks to the team -----------------------------------------------------------------------
 
     def spawn(self, order: ev.Spawn) -> None:
+        """At a usage limit it stays ordered, and is started when the limit is over (`_start_held`)."""
+        if limited := limited_by(self.team):
+            self.effects.append(Note("held", order.name, {"task": order.task, "limited": limited}))
+            return
         before = self.team.generations.get(order.name, 0)
         count = len(self.effects)
         self._team_hears(order)
@@ -249,6 +256,21 @@ class Conductor:
         for task_id, begin in may_start(self.phase, self._who_is_there(), self._policy).items():
             self._task_hears(task_id, begin)
             return True
+        return False
+
+    def _start_held(self) -> bool:
+        """Whoever was ordered during a usage limit; or nobody any more, where its task wants nobody."""
+        for task in self.phase.tasks.values():
+            held = next((seat for seat in task.seats if seat.presence is Presence.ORDERED), None)
+            if held is None:
+                continue
+            if task.state is TaskState.STANDING_DOWN or self.team.status is Status.SHUTDOWN:
+                why = "it was held by a usage limit, and is no longer wanted"
+                self._task_hears(task.id, te.SpawnRefused(held.name, why))
+                return True
+            if limited_by(self.team) is None and not self.team.draining:
+                self.spawn(spawn_order(task, held))
+                return True
         return False
 
     def _somebody_decides(self) -> bool:

@@ -109,8 +109,12 @@ def _start_worker(turn: TaskTurn, facts: Facts) -> None:
 def _order(turn: TaskTurn, seat: Seat) -> None:
     """A worker always waits to be told: done is not done before the task says so."""
     turn.put_seat(seat, key=None, presence=Presence.ORDERED, request="", refusals=0)
-    waits = seat.role == WORKER
-    turn.effects.append(Spawn(seat.name, seat.role, turn.task.id, awaits_review=waits, by=ev.LEAD))
+    turn.effects.append(spawn_order(turn.task, seat))
+
+
+def spawn_order(task: Task, seat: Seat) -> Spawn:
+    """For whoever is to take this seat; given again when it could not be carried out at once."""
+    return Spawn(seat.name, seat.role, task.id, awaits_review=seat.role == WORKER, by=ev.LEAD)
 
 
 def _keep_commit(turn: TaskTurn, facts: Facts) -> None:

@@ -3,9 +3,9 @@
     python crew_agent.py PLAN.json
 
 The plan says, by task, what each worker of it does in turn (`work`, `die`, `dirty`, `empty`, `hang`,
-`leave`, `shared`), what each review of it says in turn (`pass`, `twice`, `late`, `silent`, or the words of
-a request for changes), and what is answered in turn to a request to stand down (`approve`, `mute`, or the
-reason of a refusal): `answers` of the worker, `spec-answers` and `quality-answers` of its reviewers. What is
+`leave`, `shared`, `half`, `cycle`, `limit`, `wait`), what each review of it says in turn (`pass`, `twice`,
+`late`, `silent`, `limit`, or the words of a request for changes), and what is answered in turn to a request to stand down (`approve`, `stay` to approve
+and not exit, `mute`, or the reason of a refusal): `answers` of the worker, `spec-answers` and `quality-answers` of its reviewers. What is
 not in the plan is done properly; `pace` is how many seconds that takes.
 
 It speaks through the member's own commands, called in this process to save time.
@@ -51,6 +51,7 @@ class Agent:
         found = TASK.search(prompt)
         self.task = found[1] if found else ""
         self.reviews = "# Review task" in prompt
+        self.waits = " is under review" in prompt or "No commit waits for your review" in prompt
         self.say(f"prompt: {prompt}")
 
     def say(self, text: str) -> None:
@@ -77,8 +78,11 @@ class Agent:
         if not self.task:
             self.listen({})
         elif self.reviews:
-            self.review()
+            if not self.waits:
+                self.review()
             self.listen({"Review again": self.review})
+        elif self.waits:
+            self.listen({"Changes requested": self.improve, "Verification failed": self.clean_up})
         else:
             self.work(self.planned("work", "work"))
 
@@ -89,6 +93,12 @@ class Agent:
             os._exit(9)
         if how == "hang":
             self.listen({})
+        if how == "limit":
+            self.wait_for_limit()
+        if how == "wait":
+            self.wait_file("go")
+        if how in ("half", "cycle"):
+            self.half(how)
         if how == "shared":
             self.share()
         elif how != "empty":
@@ -102,6 +112,27 @@ class Agent:
         failed = self.done if how == "dirty" else self.clean_up
         again = {"empty": self.done, "shared": self.merge}.get(how, self.improve)
         self.listen({"Changes requested": again, "Verification failed": failed})
+
+    def half(self, how: str) -> None:
+        """The first half is committed, of the second there is a draft; somebody else goes on."""
+        self.commit("half done by " + self.me)
+        self.write("a draft\n")
+        self.say("half")
+        if how == "cycle":
+            headcount("cycle", "--self", "--remarks", "my context is full")
+        self.listen({"Verification failed": self.clean_up})
+
+    def wait_for_limit(self) -> None:
+        """As a client does that waits by itself; until the test says that the limit is over."""
+        said = json.dumps({"reason": "You have hit your limit", "until": time.time() + 60})
+        call = [sys.executable, "-m", "headcount", "hook"]
+        subprocess.run([*call, "Limited"], input=said, text=True, check=True)
+        self.wait_file("limit-over")
+        subprocess.run([*call, "Resumed"], input="{}", text=True, check=True)
+
+    def wait_file(self, name: str) -> None:
+        while not os.path.exists(f"{self.place}/{name}"):
+            time.sleep(0.05)
 
     def write(self, text: str) -> None:
         with open(f"task-{self.task}.txt", "a") as file:
@@ -152,7 +183,9 @@ class Agent:
             return
         if words == "late":
             time.sleep(1)
-        passes = words in ("pass", "twice", "late")
+        if words == "limit":
+            self.wait_for_limit()
+        passes = words in ("pass", "twice", "late", "limit")
         verdict = ("pass", self.task) if passes else ("changes", self.task, "--reason", words)
         for _ in range(2 if words == "twice" else 1):
             headcount("review", *verdict)
@@ -180,7 +213,9 @@ class Agent:
         if words == "approve":
             headcount("approve", request)
             sys.exit(0)
-        if words != "mute":
+        if words == "stay":
+            headcount("approve", request)
+        elif words != "mute":
             headcount("reject", request, "--reason", words)
 
 
