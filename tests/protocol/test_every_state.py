@@ -7,9 +7,10 @@ import pytest
 
 from headcount.protocol.member import TABLE, Cue, State
 from headcount.testing.diagram import TEAM_MOVES
-from headcount.testing.explore import VARIANTS, Report, explore
+from headcount.testing.explore import Report, explore
 from headcount.testing.mutate import Mutant, in_force
 from headcount.testing.onlooker import Violation
+from headcount.testing.variants import VARIANTS
 
 SLICE = 1000
 

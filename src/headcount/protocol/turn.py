@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from headcount.domain import templates
 from headcount.protocol.effects import Act, ActKind, GiveBackTasks, Note, Post, Seal
-from headcount.protocol.member import TABLE, Cue, Do, Member, final_outcome
+from headcount.protocol.member import LIMITED, TABLE, Cue, Do, Member, final_outcome
 from headcount.protocol.team import Escalation
 
 if TYPE_CHECKING:
@@ -121,7 +121,8 @@ def _deliver_request(turn: Turn, member: Member, facts: Facts) -> None:
     request: Request = facts["request"]
     if member.activity == "paused":
         turn.act(ActKind.RESUME, member)
-    turn.put(member, ask=request.id, answer=None, answer_reason="", activity="working", silences=0)
+    activity = LIMITED if member.activity == LIMITED else "working"  # asking does not end a limit
+    turn.put(member, ask=request.id, answer=None, answer_reason="", activity=activity, silences=0)
     reason = request.reason or "Shutdown requested"
     turn.post(
         member, "Shutdown requested", templates.shutdown_request(request.id, reason),
@@ -150,7 +151,9 @@ def _mark(**changes: Any) -> Callable[[Turn, Member, Facts], None]:
 
 
 def _mark_working(turn: Turn, member: Member, facts: Facts) -> None:
-    activity = "paused" if member.activity == "paused" else "working"
+    """Words of others wake nobody who sleeps, and end no limit; a claim is its own."""
+    held = facts["cue"] is Cue.CHANGES and member.activity in ("paused", LIMITED)
+    activity = member.activity if held else "working"
     turn.put(member, activity=activity, task=facts.get("task") or member.task)
 
 

@@ -87,8 +87,10 @@ def I5_a_member_answers_only_for_itself(step: Step, seen: Mapping[str, Seen]) ->
     for before, after in step.moved:
         if before is not None and after.answer not in (None, before.answer) and after.key != speaker:
             yield f"{after.key} is said to have {after.answer} by an event about {speaker}"
+    # A lead that is cycled leaves its office to its next generation: that is no stand-down of the team's.
+    opens = isinstance(step.event, ev.StandDown | ev.Spent) and not getattr(step.event, "cycling", False)
     for request in step.after.requests.values():
-        if not request.whole_team:
+        if opens and not request.whole_team and request.id not in step.before.requests:
             yield from (f"{k} leads" for k in request.targets if step.after.members[k].role == "lead")
 
 
@@ -159,7 +161,8 @@ def I10_only_ours_are_touched(step: Step, seen: Mapping[str, Seen]) -> Iterator[
 def two_phases(step: Step, seen: Mapping[str, Seen]) -> Iterator[str]:
     """Everyone is asked who is not idle, a lead or a witness; meanwhile nobody is inspected or stopped."""
     for before, after in step.moved:
-        if before is not None and isinstance(step.event, ev.StandDown) and _must_be_asked(before, after):
+        opened = isinstance(step.event, ev.StandDown | ev.Spent)
+        if before is not None and opened and _must_be_asked(before, after):
             yield f"{after.key} is {after.state}, and was not asked"
         request = step.after.requests.get(after.request or "")
         if before is None or request is None or not request.asking or isinstance(step.event, ev.Exited):

@@ -23,10 +23,11 @@ from typing import NamedTuple
 
 from headcount.protocol.member import TABLE, Cue, Rule, State
 from headcount.testing import diagram
-from headcount.testing.explore import VARIANTS, explore
+from headcount.testing.explore import explore
 from headcount.testing.laws import broken_laws
 from headcount.testing.simulator import simulate
 from headcount.testing.transcript import tell
+from headcount.testing.variants import VARIANTS
 
 _SEEDS = range(60)
 _STATES = 60

@@ -3,103 +3,241 @@
 Members that differ by name only are put in one order. Epochs start anew, ids are given by place. Dropped is
 what no rule reads any more in that state: how often a member that is being stopped was inspected, or what
 it had answered. Kept is what the onlooker remembers, because the invariants read it.
+
+A form is a key, a number that two teams share exactly when they are one. What it is made of is interned: the
+many teams of an exploration consist of few different members.
 """
 
 from __future__ import annotations
 
-import hashlib
-import marshal
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from itertools import permutations
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headcount.protocol.member import Member, State
+from headcount.protocol.member import LIMITED, Member, State
 from headcount.protocol.team import Escalation
 from headcount.testing.onlooker import Seen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from headcount.protocol.team import Request, Team
 
 _BEFORE_SALVAGE = frozenset(State) - {State.SALVAGING, State.STOPPING, State.KILLING, State.GONE}
-_LETTERS = "abcdef"
+_STRANGER = Seen()
+LETTERS = "abcdef"
+_BITS = 20  # room in a key for the number of each part
 
 
-class NormalForm:
-    """Cheap to compare (`digest`); the team itself is built only when it is new."""
+class Form(NamedTuple):
+    key: int
+    order: tuple[str, ...]  # the members' keys, by place
+    entries: tuple[int, ...]  # what is told apart about each of them, by place
+    whole: int  # what there is to the team besides
 
-    def __init__(self, team: Team, seen: Mapping[str, Seen]) -> None:
-        self.team = team
-        self.seen = seen
+
+class Forms:
+    """The forms of one exploration. `ordered=False` tells members apart by their names."""
+
+    def __init__(self, ordered: bool = True) -> None:
+        self._ordered = ordered
+        self._numbers: dict[object, int] = {}
+        self._parts: list[Any] = [None]  # what each number stands for
+        self._views: dict[int, int] = {}  # of each entry
+        self._moves: dict[object, int] = {}
+        self._members: dict[object, Member] = {}
+        self._values: dict[int, int] = {}  # of each member that `build` gave out, by its identity
+
+    def of(self, team: Team, seen: Mapping[str, Seen]) -> Form:
         cover = _cover(team)
-        rows = sorted(
-            (_row(m, team, cover), tuple(seen.get(m.key, Seen())[:3]), m.key) for m in team.members.values()
-        )
-        self.order = [key for _, _, key in rows]
-        place = {key: index for index, key in enumerate(self.order)}
-        whole = (
-            str(team.status), [row[:2] for row in rows], team.close_step, team.close_failures,
-            sorted(_shape(r, place) for r in team.requests.values()),
-        )  # fmt: skip
-        self.digest = hashlib.blake2b(marshal.dumps(whole, 2), digest_size=16).digest()
+        entries = [
+            (self._entry(member, team, cover, seen.get(key, _STRANGER)), key)
+            for key, member in team.members.items()
+        ]
+        entries.sort(key=None if self._ordered else _by_name)
+        order = tuple(key for _, key in entries)
+        whole = self._number(_whole(team, {key: index for index, key in enumerate(order)}))
+        return _form(whole, order, tuple(entry for entry, _ in entries))
 
-    def build(self) -> tuple[Team, dict[str, Seen]]:
-        team = self.team
-        keys = {key: f"{_LETTERS[place]}#1" for place, key in enumerate(self.order)}
+    def entry(self, key: str, team: Team, seen: Mapping[str, Seen]) -> int:
+        return self._entry(team.members[key], team, _cover(team), seen.get(key, _STRANGER))
+
+    def _entry(self, member: Member, team: Team, cover: Mapping[str, tuple[Any, ...]], seen: Seen) -> int:
+        values = self._values.get(id(member)) or self._number(_fields(member))
+        escalation = team.escalations.get(member.escalation or "")
+        about = (escalation.cause, escalation.state) if escalation else ()
+        covered = cover.get(member.key, ())
+        free = member.request is None or member.settled
+        entry = self._number((values, about, free, covered, seen[:3]))
+        if entry not in self._views:
+            self._views[entry] = self._number(_view(member, covered))
+        return entry
+
+    def changed(self, form: Form, place: int, entry: int) -> Form:
+        """The form of a team of which one member has changed, and nothing else."""
+        entries = [(old, key) for old, key in zip(form.entries, form.order, strict=True)]
+        entries[place] = (entry, form.order[place])
+        entries.sort(key=None if self._ordered else _by_name)
+        order = tuple(key for _, key in entries)
+        whole = form.whole if order == form.order else self._moved(form.whole, form.order, order)
+        return _form(whole, order, tuple(entry for entry, _ in entries))
+
+    def _moved(self, whole: int, before: tuple[str, ...], after: tuple[str, ...]) -> int:
+        """The same requests, when their members have changed places."""
+        move = (whole, tuple(after.index(key) for key in before))
+        if move not in self._moves:
+            status, step, failures, shapes = self._parts[whole]
+            shapes = tuple(sorted(_moved_shape(shape, move[1]) for shape in shapes))
+            self._moves[move] = self._number((status, step, failures, shapes))
+        return self._moves[move]
+
+    def case(self, team: Team, form: Form, place: int) -> object:
+        """Everything that the rules read when an event is about the member at a place.
+
+        Of the others that is little. Where they all stand under one request, or none, it does not matter
+        either who of them is who: what covers each is part of its view.
+        """
+        entry = form.entries[place]
+        others = [self._views[other] for index, other in enumerate(form.entries) if index != place]
+        requests = team.requests.values()
+        if all(r.whole_team and not r.taken_over for r in requests):
+            alike = tuple((r.force, r.asking) for r in requests)
+            return (team.status, team.close_step, alike, entry, tuple(sorted(others)))
+        return (form.whole, place, entry, tuple(others))
+
+    def _number(self, part: object) -> int:
+        """The same for what is equal; never 0."""
+        number = self._numbers.setdefault(part, len(self._parts))
+        if number == len(self._parts):
+            if number >> _BITS:
+                raise OverflowError(f"more than {1 << _BITS:,} parts of teams are different")
+            self._parts.append(part)
+        return number
+
+    def build(self, team: Team, seen: Mapping[str, Seen], form: Form) -> tuple[Team, dict[str, Seen]]:
+        """The team that stands for all that have this form."""
+        order = form.order
+        keys = {key: f"{LETTERS[place]}#1" for place, key in enumerate(order)}
+        if not self._ordered:
+            keys = {key: key for key in order}
         ids = {r.id: new for r in team.requests.values() for r, new in _renamed(r, keys)}
         open_ones = {
             e.id: Escalation(f"e-{keys[e.key]}", keys[e.key], e.cause, state=e.state)
             for e in team.escalations.values()
             if e.state in ("open", "parked")
         }
-        members = [_plain(team.members[key], keys[key][0], ids, open_ones) for key in self.order]
+        members = [self._shared(_plain(team.members[key], keys[key][0], ids, open_ones)) for key in order]
         requests = [_plain_request(r, keys, ids) for r in team.requests.values()]
         now = replace(
             team, members={m.key: m for m in members}, generations={m.name: 1 for m in members},
             requests={r.id: r for r in sorted(requests, key=lambda r: r.id)}, last_request=None,
             escalations={e.id: e for e in open_ones.values()}, escalation_count=0, close_epoch=1, warnings=(),
         )  # fmt: skip
-        return now, {keys[key]: Seen(*self.seen.get(key, Seen())[:3]) for key in self.order}
+        return now, {keys[key]: Seen(*seen.get(key, _STRANGER)[:3]) for key in order}
+
+    def _shared(self, member: Member) -> Member:
+        values = self._number(_fields(member))
+        known = (member.name, values, member.request, member.ask, member.escalation)
+        member = self._members.setdefault(known, member)
+        self._values[id(member)] = values  # it is kept, so nobody else gets its identity
+        return member
+
+    def stands_for(self, team: Team, form: Form) -> int:
+        """How many teams have this form when members are told apart by their names.
+
+        Names change places only among members of one role: a lead is known by its name.
+        """
+        swaps = list(_swaps([team.members[key].role for key in form.order]))
+        if len(set(form.entries)) == len(form.entries):
+            return len(swaps)
+        alike = [_whole(team, {form.order[old]: new for new, old in enumerate(swap)}) for swap in swaps]
+        shown = [tuple(form.entries[old] for old in swap) for swap in swaps]
+        return len(set(zip(alike, shown, strict=True)))
 
 
-def _fields(member: Member) -> dict[str, Any]:
+def _form(whole: int, order: tuple[str, ...], entries: tuple[int, ...]) -> Form:
+    key = whole
+    for entry in entries:
+        key = key << _BITS | entry
+    return Form(key << 3 | len(order), order, entries, whole)
+
+
+def _by_name(entry: tuple[int, str]) -> str:
+    return entry[1]
+
+
+def _swaps(roles: Sequence[str]) -> Iterator[tuple[int, ...]]:
+    for swap in permutations(range(len(roles))):
+        if all(roles[old] == roles[new] for new, old in enumerate(swap)):
+            yield swap
+
+
+def _fields(member: Member) -> tuple[Any, ...]:
     """What the rules may still read of a member in its state."""
-    state = member.state
-    early = state in _BEFORE_SALVAGE
-    return {
-        "role": member.role,
-        "state": state,
-        "activity": member.activity if state is State.RUNNING else "working",
-        "awaits_review": member.awaits_review and early,
-        "answer": member.answer if state is State.ASKED else None,
-        "held_done": member.held_done and early,
-        "judging": member.judging and state is State.INSPECTING,
-        "attempts": min(member.attempts, 1) if early else 1,
-        "failures": member.failures if early else 0,
-        "silences": member.silences if state is State.NUDGED else 0,
-        "waits": member.waits if early or state is State.SALVAGING else 0,
-        "terminated": member.terminated and state is State.STOPPING,
-        "exited": member.exited and not member.settled,
-        "stuck": member.stuck,
-        "settled": member.settled,
-        "failure": "x" if member.failure and not member.settled else "",
-    }
+    return tuple(read(member) for read in _READ.values())
 
 
-def _row(member: Member, team: Team, cover: Mapping[str, list[tuple[object, ...]]]) -> tuple[Any, ...]:
-    escalation = team.escalations.get(member.escalation or "")
-    about = (escalation.cause, escalation.state) if escalation else ()
-    values = tuple("" if v is None else str(v) for v in _fields(member).values())
-    return (values, about, member.request is None, cover.get(member.key, []))
+def _view(member: Member, covered: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What `go_on` and the status of the team read of a member, and more rather than less."""
+    state, activity = member.state, _activity(member)
+    answer = member.answer if state is State.ASKED else None
+    return (
+        member.role,
+        state,
+        activity,
+        answer,
+        member.settled,
+        member.stuck,
+        member.request is None,
+        covered,
+    )
 
 
-def _cover(team: Team) -> dict[str, list[tuple[object, ...]]]:
+def _early(member: Member) -> bool:
+    return member.state in _BEFORE_SALVAGE
+
+
+def _activity(member: Member) -> str:
+    """Whoever is limited holds up the starts of others while it lives; whoever sleeps has to be woken."""
+    lasts = (member.activity == LIMITED and member.live) or (member.activity == "paused" and _early(member))
+    return member.activity if lasts or member.state is State.RUNNING else "working"
+
+
+_READ: dict[str, Callable[[Member], Any]] = {
+    "role": lambda m: m.role,
+    "state": lambda m: m.state,
+    "activity": _activity,
+    "awaits_review": lambda m: m.awaits_review and _early(m),
+    "answer": lambda m: m.answer if m.state is State.ASKED else None,
+    "held_done": lambda m: m.held_done and _early(m),
+    "judging": lambda m: m.judging and m.state is State.INSPECTING,
+    "attempts": lambda m: min(m.attempts, 1) if _early(m) else 1,
+    "failures": lambda m: m.failures if _early(m) else 0,
+    "silences": lambda m: m.silences if m.state is State.NUDGED else 0,
+    "waits": lambda m: m.waits if _early(m) or m.state is State.SALVAGING else 0,
+    "terminated": lambda m: m.terminated and m.state is State.STOPPING,
+    "exited": lambda m: m.exited and not m.settled,
+    "stuck": lambda m: m.stuck,
+    "settled": lambda m: m.settled,
+    "over_budget": lambda m: m.over_budget and _early(m),
+    "failure": lambda m: "x" if m.failure and not m.settled else "",
+}
+
+
+def _whole(team: Team, place: Mapping[str, int]) -> tuple[Any, ...]:
+    """What there is to a team besides its members."""
+    shapes = tuple(sorted(_shape(r, place) for r in team.requests.values()))
+    return (team.status, team.close_step, team.close_failures, shapes)
+
+
+def _cover(team: Team) -> dict[str, tuple[Any, ...]]:
     """The requests that cover each member, from the outermost inwards, by their shape."""
-    cover: dict[str, list[tuple[object, ...]]] = {}
+    cover: dict[str, tuple[Any, ...]] = {}
     for request in team.requests.values():
         for depth, inner in _nested(request):
             for key in inner.targets:
-                cover.setdefault(key, []).append((depth, inner.whole_team, inner.forces(key), inner.asking))
+                shape = (depth, inner.whole_team, inner.forces(key), inner.asking)
+                cover[key] = (*cover.get(key, ()), shape)
     return cover
 
 
@@ -110,10 +248,19 @@ def _nested(request: Request, depth: int = 0) -> Iterator[tuple[int, Request]]:
 
 
 def _shape(request: Request, place: Mapping[str, int]) -> tuple[Any, ...]:
-    inner = sorted(_shape(r, place) for r in request.taken_over)
-    targets = sorted(place[key] for key in request.targets)
-    forced = sorted(place[key] for key in request.forced)
+    inner = tuple(sorted(_shape(r, place) for r in request.taken_over))
+    targets = tuple(sorted(place[key] for key in request.targets))
+    forced = tuple(sorted(place[key] for key in request.forced))
     return (targets, request.whole_team, request.force, forced, request.asking, inner)
+
+
+def _moved_shape(shape: tuple[Any, ...], places: tuple[int, ...]) -> tuple[Any, ...]:
+    targets, whole_team, force, forced, asking, inner = shape
+    return (
+        tuple(sorted(places[old] for old in targets)), whole_team, force,
+        tuple(sorted(places[old] for old in forced)), asking,
+        tuple(sorted(_moved_shape(narrower, places) for narrower in inner)),
+    )  # fmt: skip
 
 
 def _renamed(request: Request, keys: Mapping[str, str]) -> Iterator[tuple[Request, str]]:
@@ -136,5 +283,6 @@ def _plain(member: Member, name: str, ids: Mapping[str, str], escalations: Mappi
     return Member(
         name, 1, epoch=1, request=None if member.settled else ids.get(member.request or ""),
         ask=ids.get(member.ask or "", "r-old") if member.state is State.ASKED else None,
-        escalation=escalation.id if escalation else None, **_fields(member),
+        escalation=escalation.id if escalation else None,
+        **dict(zip(_READ, _fields(member), strict=True)),
     )  # fmt: skip

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headcount.protocol import events as ev
-from headcount.protocol.member import Member, State, limit_s
+from headcount.protocol.member import LIMITED, Member, State, limit_s
 from headcount.protocol.team import DECISIONS, Status
 
 if TYPE_CHECKING:
@@ -30,21 +30,38 @@ class Choices:
     pause: bool = False
     idle: bool = True
     witness_judges: bool = False
+    limits: bool = False  # usage limits of clients, and budgets
+    cycle: bool = False  # a lead is followed by its next generation
 
 
 def possible(team: Team, policy: Policy, choices: Choices) -> Iterator[ev.Event]:
+    yield from possible_for_team(team, choices)
+    for member in team.members.values():
+        yield from possible_for(member, team, policy, choices)
+
+
+def possible_for_team(team: Team, choices: Choices) -> Iterator[ev.Event]:
     if team.status is Status.SHUTDOWN:
         return
     yield from _people(team, choices)
-    for member in team.members.values():
-        yield from _member(member, choices)
-        if member.live and not member.exited:
-            yield ev.Exited(member.key)
-        if limit_s(member, policy) is not None:
-            yield ev.TimedOut(member.key, member.epoch)
     if team.close_step is not None:
+        yield ev.TimedOut(None, team.close_epoch)
         yield ev.StepEnded(team.close_step, team.close_epoch, True)
         yield ev.StepEnded(team.close_step, team.close_epoch, False, "busy")
+
+
+def possible_for(member: Member, team: Team, policy: Policy, choices: Choices) -> Iterator[ev.Event]:
+    """About one member; which ones depends on nobody else."""
+    if team.status is Status.SHUTDOWN:
+        return
+    yield from _member(member, choices)
+    if member.live and not member.exited:
+        yield ev.Exited(member.key)
+    if limit_s(member, policy) is not None:
+        yield ev.TimedOut(member.key, member.epoch)
+    escalation = team.escalations.get(member.escalation or "")
+    if escalation is not None and escalation.state in ("open", "parked"):
+        yield from (ev.Decided(escalation.id, decision) for decision in DECISIONS)
 
 
 def _people(team: Team, choices: Choices) -> Iterator[ev.Event]:
@@ -57,11 +74,11 @@ def _people(team: Team, choices: Choices) -> Iterator[ev.Event]:
         yield from (_named(m, force=False) for m in team.members.values() if not m.settled)
         if choices.force:
             yield from (_named(m, force=True) for m in team.members.values() if not m.settled)
+    if choices.cycle and open_one is None:
+        leads = (m for m in team.members.values() if m.role == "lead" and not m.settled)
+        yield from (ev.StandDown("r-cycle", (m.name,), cycling=True) for m in leads)
     if len(team.members) < choices.size:
         yield ev.Spawn("abcdef"[len(team.members)], awaits_review=choices.reviews)
-    for escalation in team.escalations.values():
-        if escalation.state in ("open", "parked"):
-            yield from (ev.Decided(escalation.id, decision) for decision in DECISIONS)
 
 
 def _named(member: Member, force: bool) -> ev.Event:
@@ -104,12 +121,22 @@ def _member(member: Member, choices: Choices) -> Iterator[ev.Event]:
     if choices.reviews and (member.awaits_review or member.state is State.VERIFIED):
         yield ev.Released(key)
         yield ev.ChangesRequested(key, "name it well")
+    if choices.limits and member.live:
+        yield from _costs(member)
+
+
+def _costs(member: Member) -> Iterator[ev.Event]:
+    """Its client may say so at any time, whatever is being done about the member."""
+    yield ev.Limited(member.key, "usage limit") if member.activity != LIMITED else ev.WorkResumed(member.key)
+    if member.state is State.RUNNING:
+        yield ev.Spent(member.key, tokens=1)
 
 
 def _at_work(member: Member, choices: Choices) -> Iterator[ev.Event]:
     if choices.idle:
         yield ev.IdleReported(member.key)
         yield ev.TaskClaimed(member.key, "t1")
+        yield ev.WorkResumed(member.key)
     if choices.pause:
         yield ev.Paused(member.key)
         yield ev.Resumed(member.key)
@@ -124,30 +151,57 @@ def _judging(member: Member, choices: Choices) -> Iterator[ev.Event]:
 
 def strange(team: Team) -> Iterator[ev.Event]:
     """Late, doubled, about nobody, or in a state that knows nothing of it."""
-    for key, epoch in [("nobody#1", 1), *((m.key, m.epoch - 1) for m in team.members.values())]:
-        yield ev.TimedOut(key, epoch)
-        yield ev.Inspected(key, epoch, True, True)
-        yield ev.Saved(key, epoch, "ref")
-        yield ev.SalvageFailed(key, epoch, "disk full")
-        yield ev.NotEmpty(key, epoch)
-        yield ev.LastRead(key, epoch, True)
-    yield from (ev.Answered("nobody#1", r, True) for r in ("", *team.requests))
+    yield from strange_to_team(team)
     for member in team.members.values():
-        yield from _out_of_place(member)
-        yield ev.Answered(member.key, "an old request", True)
-        yield ev.Answered(member.key, "an old request", False)
-        if member.exited:
-            yield ev.Exited(member.key)
-        if member.state is not State.STARTING:
-            yield ev.Registered(member.key)
-            yield ev.StartFailed(member.key, "late")
-        if not member.judging:
-            yield ev.Judged(member.key, True)
+        yield from strange_to(member)
+
+
+def strange_to_team(team: Team) -> Iterator[ev.Event]:
     yield ev.Decided("e-unknown", "force-kill")
     yield ev.Decided("e-unknown", "explode")
     yield ev.StepEnded("no step", team.close_epoch, True)
     yield ev.StepEnded(team.close_step or "tombstone", team.close_epoch - 1, True)
     yield ev.TimedOut(None, team.close_epoch - 1)
+    yield from _late("nobody#1", 1)
+    yield from (ev.Answered("nobody#1", r, True) for r in ("", *team.requests))
+
+
+def strange_to(member: Member) -> Iterator[ev.Event]:
+    """What these do depends on the member and its own request alone."""
+    key = member.key
+    yield from _late(key, member.epoch - 1)
+    yield from _out_of_place(member)
+    yield ev.Answered(key, "an old request", True)
+    yield ev.Answered(key, "an old request", False)
+    yield ev.Reviewed(key, "t1", "pass")  # for the record; the rules of its task hear it
+    yield ev.Spent(key)  # nothing yet
+    if member.exited:
+        yield ev.Exited(key)
+    if not member.live:
+        yield from _words_of_the_dead(key)
+    if member.state is not State.STARTING:
+        yield ev.Registered(key)
+        yield ev.StartFailed(key, "late")
+    if not member.judging:
+        yield ev.Judged(key, True)
+
+
+def _words_of_the_dead(key: str) -> Iterator[ev.Event]:
+    yield from (said(key) for said in (ev.DoneSignalled, ev.IdleReported, ev.WorkResumed, ev.Limited))
+    yield from (asked(key) for asked in (ev.Paused, ev.Resumed, ev.Released))
+    yield ev.ChangesRequested(key, "too late")
+    yield ev.RefusedForGood(key, "too late")
+    yield ev.TaskClaimed(key, "t2")
+    yield ev.Spent(key, 9, 9)
+
+
+def _late(key: str, epoch: int) -> Iterator[ev.Event]:
+    yield ev.TimedOut(key, epoch)
+    yield ev.Inspected(key, epoch, True, True)
+    yield ev.Saved(key, epoch, "ref")
+    yield ev.SalvageFailed(key, epoch, "disk full")
+    yield ev.NotEmpty(key, epoch)
+    yield ev.LastRead(key, epoch, True)
 
 
 def _out_of_place(member: Member) -> Iterator[ev.Event]:

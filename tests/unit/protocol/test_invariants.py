@@ -97,7 +97,10 @@ def test_I5_notices_an_answer_from_somebody_else() -> None:
     assert not problems(checker, answered, event=ev.Answered("web#1", "r1", True))
     lead = Member("boss", 1, role="lead", state=State.RUNNING)
     named = Request("r2", ("boss#1",), False)
-    assert problems(checker, team(WEB, lead, requests={"r2": named}), before=team(WEB, lead))
+    opened, alone = team(WEB, lead, requests={"r2": named}), ev.StandDown("r2", ("boss",))
+    assert problems(checker, opened, before=team(WEB, lead), event=alone)
+    assert problems(checker, opened, before=team(WEB, lead), event=ev.Spent("boss#1", 9))
+    assert not problems(checker, opened, before=team(WEB, lead), event=replace(alone, cycling=True))
 
 
 def test_I6_notices_a_second_answer_and_a_second_end() -> None:
