@@ -24,7 +24,7 @@ from headcount.app.salvages import restore_saved
 from headcount.app.standing_down import stand_down
 from headcount.app.story import tell
 from headcount.app.world import make_runtimes
-from headcount.errors import WorldError
+from headcount.errors import Declined, WorldError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -136,7 +136,7 @@ class Ending(NamedTuple):
 
 def run_demo(show: Callable[[Line], None], directory: str | None = None) -> Ending:
     """Play it; `show` is called for every line of the story as it happens."""
-    place = directory or tempfile.mkdtemp(prefix="headcount-demo-")
+    place = _scratch(directory)
     _make_repository(place)
     app = open_app(place, {})
     story = _Story(app, show)
@@ -149,6 +149,27 @@ def run_demo(show: Callable[[Line], None], directory: str | None = None) -> Endi
             story.go_on()
     story.go_on()
     return _look_again(app, place, answer)
+
+
+def _scratch(directory: str | None) -> str:
+    """A directory of its own: what somebody has there is neither overwritten nor committed."""
+    if directory is None:
+        return tempfile.mkdtemp(prefix="headcount-demo-")
+    try:
+        os.makedirs(directory, exist_ok=True)
+        taken = bool(os.listdir(directory))
+    except OSError as error:
+        raise WorldError(
+            f"Cannot use {directory}", error.strerror or str(error), code="unwritable"
+        ) from error
+    if taken:
+        raise Declined(
+            f"{directory} is not empty",
+            "the demo makes a repository of its own",
+            ("Name a directory that is new or empty, or none",),
+            code="target-not-empty",
+        )
+    return os.path.abspath(directory)
 
 
 class _Story:

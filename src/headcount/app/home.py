@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from headcount.errors import UsageError
+from headcount.errors import StoreError, UsageError
 from headcount.workspace.repository import keep_out
 
 if TYPE_CHECKING:
@@ -43,7 +43,15 @@ def make_home(home: str) -> str:
                 code="foreign-state",
             )
         return home
-    os.makedirs(home, mode=0o700)
+    try:
+        os.makedirs(home, mode=0o700)
+    except OSError as error:
+        raise StoreError(
+            f"Could not make {home}",
+            error.strerror or str(error),
+            ("Set HEADCOUNT_HOME to a directory that is yours to write",),
+            code="store-io",
+        ) from error
     git_dir = f"{os.path.dirname(home)}/.git"
     if os.path.isdir(git_dir):
         keep_out(git_dir, f"/{NAME}/")

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import sys
 
+from headcount.cli import streams
+
 # command -> (module below headcount.cli, one line for --help), in the order of --help
 COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("demo", "see in twenty seconds what this is for"),
@@ -64,6 +66,19 @@ _WITH_VERBS = ("task", "review", "salvage", "witness")
 
 def main(argv: list[str] | None = None) -> int:
     words = in_order(sys.argv[1:] if argv is None else argv)
+    streams.prepare()
+    try:
+        code = _run(words)
+        if sys.stdout is not None:
+            sys.stdout.flush()  # while an error can still be told
+        return code
+    except OSError as error:
+        if streams.is_output(error):
+            return streams.not_taken(error)
+        raise
+
+
+def _run(words: list[str]) -> int:
     if _is_hot(words):
         from headcount.cli import member
 

@@ -22,7 +22,8 @@ it answers nobody, holds unsaved work, and has a child process that ignores SIGT
 """
 
 
-_WIDTH = 100  # of what happened; the receipt has the rest
+_WIDTH = 98  # of what happened; the receipt has the rest
+_WHO = len("quality-2")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +48,7 @@ def _show(line: Line) -> None:
         if words in what:
             what = paint(what, colour, sys.stdout)
             break
-    print(f"{line.seconds:5.1f} s  {(line.who or 'team').ljust(7)} {what}", flush=True)
+    print(f"{line.seconds:5.1f} s  {(line.who or 'team').ljust(_WHO)} {what}", flush=True)
 
 
 def _tell_ending(ending: Ending) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import json
 import sys
@@ -11,7 +12,10 @@ from typing import NoReturn
 from headcount import __version__
 from headcount.cli import COMMANDS, HOT
 from headcount.cli.options import add_json, settle_team
-from headcount.errors import Bug, HeadcountError, UsageError
+from headcount.cli.streams import complain, is_output
+from headcount.errors import Bug, HeadcountError, UsageError, WorldError
+
+_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)
 
 
 def main(words: list[str]) -> int:
@@ -28,20 +32,26 @@ def main(words: list[str]) -> int:
         return int(args.run(args))
     except HeadcountError as error:
         return report(error, wants_json)
-    except BrokenPipeError:
-        # The reader went away (`| head`): nobody is left to tell.
-        sys.stderr.close()
-        return 0
     except KeyboardInterrupt:
-        print("Interrupted.", file=sys.stderr)
+        complain("Interrupted.")
         return 130
     except Exception as error:
+        if is_output(error):
+            raise
+        if isinstance(error, OSError) and error.errno in _REFUSED:
+            return report(_refused(error), wants_json)
         return _report_bug(error, wants_json)
 
 
 def _without_help(words: list[str]) -> list[str]:
     """`help` and `help COMMAND`, as with git."""
     return [*words[1:2], "--help"] if words[:1] == ["help"] else words
+
+
+def _refused(error: OSError) -> WorldError:
+    """Wherever it happened: no right, no room and no descriptors are the machine's, not ours."""
+    what = f"Could not use {error.filename}" if error.filename else "The system refused"
+    return WorldError(what, error.strerror or str(error), code="world")
 
 
 def _report_bug(error: Exception, as_json: bool) -> int:
@@ -57,7 +67,7 @@ def report(error: HeadcountError, as_json: bool) -> int:
     if as_json:
         print(json.dumps({"error": error.as_dict()}, ensure_ascii=False))
     else:
-        print(error.render(), file=sys.stderr)
+        complain(error.render())
     return error.exit_code
 
 

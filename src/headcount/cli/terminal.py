@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 _COLOURS = {"green": "32", "red": "31", "yellow": "33", "dim": "2", "bold": "1"}
 
 
-def is_live(stream: TextIO) -> bool:
-    return stream.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
+def is_live(stream: TextIO | None) -> bool:
+    return stream is not None and stream.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
 
 
 def paint(text: str, colour: str, stream: TextIO) -> str:

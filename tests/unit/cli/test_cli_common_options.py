@@ -73,3 +73,36 @@ def test_a_file_that_does_not_exist_is_said_to_be_missing_and_not_to_be_wrong(
     (tmp_path / "team.py").touch()
     main([command, "teem.py"])
     assert "Did you mean team.py?" in capsys.readouterr().err
+
+
+def test_a_state_directory_that_cannot_be_made_is_told_and_is_no_bug(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("HEADCOUNT_HOME", str(tmp_path / "file" / "state"))
+    assert main(["init"]) == 4
+    shown = capsys.readouterr().err
+    assert "[store-io]" in shown and "HEADCOUNT_HOME" in shown and "Traceback" not in shown
+
+
+def test_the_demo_never_plays_where_somebody_has_something(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "team.py").write_text("mine\n")
+    assert main(["demo", "--dir", str(tmp_path)]) == 1
+    assert "[target-not-empty]" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["team.py"]
+    assert (tmp_path / "team.py").read_text() == "mine\n"
+
+
+def test_what_the_machine_refuses_is_no_bug_of_ours(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused(words: list[str]) -> None:
+        raise PermissionError(13, "Permission denied", "/etc/shadow")
+
+    monkeypatch.setattr(operator, "_parse", refused)
+    assert main(["status"]) == 4
+    shown = capsys.readouterr().err
+    assert shown == "Error: Could not use /etc/shadow [world]\nBecause: Permission denied\n"

@@ -12,6 +12,7 @@ from headcount.cli import HOT
 from headcount.cli.member.call import Call
 from headcount.cli.member.table import COMMANDS
 from headcount.cli.member.words import HELP, parse
+from headcount.cli.streams import complain
 from headcount.errors import HeadcountError, NotAllowed, UsageError
 from headcount.store.database import DATABASE, Transaction, connect
 from headcount.store.jsontext import dumps
@@ -35,20 +36,14 @@ def main(words: list[str]) -> int:
         return 0  # a member's hook outside of a member, or the lead's inside of one: not meant
     spec, function = COMMANDS[name]
     rest = words[len(name.split()) :]
-    # What cannot be encoded is shown escaped, never a traceback.
-    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     if any(word in HELP for word in rest):
-        sys.stdout.write(spec.help())
+        _write(spec.help())
         return 0
     try:
         return _run(name, function, parse(spec, rest))
     except HeadcountError as error:
         code = _report(error, "--json" in rest)
         return _HOOK_FAILED if name == "hook" else code
-    except BrokenPipeError:
-        # The reader went away; what it did not read is not marked as read.
-        sys.stderr.close()
-        return 0
     except KeyboardInterrupt:
         return 130
 
@@ -106,9 +101,14 @@ def _no_such(words: list[str]) -> UsageError:
 
 def _report(error: HeadcountError, as_json: bool) -> int:
     if as_json:
-        sys.stdout.write(dumps({"error": error.as_dict()}) + "\n")
+        _write(dumps({"error": error.as_dict()}) + "\n")
     else:
         from headcount.cli.member.shown import plain
 
-        sys.stderr.write(plain(error.render()) + "\n")
+        complain(plain(error.render()))
     return error.exit_code
+
+
+def _write(text: str) -> None:
+    if sys.stdout is not None:
+        sys.stdout.write(text)

@@ -52,7 +52,9 @@ class Call:
         doorbell.ring(self.bells, channels)
 
     def answer(self, as_json: object, text: str) -> None:
-        """The answer on standard output, out of our hands when this returns."""
+        """The answer on standard output, out of our hands when this returns. What nobody took is not read."""
+        if sys.stdout is None:
+            raise OSError(9, "standard output is closed")
         sys.stdout.write(dumps(as_json) + "\n" if self.words.has("--json") else text.rstrip("\n") + "\n")
         sys.stdout.flush()
 

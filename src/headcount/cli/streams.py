@@ -1,0 +1,53 @@
+"""Standard output and error as they are: in another encoding, closed, full, or with nobody at the other end.
+
+On the path of every member command: imports next to nothing.
+"""
+
+from __future__ import annotations
+
+import codecs
+import errno
+import os
+import sys
+
+from headcount.errors import WorldError
+
+_ESCAPED = "headcount-escaped"
+_READER_GONE = 141  # as if ended by SIGPIPE, as others in a pipe are (`| head`): nobody took the answer
+_WRITING = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+
+
+def _escape(error: UnicodeError) -> tuple[str, int]:
+    """What cannot be encoded is shown escaped, and as JSON would: an answer stays readable for programs."""
+    assert isinstance(error, UnicodeEncodeError)
+    text = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{text[i : i + 4]}" for i in range(0, len(text), 4)), error.end
+
+
+def prepare() -> None:
+    """Before anything is written: whatever the locale is, it is no reason for a traceback."""
+    codecs.register_error(_ESCAPED, _escape)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors=_ESCAPED)
+
+
+def complain(text: str) -> None:
+    """To standard error, or to nobody: never among the answers."""
+    if sys.stderr is not None:
+        sys.stderr.write(f"{text}\n")
+
+
+def is_output(error: BaseException) -> bool:
+    """Whether it was our answer that could not be written, and not a file that has a name."""
+    return isinstance(error, OSError) and error.filename is None and error.errno in _WRITING
+
+
+def not_taken(error: OSError) -> int:
+    """The answer did not get out. What is still buffered goes nowhere, or it would be tried again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    if error.errno == errno.EPIPE:
+        return _READER_GONE
+    failed = WorldError("Could not write the answer", os.strerror(error.errno or 0), code="unwritable")
+    complain(failed.render())
+    return failed.exit_code
