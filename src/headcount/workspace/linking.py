@@ -9,6 +9,7 @@ same path cannot both succeed.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
@@ -79,6 +80,8 @@ def _put_in_place(made: str, git_dir: str) -> str:
         except FileNotFoundError:
             continue
         except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
             raise GitError(
                 f"Did not make the worktree {git_dir}", "another is just making it", code="git-worktree"
             ) from error

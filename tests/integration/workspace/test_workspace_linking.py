@@ -1,0 +1,187 @@
+"""A worktree is made by writing git's files: they must be what git itself writes, and never be half there."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gitworld import World, git, gone, open_world
+
+from headcount.errors import GitError
+from headcount.workspace import Removed, linking, remove
+from headcount.workspace.git import Answer, Git
+from headcount.workspace.linking import link
+from headcount.workspace.worktrees import RECORD
+
+
+def written(git_dir: Path | str, path: Path | str) -> dict[str, tuple[int, str]]:
+    """Mode and content of every file of git's side, and of the link to it, without names and times."""
+    files = [*(p for p in Path(git_dir).rglob("*") if p.is_file()), Path(path) / ".git"]
+    told = {}
+    for file in files:
+        text = file.read_bytes().decode("latin-1").replace(str(git_dir), "GIT_DIR").replace(str(path), "PATH")
+        name = str(file).replace(str(git_dir), "GIT_DIR").replace(str(path), "PATH")
+        told[name] = (
+            file.stat().st_mode,
+            re.sub(r"\S+ <\S+> \d+ [+-]\d+", "WHO", text),
+        )
+    return told
+
+
+@pytest.mark.parametrize("how", ["branch", "detached"])
+def test_a_worktree_of_ours_is_file_by_file_what_git_makes(world: World, how: str) -> None:
+    commit = git(world.top, "rev-parse", "HEAD")
+    theirs = world.top.parent / "theirs"
+    theirs_how = ["--detach"] if how == "detached" else ["-b", "same"]
+    locked = ["--lock", "--reason", "why"]
+    git(world.top, "worktree", "add", "-q", "--no-checkout", *locked, *theirs_how, str(theirs), commit)
+    by_git = written(world.top / ".git" / "worktrees" / "theirs", theirs)
+    ours = world.top.parent / "ours"
+    head = commit if how == "detached" else "ref: refs/heads/same"
+    git_dir = link(world.repo, str(ours), head, commit, "why")
+    assert written(git_dir, ours) == by_git
+    assert {p.relative_to(git_dir) for p in Path(git_dir).rglob("*")} == {
+        p.relative_to(world.top / ".git" / "worktrees" / "theirs")
+        for p in (world.top / ".git" / "worktrees" / "theirs").rglob("*")
+    }
+
+
+def test_git_finds_nothing_wrong_with_what_we_made_and_can_move_and_remove_it(world: World) -> None:
+    alice = world.member()
+    assert git(world.top, "worktree", "prune", "--verbose", "--expire=now") == ""
+    assert git(world.top, "worktree", "repair") == ""
+    assert git(alice.path, "rev-parse", "--git-common-dir") == world.repo.common_dir
+    assert git(alice.path, "reflog", "show", "HEAD").count("\n") == 0
+    assert "branch: Created" in git(world.top, "reflog", "show", "headcount/t/alice")
+    elsewhere = str(world.top.parent / "elsewhere")
+    git(world.top, "worktree", "move", "-f", "-f", alice.path, elsewhere)
+    assert git(elsewhere, "status", "--porcelain") == ""
+    git(world.top, "worktree", "remove", "-f", "-f", elsewhere)
+    assert "elsewhere" not in git(world.top, "worktree", "list")
+
+
+def test_no_upstream_is_set_up_for_a_workspace_that_begins_at_a_remote_branch(world: World) -> None:
+    git(world.top.parent, "clone", "-q", str(world.top), "clone")
+    clone = open_world(world.top.parent / "clone")
+    made = clone.workspaces.create("t", "alice", 1, base="origin/main")
+    assert git(made.path, "rev-parse", "HEAD") == git(world.top, "rev-parse", "HEAD")
+    assert git(made.path, "config", "branch.headcount/t/alice.remote", ok=False) == ""
+
+
+def test_a_base_that_is_no_commit_leaves_nothing_behind(world: World) -> None:
+    with pytest.raises(GitError) as raised:
+        world.workspaces.create("t", "alice", 1, base="no-such-branch")
+    assert raised.value.why == "no-such-branch is no commit"
+    assert "headcount" not in git(world.top, "branch", "--list")
+    assert not (world.top / ".git" / "worktrees").exists()
+
+
+def test_creation_that_was_cut_off_before_the_directory_was_made_is_finished(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def power_cut(path: str, git_dir: str) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken, pytest.raises(KeyboardInterrupt):
+        broken.setattr(linking, "ensure_link", power_cut)
+        world.member()
+    assert not (world.top / ".headcount" / "worktrees" / "t" / "alice").exists()
+    alice = world.member()
+    assert alice.branch == "headcount/t/alice" and world.findings(alice).spotless
+    assert (Path(alice.git_dir or "") / RECORD).exists()
+    assert world.workspaces.list() == [alice]
+
+
+def test_creation_that_was_cut_off_before_git_knew_it_leaves_git_with_nothing_half_made(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def power_cut(made: str, git_dir: str) -> str:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken, pytest.raises(KeyboardInterrupt):
+        broken.setattr(linking, "_put_in_place", power_cut)
+        world.member()
+    assert git(world.top, "worktree", "list").count("\n") == 0
+    assert not list((world.top / ".git").glob("headcount.making.*"))
+    assert world.findings(world.member()).spotless
+
+
+def test_two_who_make_one_for_the_same_path_do_not_both_succeed(world: World) -> None:
+    commit, path = git(world.top, "rev-parse", "HEAD"), str(world.top.parent / "one")
+    link(world.repo, path, commit, commit, "first")
+    with pytest.raises(GitError) as raised:
+        link(world.repo, path, commit, commit, "second")
+    assert raised.value.why == "another is just making it"
+
+
+def test_a_worktree_that_the_user_moved_is_not_written_over(world: World) -> None:
+    alice = world.member()
+    git(world.top, "worktree", "move", "-f", "-f", alice.path, str(world.top.parent / "moved"))
+    again = world.member(generation=2)
+    assert again.git_dir != alice.git_dir and again.path == alice.path + ".2"
+    assert git(world.top.parent / "moved", "status", "--porcelain") == ""
+
+
+def test_a_branch_that_somebody_stands_on_before_its_first_commit_is_not_taken(world: World) -> None:
+    users = world.top.parent / "users"
+    git(world.top, "worktree", "add", "-q", "--detach", str(users))
+    git(users, "checkout", "-q", "--orphan", "headcount/t/alice")
+    assert world.member().branch == "headcount/t/alice.2"
+
+
+def test_a_sparse_checkout_is_sparse_in_a_workspace_too(world: World) -> None:
+    git(world.top, "sparse-checkout", "set", "--no-cone", "/a.txt")
+    alice = world.member()
+    assert sorted(os.listdir(alice.path)) == [".git", "a.txt"]
+    assert world.findings(alice).spotless
+
+
+def test_git_never_meets_a_half_made_or_half_removed_worktree(world: World) -> None:
+    """Whoever uses git in the repository meanwhile: `git worktree list` fails at the first half of one."""
+    over = threading.Event()
+    failures: list[str] = []
+
+    def look() -> None:
+        while not over.is_set():
+            try:
+                git(world.top, "worktree", "list")
+            except AssertionError as error:
+                failures.append(str(error))
+
+    looker = threading.Thread(target=look)
+    looker.start()
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            for made in pool.map(world.member, [f"m{n}" for n in range(20)]):
+                assert isinstance(remove(world.repo, made, gone(made)), Removed)
+    finally:
+        over.set()
+        looker.join()
+    assert failures == []
+
+
+def test_making_and_reading_one_start_no_more_gits_than_needed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thousand members are a thousand times this: `git worktree add` alone is three processes."""
+    verbs: list[str] = []
+    run = Git.run
+
+    def counted(self: Git, *args: str, **options: Any) -> Answer:
+        verbs.append(args[0])
+        return run(self, *args, **options)
+
+    monkeypatch.setattr(Git, "run", counted)
+    alice = world.member()
+    assert verbs == ["rev-parse", "update-ref", "read-tree"]
+    verbs.clear()
+    assert world.findings(alice).spotless
+    assert verbs == ["status"]
+    verbs.clear()
+    assert isinstance(remove(world.repo, alice, gone(alice)), Removed)
+    assert verbs == ["status"]
