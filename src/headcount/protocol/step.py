@@ -216,7 +216,7 @@ def _limited(turn: Turn, event: ev.Limited) -> None:
 def _work_resumed(turn: Turn, event: ev.WorkResumed) -> None:
     """The end of a limit counts wherever the member stands by now: it must not hold up others for ever."""
     member = turn.members[event.key]
-    if member.activity == LIMITED:
+    if member.live and member.activity == LIMITED:
         turn.note("limit_over", event.key)
         turn.put(member, activity="working")
     else:

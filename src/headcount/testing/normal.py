@@ -63,9 +63,9 @@ class Forms:
         return self._entry(team.members[key], team, _cover(team), seen.get(key, _STRANGER))
 
     def _entry(self, member: Member, team: Team, cover: Mapping[str, tuple[Any, ...]], seen: Seen) -> int:
-        values = self._values.get(id(member)) or self._number(_fields(member))
         escalation = team.escalations.get(member.escalation or "")
-        about = (escalation.cause, escalation.state) if escalation else ()
+        about = (escalation.cause, escalation.state) if escalation else ("", "")
+        values = self._values.get(id(member)) or self._number(_fields(member, about[0]))
         covered = cover.get(member.key, ())
         free = member.request is None or member.settled
         entry = self._number((values, about, free, covered, seen[:3]))
@@ -126,7 +126,7 @@ class Forms:
             for e in team.escalations.values()
             if e.state in ("open", "parked")
         }
-        members = [self._shared(_plain(team.members[key], keys[key][0], ids, open_ones)) for key in order]
+        members = [self._shared(*_plain(team.members[key], keys[key][0], ids, open_ones)) for key in order]
         requests = [_plain_request(r, keys, ids) for r in team.requests.values()]
         now = replace(
             team, members={m.key: m for m in members}, generations={m.name: 1 for m in members},
@@ -135,8 +135,8 @@ class Forms:
         )  # fmt: skip
         return now, {keys[key]: Seen(*seen.get(key, _STRANGER)[:3]) for key in order}
 
-    def _shared(self, member: Member) -> Member:
-        values = self._number(_fields(member))
+    def _shared(self, member: Member, fields: tuple[Any, ...]) -> Member:
+        values = self._number(fields)
         known = (member.name, values, member.request, member.ask, member.escalation)
         member = self._members.setdefault(known, member)
         self._values[id(member)] = values  # it is kept, so nobody else gets its identity
@@ -172,9 +172,13 @@ def _swaps(roles: Sequence[str]) -> Iterator[tuple[int, ...]]:
             yield swap
 
 
-def _fields(member: Member) -> tuple[Any, ...]:
-    """What the rules may still read of a member in its state."""
-    return tuple(read(member) for read in _READ.values())
+def _fields(member: Member, cause: str) -> tuple[Any, ...]:
+    """What the rules may still read of a member in its state, and of one that is escalated for this cause.
+
+    Nobody comes back from a salvage: whoever is escalated because one failed is on its way out too.
+    """
+    early = member.state in _BEFORE_SALVAGE and cause != "salvage"
+    return tuple(read(member, early) for read in _READ.values())
 
 
 def _view(member: Member, covered: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -193,34 +197,30 @@ def _view(member: Member, covered: tuple[Any, ...]) -> tuple[Any, ...]:
     )
 
 
-def _early(member: Member) -> bool:
-    return member.state in _BEFORE_SALVAGE
-
-
-def _activity(member: Member) -> str:
+def _activity(member: Member, early: bool = True) -> str:
     """Whoever is limited holds up the starts of others while it lives; whoever sleeps has to be woken."""
-    lasts = (member.activity == LIMITED and member.live) or (member.activity == "paused" and _early(member))
+    lasts = (member.activity == LIMITED and member.live) or (member.activity == "paused" and early)
     return member.activity if lasts or member.state is State.RUNNING else "working"
 
 
-_READ: dict[str, Callable[[Member], Any]] = {
-    "role": lambda m: m.role,
-    "state": lambda m: m.state,
+_READ: dict[str, Callable[[Member, bool], Any]] = {
+    "role": lambda m, early: m.role,
+    "state": lambda m, early: m.state,
     "activity": _activity,
-    "awaits_review": lambda m: m.awaits_review and _early(m),
-    "answer": lambda m: m.answer if m.state is State.ASKED else None,
-    "held_done": lambda m: m.held_done and _early(m),
-    "judging": lambda m: m.judging and m.state is State.INSPECTING,
-    "attempts": lambda m: min(m.attempts, 1) if _early(m) else 1,
-    "failures": lambda m: m.failures if _early(m) else 0,
-    "silences": lambda m: m.silences if m.state is State.NUDGED else 0,
-    "waits": lambda m: m.waits if _early(m) or m.state is State.SALVAGING else 0,
-    "terminated": lambda m: m.terminated and m.state is State.STOPPING,
-    "exited": lambda m: m.exited and not m.settled,
-    "stuck": lambda m: m.stuck,
-    "settled": lambda m: m.settled,
-    "over_budget": lambda m: m.over_budget and _early(m),
-    "failure": lambda m: "x" if m.failure and not m.settled else "",
+    "awaits_review": lambda m, early: m.awaits_review and early,
+    "answer": lambda m, early: m.answer if m.state is State.ASKED else None,
+    "held_done": lambda m, early: m.held_done and m.state is State.ASKED,
+    "judging": lambda m, early: m.judging and m.state is State.INSPECTING,
+    "attempts": lambda m, early: min(m.attempts, 1) if early else 1,
+    "failures": lambda m, early: m.failures if early else 0,
+    "silences": lambda m, early: m.silences if m.state is State.NUDGED else 0,
+    "waits": lambda m, early: m.waits if early or m.state in (State.SALVAGING, State.ESCALATED) else 0,
+    "terminated": lambda m, early: m.terminated and m.state is State.STOPPING,
+    "exited": lambda m, early: m.exited and not m.settled,
+    "stuck": lambda m, early: m.stuck,
+    "settled": lambda m, early: m.settled,
+    "over_budget": lambda m, early: m.over_budget and early,
+    "failure": lambda m, early: "x" if m.failure and not m.settled else "",
 }
 
 
@@ -278,11 +278,14 @@ def _plain_request(request: Request, keys: Mapping[str, str], ids: Mapping[str, 
     )  # fmt: skip
 
 
-def _plain(member: Member, name: str, ids: Mapping[str, str], escalations: Mapping[str, Any]) -> Member:
+def _plain(
+    member: Member, name: str, ids: Mapping[str, str], escalations: Mapping[str, Escalation]
+) -> tuple[Member, tuple[Any, ...]]:
     escalation = escalations.get(member.escalation or "")
-    return Member(
+    fields = _fields(member, escalation.cause if escalation else "")
+    plain = Member(
         name, 1, epoch=1, request=None if member.settled else ids.get(member.request or ""),
         ask=ids.get(member.ask or "", "r-old") if member.state is State.ASKED else None,
-        escalation=escalation.id if escalation else None,
-        **dict(zip(_READ, _fields(member), strict=True)),
+        escalation=escalation.id if escalation else None, **dict(zip(_READ, fields, strict=True)),
     )  # fmt: skip
+    return plain, fields

@@ -118,7 +118,7 @@ def _member(member: Member, choices: Choices) -> Iterator[ev.Event]:
             yield ev.LastRead(key, epoch, False, reason="disk full")
     if choices.reviews and member.state in (State.RUNNING, State.INSPECTING):
         yield ev.RefusedForGood(key, "busy")
-    if choices.reviews and (member.awaits_review or member.state is State.VERIFIED):
+    if choices.reviews and member.live:
         yield ev.Released(key)
         yield ev.ChangesRequested(key, "name it well")
     if choices.limits and member.live:
