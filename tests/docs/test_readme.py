@@ -35,7 +35,7 @@ def _without_numbers(line: str) -> str:
 @pytest.mark.timeout(120)
 def test_demo_that_the_readme_starts_ends_with_proof(reader: Reader) -> None:
     assert "headcount demo" in _block("bash", "pip install").text
-    shown = reader.run(f"headcount demo --dir {reader.home}")
+    shown = reader.run(f"headcount demo --dir {reader.home}/demo")
     assert shown.returncode == 0, shown.stdout + shown.stderr
     assert "0 processes on this machine carry the team's mark." in shown.stdout
     printed = {_without_numbers(line) for line in shown.stdout.splitlines()}

@@ -208,6 +208,8 @@ def _is_worth_telling(entry: Entry) -> bool:
         return bool(data["to"] == "killing" or (data["from"] == "nudged" and data["to"] == "inspecting"))
     if entry.kind == "stand_down":
         return bool(data["whole_team"])
+    if entry.kind == "task_reviewed":
+        return bool(data["verdict"] == "changes")  # that both passed is told of the task
     if entry.kind == "answered":
         return bool(data["answer"] == "unanswered")
     return entry.kind in _TOLD

@@ -76,6 +76,8 @@ def main(argv: list[str] | None = None) -> int:
         if streams.is_output(error):
             return streams.not_taken(error)
         raise
+    except KeyboardInterrupt:
+        return 130  # while a command was still being imported
 
 
 def _run(words: list[str]) -> int:

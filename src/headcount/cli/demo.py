@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sys
 from typing import TYPE_CHECKING
 
@@ -59,9 +61,23 @@ def _tell_ending(ending: Ending) -> None:
     print("\nNo work is lost. What cy never committed, restored from its salvage:")
     for name, content in ending.found_again.items():
         print(f"  {name}: {plain(content)}")
-    print(f"\nLook around in {ending.directory}:")
-    print("  headcount salvage list        what was saved")
-    print("  headcount status demo         how it ended")
-    print("  headcount report demo         all of it, as a page")
-    print("  git log --oneline --all       every commit is on a branch")
-    print(f"  {ending.answer['archive']}/receipt.json")
+    print("\nLook around:")
+    _print_columns(
+        (f"cd {ending.directory}", ""),
+        (f"{_our_name()} salvage list", "what was saved"),
+        (f"{_our_name()} status demo", "how it ended"),
+        (f"{_our_name()} report demo", "all of it, as a page"),
+        ("git log --oneline --all", "every commit is on a branch"),
+        (f"less {os.path.relpath(ending.answer['archive'], ending.directory)}/receipt.json", "the proof"),
+    )
+
+
+def _our_name() -> str:
+    """What one can type: the first command of a newcomer is called by its path."""
+    return "headcount" if shutil.which("headcount") else os.path.abspath(sys.argv[0])
+
+
+def _print_columns(*rows: tuple[str, str]) -> None:
+    width = max(len(left) for left, right in rows if right) + 2
+    for left, right in rows:
+        print(f"  {left.ljust(width)}{right}".rstrip())
