@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import open_app
 from headcount.app.cycle import cycle, own_name
 from headcount.app.resident import ensure_driven
+from headcount.app.standing_down import status_of
 from headcount.app.up import wait_for
 from headcount.cli.options import add_team
 from headcount.protocol.member import State
 
 if TYPE_CHECKING:
     import argparse
+
+    from headcount.app.app import App
+    from headcount.protocol.team import Team
 
 _PATIENCE_S = 600
 
@@ -31,28 +35,36 @@ def run(args: argparse.Namespace) -> int:
     app = open_app(make=False)
     name = own_name(app) if args.myself else args.member
     answer = cycle(app, name, args.remarks, args.team)
+    following = not args.no_wait and not app.caller.is_member
     if not app.caller.is_member:
         ensure_driven(app)
-    following = not args.no_wait and not app.caller.is_member
     if following:
-        team = wait_for(app, answer["team"], lambda t: _arrived(t, answer), _PATIENCE_S)
-        successor = team.latest(answer["member"])
-        answer["successor"] = successor.key if successor else None
-        answer["status"] = str(successor.state) if successor else "gone"
+        answer.update(_follow(app, answer))
     if args.json:
         print(json.dumps(answer, ensure_ascii=False))
-    elif following and answer["status"] == "running":
-        print(f"Cycled {name}: {answer['successor']} runs in the same workspace, with the handover.")
+    elif answer["status"] == "running":
+        print(
+            f"Cycled {answer['member']}: {answer['successor']} runs in the same workspace, with the handover."
+        )
     else:
-        print(f"The handover of {name} is stored; {answer['status'].replace('_', ' ')}.")
+        print(f"The handover of {answer['member']} is stored; {answer['status'].replace('_', ' ')}.")
     return 0 if not following or answer["status"] == "running" else 1
 
 
-def _arrived(team: object, answer: dict[str, object]) -> bool:
-    """Its successor runs or failed to, or the request was refused."""
-    latest = team.latest(answer["member"])  # type: ignore[attr-defined]
-    if latest.generation == answer["generation"]:
-        return latest.state is State.ESCALATED or (
-            latest.state is State.RUNNING and latest.request is None and latest.ask is None
-        )
-    return latest.state is not State.STARTING
+def _follow(app: App, answer: dict[str, Any]) -> dict[str, Any]:
+    """What came of it: how its successor stands or, while there is none, the request to leave."""
+    team = wait_for(app, answer["team"], lambda team: _arrived(team, answer), _PATIENCE_S)
+    latest = team.latest(answer["member"])
+    if latest is not None and latest.generation > answer["generation"]:
+        return {"successor": latest.key, "status": str(latest.state)}
+    return {"successor": None, "status": status_of(app, answer["team"], answer["requestId"])["status"]}
+
+
+def _arrived(team: Team, answer: dict[str, Any]) -> bool:
+    """Its successor runs or failed to; or it refused, is escalated, or is gone and nobody follows."""
+    latest = team.latest(answer["member"])
+    assert latest is not None
+    if latest.generation > answer["generation"]:
+        return latest.state is not State.STARTING
+    refused = latest.state is State.RUNNING and latest.request is None and latest.ask is None
+    return latest.ended or refused

@@ -325,8 +325,10 @@ _ORDERS: dict[type, Callable[[Conductor, Any], None]] = {
 
 
 def _verified(on: Conductor, note: Note) -> _Translated:
-    commit, commits = on.head_of(note.about)
-    yield note.about, te.WorkVerified(note.about, commit, commits)
+    """Clean after its own done signal. Whoever is clean because it was asked to leave has not said so."""
+    if note.data["to"] == str(MemberState.VERIFIED):
+        commit, commits = on.head_of(note.about)
+        yield note.about, te.WorkVerified(note.about, commit, commits)
 
 
 def _left(on: Conductor, note: Note) -> _Translated:
@@ -384,7 +386,7 @@ def _reviewed(on: Conductor, note: Note) -> _Translated:
 
 
 _TRANSLATE: dict[str, Callable[[Conductor, Note], _Translated]] = {
-    "verified_clean": _verified,
+    "moved": _verified,
     "gone": _left,
     "stuck": _left,
     "escalated": _escalated,

@@ -1,7 +1,8 @@
 """Read, step, commit: one transaction in which events become a new state and everything that follows from it.
 
 Front ends and the engine share this. What members said since (the inputs) is heard first, in the order in
-which it came, so nobody is judged by a state that an earlier word of theirs would have changed.
+which it came, so nobody is judged by a state that an earlier word of theirs would have changed. Only what
+somebody said before it was registered waits for that: an engine that dies between the two loses no word.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from headcount.engine.conduct import PHASE, Conductor
 from headcount.engine.succession import acted, succeed
 from headcount.engine.writing import write_effects
 from headcount.protocol.effects import Post
+from headcount.protocol.member import State
 from headcount.protocol.step import step
 
 if TYPE_CHECKING:
@@ -57,8 +59,15 @@ def hear(
     phase: Phase | None = None
     effects: list[Effect] = []
     said = tx.take_inputs(team.id)
+    early = [event for event in said if _is_early(team, event)]
     acted(tx, team, said)
-    for event in (*said, *events):
+    for event in (*(e for e in said if e not in early), *events):
+        team, more = step(team, event, policy)
+        effects.extend(more)
+    for event in early:
+        if _is_early(team, event):
+            tx.add_input(team.id, event)
+            continue
         team, more = step(team, event, policy)
         effects.extend(more)
     if make_start is not None:
@@ -70,3 +79,8 @@ def hear(
     tx.save_team(before, team)
     write_effects(tx, team, effects)
     return Heard(team, tuple(effects), phase)
+
+
+def _is_early(team: Team, event: Event) -> bool:
+    member = team.members.get(getattr(event, "key", None) or "")
+    return member is not None and member.state is State.STARTING

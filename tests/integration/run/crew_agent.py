@@ -4,9 +4,10 @@
 
 The plan says, by task, what each worker of it does in turn (`work`, `die`, `dirty`, `empty`, `hang`,
 `leave`, `shared`, `half`, `cycle`, `limit`, `wait`), what each review of it says in turn (`pass`, `twice`,
-`late`, `silent`, `limit`, or the words of a request for changes), and what is answered in turn to a request to stand down (`approve`, `stay` to approve
-and not exit, `mute`, or the reason of a refusal): `answers` of the worker, `spec-answers` and `quality-answers` of its reviewers. What is
-not in the plan is done properly; `pace` is how many seconds that takes.
+`late`, `silent`, `limit`, or the words of a request for changes), and what is answered in turn to a request
+to stand down (`approve`, `stay` to approve and not exit, `mute`, or the reason of a refusal): `answers` of
+the worker, `spec-answers` and `quality-answers` of its reviewers. What is not in the plan is done properly;
+`pace` is how many seconds that takes.
 
 It speaks through the member's own commands, called in this process to save time.
 """
