@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 from functools import lru_cache
 
 from headcount.agents import claude, codex, gemini, opencode
@@ -22,17 +23,20 @@ _ASK_S = 30
 def read_version(program: str, path: str | None = None) -> str:
     """What it says about itself, or nothing. `path` is searched as PATH is."""
     found = shutil.which(program, path=path)
-    return "" if found is None else _ask_version(found, os.stat(found).st_mtime)
+    variable = CLIENTS[program].writes_when_asked if program in CLIENTS else ""
+    return "" if found is None else _ask_version(found, os.stat(found).st_mtime, variable)
 
 
 @lru_cache
-def _ask_version(found: str, _: float) -> str:
+def _ask_version(found: str, _: float, variable: str) -> str:
     """Once for each program as it is: asking may take seconds."""
     try:
-        done = subprocess.run(
-            [found, "--version"], capture_output=True, text=True, errors="replace", timeout=_ASK_S,
-            stdin=subprocess.DEVNULL, check=False,
-        )  # fmt: skip
+        with tempfile.TemporaryDirectory(prefix="headcount-") as elsewhere:
+            done = subprocess.run(
+                [found, "--version"], capture_output=True, text=True, errors="replace", timeout=_ASK_S,
+                stdin=subprocess.DEVNULL, check=False,
+                env={**os.environ, variable: elsewhere} if variable else None,
+            )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip().partition("\n")[0]

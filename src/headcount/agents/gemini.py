@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,8 @@ from headcount.agents.client import (
     NOTHING,
     SERVER,
     Client,
+    Record,
+    Screen,
     Seen,
     Setup,
     as_event,
@@ -30,13 +33,63 @@ _STATE = (
     "installation_id",
     "state.json",
 )
+# Its events, and what `headcount hook` calls the same moment.
+_HOOKS = {
+    "BeforeAgent": "UserPromptSubmit",
+    "AfterTool": "PostToolUse",
+    "AfterAgent": "Stop",
+}
+_HOOK_TIMEOUT_MS = 20_000
+# Nobody sits at a member's terminal: what would open a dialog there is denied, as it is without one.
+_ASKS = """\
+[[rule]]
+toolName = ["ask_user", "enter_plan_mode"]
+decision = "deny"
+priority = 500
+"""
+# `argsPattern`: a rule for every command would take the whole tool away.
+_MAY_EDIT = """\
+[[rule]]
+toolName = "run_shell_command"
+commandPrefix = ["git", "headcount"]
+allowRedirection = true
+decision = "allow"
+priority = 300
+
+[[rule]]
+toolName = "run_shell_command"
+argsPattern = "."
+decision = "deny"
+priority = 290
+
+[[rule]]
+toolName = "activate_skill"
+decision = "deny"
+priority = 290
+
+[[rule]]
+mcpName = "*"
+toolName = "*"
+decision = "deny"
+priority = 5
+"""
 
 
 def _mcp_servers(setup: Setup) -> dict[str, Any]:
     """The variables by reference: it hands a cleaned environment on to servers, and no token is on disk."""
     program, arguments = server_command(setup)
-    env = {name: f"${name}" for name in MEMBER_VARIABLES}
+    env = {name: f"${name}" for name in (*MEMBER_VARIABLES, "HEADCOUNT_CLIENT_DIRECTORY")}
     return {SERVER: {"command": program, "args": arguments, "env": env, "trust": True}}
+
+
+def _hooks(setup: Setup, users: Mapping[str, Any]) -> dict[str, Any]:
+    """Ours after the user's."""
+    merged = dict(users)
+    for event, ours in _HOOKS.items():
+        command = shlex.join([*setup.headcount, "hook", ours])
+        hook = {"type": "command", "name": SERVER, "command": command, "timeout": _HOOK_TIMEOUT_MS}
+        merged[event] = [*users.get(event, []), {"hooks": [hook]}]
+    return merged
 
 
 def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
@@ -45,6 +98,7 @@ def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
     mirror(users, f"{own}/.gemini", left_out=_STATE)
     settings = read_json(f"{users}/settings.json")
     settings["mcpServers"] = {**settings.get("mcpServers", {}), **_mcp_servers(setup)}
+    settings["hooks"] = _hooks(setup, settings.get("hooks", {}))
     settings["security"] = {
         **settings.get("security", {}),
         "folderTrust": {"enabled": False},
@@ -53,27 +107,39 @@ def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
     }
     settings["general"] = {**settings.get("general", {}), "enableAutoUpdate": False}
     write_json(f"{own}/.gemini/settings.json", settings)
-    write_file(f"{setup.directory}/instructions.md", setup.instructions)
+    write_file(_policy(setup), _ASKS if setup.permissions == "full" else _ASKS + "\n" + _MAY_EDIT)
     return {"GEMINI_CLI_HOME": own}
+
+
+def _policy(setup: Setup) -> str:
+    return f"{setup.directory}/policy.toml"
 
 
 def _command(setup: Setup, prompt_word: str, prompt: str) -> list[str]:
     words = ["gemini", "--approval-mode", "yolo" if setup.permissions == "full" else "auto_edit"]
-    if setup.permissions != "full":
-        words += ["--allowed-tools", "run_shell_command(git),run_shell_command(headcount)"]
+    words += ["--policy", _policy(setup)]
     if setup.model:
         words += ["--model", setup.model]
     return [*words, prompt_word, prompt]
 
 
+def _told(setup: Setup, prompt: str) -> str:
+    """It has no word for instructions: they come with the first prompt, and stay in the conversation."""
+    return f"{setup.instructions}\n\n{prompt}"
+
+
 def _first(setup: Setup, prompt: str) -> list[str]:
-    # It has no word for instructions: they come with the first prompt, and stay in the conversation.
-    told = f"{setup.instructions}\n\n{prompt}"
-    return [*_command(setup, "-p", told), "-o", "stream-json", "--session-id", setup.session]
+    words = _command(setup, "-p", _told(setup, prompt))
+    return [*words, "-o", "stream-json", "--session-id", setup.session]
 
 
 def _next(setup: Setup, prompt: str) -> list[str]:
     return [*_command(setup, "-p", prompt), "-o", "stream-json", "--resume", "latest"]
+
+
+def _terminal(setup: Setup, prompt: str) -> list[str]:
+    words = _command(setup, "--prompt-interactive", _told(setup, prompt))
+    return [*words, "--session-id", setup.session]
 
 
 def _read_line(line: str) -> Seen:
@@ -93,6 +159,20 @@ def _read_error(text: str, tokens: int) -> Seen:
     return Seen(tokens=tokens)
 
 
+def _read_record(line: str) -> Seen:
+    """One line of a conversation. Of a turn that ended well its hook tells."""
+    event = as_event(line)
+    kind, content = event.get("type"), event.get("content")
+    if kind == "user" and any("text" in part for part in content or [] if isinstance(part, dict)):
+        return Seen(turn="begun")
+    if kind == "gemini":
+        tokens = (event.get("tokens") or {}).get("total", 0)
+        return Seen(tokens=tokens, answer=str(event.get("id") or ""))
+    if kind == "error":
+        return _read_error(str(content), 0)._replace(turn="ended")
+    return NOTHING
+
+
 CLIENT = Client(
     name="gemini",
     title="Gemini CLI",
@@ -101,9 +181,16 @@ CLIENT = Client(
     prepare=_prepare,
     first_turn=_first,
     next_turn=_next,
-    # In a terminal it writes to the user's own directory, whatever GEMINI_CLI_HOME says (seen with 0.61.0).
-    terminal=None,
+    terminal=_terminal,
     read_line=_read_line,
-    screen=None,
+    screen=Screen(
+        ready=r"Type your message|esc to cancel|Usage limit reached for",
+        dialog=r"(?i)do you trust the (files|following)|would you like to auth|waiting for auth|select theme|"
+        r"enter gemini api key|action required|allow execution of|apply this change\?",
+        limit=r"(?s)Usage limit reached for.*Keep trying",
+    ),
     exit_text="/quit",
+    hooked=True,
+    record=Record(lambda setup: f"{setup.directory}/config/.gemini/tmp/*/chats/*.jsonl", _read_record),
+    writes_when_asked="GEMINI_CLI_HOME",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,21 +11,35 @@ from headcount.agents.client import (
     NOTHING,
     SERVER,
     Client,
+    Screen,
     Seen,
     Setup,
     as_event,
     mirror,
+    read_json,
     reset_time,
     server_command,
     write_file,
+    write_json,
 )
 
+_PLUGIN = f"file://{os.path.dirname(os.path.abspath(__file__))}/opencode_plugin.js"
+
+# Nobody sits at a member's terminal to be asked.
+_NO_QUESTIONS = {"question": "deny", "plan_enter": "deny", "plan_exit": "deny", "doom_loop": "deny"}
 _MAY_EDIT = {
+    **_NO_QUESTIONS,
     "edit": "allow",
     "bash": {"*": "deny", "git *": "allow", "headcount *": "allow"},
     "external_directory": "deny",
 }
-_MAY_ALL = {"edit": "allow", "bash": "allow", "webfetch": "allow", "external_directory": "allow"}
+_MAY_ALL = {
+    **_NO_QUESTIONS,
+    "edit": "allow",
+    "bash": "allow",
+    "webfetch": "allow",
+    "external_directory": "allow",
+}
 
 
 def mcp_servers(program: str, arguments: list[str]) -> dict[str, Any]:
@@ -48,8 +63,10 @@ def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
             copied=_copied(variable),
             left_out=_left(variable),
         )
+    _settle_packages(f"{moved['XDG_CONFIG_HOME']}/opencode")
     write_file(f"{setup.directory}/instructions.md", setup.instructions)
     settings = {
+        "plugin": [_PLUGIN],
         "mcp": mcp_servers(*server_command(setup)),
         "permission": _MAY_ALL if setup.permissions == "full" else _MAY_EDIT,
         "instructions": [f"{setup.directory}/instructions.md"],
@@ -57,6 +74,17 @@ def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
         "share": "disabled",
     }
     return {**moved, "OPENCODE_CONFIG_CONTENT": json.dumps(settings)}
+
+
+def _settle_packages(directory: str) -> None:
+    """It has npm install a package into its configuration directory before it loads any plugin, by asking the
+    network each time. Ours needs none; and what the user's plugins need is there, or else is installed."""
+    wanted = read_json(f"{directory}/package.json").get("dependencies") or {}
+    if wanted and not os.path.exists(f"{directory}/node_modules"):
+        return
+    os.makedirs(f"{directory}/node_modules", exist_ok=True)
+    have = {**wanted, "@opencode-ai/plugin": "*"}
+    write_json(f"{directory}/package-lock.json", {"packages": {"": {"dependencies": have}}})
 
 
 def _copied(variable: str) -> tuple[str, ...]:
@@ -82,6 +110,10 @@ def _left(variable: str) -> tuple[str, ...]:
 def _headless(setup: Setup, prompt: str, *more: str) -> list[str]:
     words = ["opencode", "run", "--format", "json", *more]
     return [*words, *(["--model", setup.model] if setup.model else []), "--", prompt]
+
+
+def _terminal(setup: Setup, prompt: str) -> list[str]:
+    return ["opencode", *(["--model", setup.model] if setup.model else []), "--prompt", prompt]
 
 
 def _read_line(line: str) -> Seen:
@@ -112,9 +144,12 @@ CLIENT = Client(
     prepare=_prepare,
     first_turn=lambda setup, prompt: _headless(setup, prompt),
     next_turn=lambda setup, prompt: _headless(setup, prompt, "--continue"),
-    # Its screen stays empty in a terminal that nobody is attached to (seen with 1.18.33).
-    terminal=None,
+    terminal=_terminal,
     read_line=_read_line,
-    screen=None,
+    screen=Screen(
+        ready=r"ctrl\+p commands|esc interrupt",
+        dialog=r"(?i)permission required|connect a provider|select (auth|provider|model)|update available",
+    ),
     exit_text="/exit",
+    hooked=True,
 )
