@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 from headcount.domain import templates
@@ -11,7 +11,7 @@ from headcount.engine import receipt
 from headcount.ports import Mail
 
 if TYPE_CHECKING:
-    from headcount.ports import Tx
+    from headcount.ports import Entry, Tx
     from headcount.protocol.team import Team
 
 _FACTS = ("workspace", "findings", "proof", "salvage")
@@ -33,7 +33,12 @@ def export(tx: Tx, team: Team) -> dict[str, Any]:
     """File name to content: JSON, or a list of lines. Unread mail and open tasks are in it whole (C1)."""
     return {
         "receipt.json": compose_receipt(tx, team),
-        "journal.jsonl": [asdict(entry) for entry in tx.journal(team.id)],
+        "journal.jsonl": [_shallow(entry) for entry in tx.journal(team.id)],
         "mail.jsonl": [asdict(mail) for mail in tx.inbox(team.id, None)],
         "tasks.json": [asdict(task) for task in tx.tasks(team.id)],
     }
+
+
+def _shallow(entry: Entry) -> dict[str, Any]:
+    """`asdict` would copy every value in it; of a large team there are tens of thousands of lines."""
+    return {field.name: getattr(entry, field.name) for field in fields(entry)}

@@ -262,8 +262,9 @@ def _next_close_step(turn: Turn) -> None:
 # --- what the team is shown as ----------------------------------------------------------------------------
 
 
-def _members(turn: Turn, request: Request) -> list[Member]:
-    return [turn.members[key] for key in request.targets]
+def _members(turn: Turn, request: Request) -> Iterator[Member]:
+    """One by one: most questions are answered by the first few, and this is asked at every step."""
+    return (turn.members[key] for key in request.targets)
 
 
 def _status(turn: Turn) -> Status:
@@ -276,11 +277,13 @@ def _status(turn: Turn) -> Status:
         return Status.CLOSING
     if request.asking:
         return Status.PENDING_SHUTDOWN
-    waiting = [m for m in _members(turn, request) if not m.settled]
     # A lead that waits for its turn does not hide that the others have ended.
-    busy = [m for m in waiting if not m.ended and not (m.role in LAST_ROLES and m.state is State.RUNNING)]
-    if busy:
+    if any(
+        not m.ended and not (m.role in LAST_ROLES and m.state is State.RUNNING)
+        for m in _members(turn, request)
+    ):
         return Status.STOPPING
+    waiting = [m for m in _members(turn, request) if not m.settled]
     if any(m.state is State.ESCALATED for m in waiting):
         return Status.ESCALATED
     return Status.STUCK if any(m.stuck for m in waiting) else Status.STOPPING
