@@ -181,9 +181,8 @@ def mirror(source: str, target: str, *, copied: tuple[str, ...] = (), left_out: 
 
 _RESETS = re.compile(r"(?:resets?_?at|reset)\D{0,12}(\d{10})\b")
 # "try again at 6:31 AM", "try again at Nov 17th, 2026 6:31 AM": on this machine's clock, without seconds.
-_CLOCK = re.compile(
-    r"(?i)(?:again|resets) at (?:(\w{3})\w* (\d{1,2})\w*,? (\d{4}),? )?(\d{1,2}:\d\d) ?([AP]M)"
-)
+_DAY = r"(\w{3})\w* (\d{1,2})\w*,? (\d{4}),? "
+_CLOCK = re.compile(rf"(?i)(?:again|resets) at (?:{_DAY})?(\d{{1,2}}:\d\d) ?([AP]M)")
 
 
 def reset_time(text: str, now: float | None = None) -> float | None:

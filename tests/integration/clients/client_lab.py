@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -175,14 +175,21 @@ class Lab:
 
 @contextlib.contextmanager
 def laboratory(
-    place: Path, script: dict[str, Any], monkeypatch: pytest.MonkeyPatch, policy: Policy = POLICY
+    place: Path,
+    script: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    policy: Policy = POLICY,
+    environ: Mapping[str, str] | None = None,
 ) -> Iterator[Lab]:
+    """`environ` is what the user has besides; an empty value: has not."""
     programs = installed()
     repo, home = place / "repo", place / "home"
     home.mkdir()
     standin = Standin(script)
-    for name, value in user_home(home, standin.url).items():
+    for name, value in {**user_home(home, standin.url), **(environ or {})}.items():
         monkeypatch.setenv(name, value)
+        if not value:
+            monkeypatch.delenv(name)
     for role in ("AUTHOR", "COMMITTER"):
         monkeypatch.setenv(f"GIT_{role}_NAME", "T")
         monkeypatch.setenv(f"GIT_{role}_EMAIL", "t@localhost")

@@ -51,7 +51,7 @@ def _raise_loopback() -> None:
 def open_lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Lab]]:
     with ExitStack() as stack:
 
-        def open_(lanes: list[dict[str, Any]], policy: Any = POLICY) -> Lab:
-            return stack.enter_context(laboratory(tmp_path, {"lanes": lanes}, monkeypatch, policy))
+        def open_(lanes: list[dict[str, Any]], policy: Any = POLICY, **environ: str) -> Lab:
+            return stack.enter_context(laboratory(tmp_path, {"lanes": lanes}, monkeypatch, policy, environ))
 
         yield open_

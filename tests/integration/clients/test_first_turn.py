@@ -17,13 +17,18 @@ RUNS = int(os.environ.get("HEADCOUNT_FIRST_TURNS", "2"))
 CALL = [{"call": "send_message", "with": {"type": "message", "recipient": "lead", "content": "here"}}]
 
 
+WAYS = [*((client, "plain") for client in CLIENTS), ("claude", "tmux"), ("codex", "tmux")]
+
+
 @pytest.mark.timeout(60 + 60 * RUNS)
-@pytest.mark.parametrize("client", CLIENTS)
-def test_the_tools_are_there_in_the_first_turn(client: str, open_lab: Callable[..., Lab]) -> None:
+@pytest.mark.parametrize(("client", "runtime"), WAYS)
+def test_the_tools_are_there_in_the_first_turn(
+    client: str, runtime: str, open_lab: Callable[..., Lab]
+) -> None:
     names = [f"m{number}" for number in range(RUNS)]
     lab = open_lab([{"when": f"You are {name},", "steps": [CALL]} for name in names])
     for name in names:
-        key = lab.start(name, client, prompt="Say that you are here.")
+        key = lab.start(name, client, prompt="Say that you are here.", runtime=runtime)
         lab.wait(key, lambda m: m.activity == "idle")
         lab.finish(lab.stand_down(name))
     assert lab.standin.missing == []

@@ -98,7 +98,7 @@ class Agent:
             self.wait_for_limit()
         if how == "wait":
             self.wait_file("go")
-        if how in ("half", "cycle"):
+        if how in ("half", "cycle", "compact"):
             self.half(how)
         if how == "shared":
             self.share()
@@ -121,6 +121,8 @@ class Agent:
         self.say("half")
         if how == "cycle":
             headcount("cycle", "--self", "--remarks", "my context is full")
+        if how == "compact":
+            headcount("hook", "PreCompact")
         self.listen({"Verification failed": self.clean_up})
 
     def wait_for_limit(self) -> None:

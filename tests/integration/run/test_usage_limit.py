@@ -1,4 +1,4 @@
-"""A usage limit in the middle of a run: who hits it is parked, nobody is started, and then the run goes on."""
+"""A usage limit in the middle of a run: who hits it is parked, nobody is started, then it goes on."""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
     UserPromptSubmit, PostToolUse    new mail is put before the model
     Stop                             not before new mail and an open request have been dealt with; else idle
-    PreCompact, SessionEnd           recorded
+    PreCompact                       recorded; with `cycle_on_compact` it is cycled
+    SessionEnd                       recorded
     Limited, Resumed                 its usage limit is reached, and over
 
 A hook that fails would stand in the way of the work, so nothing here is an error to the client: mail is still
@@ -19,6 +20,7 @@ import time
 
 from headcount.cli.member import pauses
 from headcount.cli.member.shown import message_text
+from headcount.errors import HeadcountError
 from headcount.mcp_server.stdio import LISTED
 from headcount.store import journal, mailbox, saying, teams
 
@@ -83,13 +85,13 @@ def _show_mail(call: Call, event: str, _: dict[str, Any]) -> None:
 
 def _wait_for_tools(directory: str) -> None:
     """In a terminal Claude Code sends its first request with the tools that are there by then; and it waits
-    for this hook before. So the hook waits for them: once, and not for ever."""
+    for this hook before. So the hook waits for them: in the first turn, and not for ever."""
     deadline = time.monotonic() + _TOOLS_WAIT_S
-    while directory and not _are_listed(directory):
-        if time.monotonic() > deadline:
-            with contextlib.suppress(OSError), open(f"{directory}/{LISTED}", "w"):
-                return
+    while directory and not _are_listed(directory) and time.monotonic() < deadline:
         time.sleep(_TOOLS_LOOK_S)
+    if time.monotonic() > deadline:
+        with contextlib.suppress(OSError), open(f"{directory}/{LISTED}", "w"):
+            pass  # not again with the next prompt
 
 
 def _are_listed(directory: str) -> bool:
@@ -114,6 +116,8 @@ def _take_mail(call: Call) -> str:
 
 
 def _may_stop(call: Call, event: str, given: dict[str, Any]) -> None:
+    if pauses.SHOWN not in os.environ:
+        _count(call, given)
     text = _take_mail(call)
     if text:
         return _say({"decision": "block", "reason": f"New mail:\n{text}"})
@@ -126,10 +130,46 @@ def _may_stop(call: Call, event: str, given: dict[str, Any]) -> None:
     return None
 
 
+def _count(call: Call, given: dict[str, Any]) -> None:
+    """What the turn has cost: opencode says so, and Gemini CLI where to read it. Others are read elsewhere."""
+    tokens = given.get("tokens")
+    if "prompt_response" in given:
+        from headcount.agents.gemini import turn_tokens
+
+        tokens = turn_tokens(str(given.get("transcript_path")))
+    if isinstance(tokens, int):
+        from headcount.agents.client import Seen
+
+        pauses.record_turn(call, Seen(tokens=tokens), 0)
+
+
 def _record(call: Call, event: str, given: dict[str, Any]) -> None:
     said = {name: given[name] for name in ("reason", "trigger") if isinstance(given.get(name), str)}
     with call.write() as db:
         journal.note(db, call.team().id, time.time(), _KINDS[event], call.caller.key, said)
+
+
+def _compact(call: Call, event: str, given: dict[str, Any]) -> None:
+    _record(call, event, given)
+    if teams.policy(call.db, call.team().id).get("cycle_on_compact"):
+        _cycle()
+
+
+def _cycle() -> None:
+    """Its next generation begins with a handover instead of a summary. Refused, it goes on as it is.
+
+    Imported for this moment only: it is rare, and the members' commands are not.
+    """
+    from headcount.app.app import open_app
+    from headcount.app.cycle import cycle, own_name
+
+    app = open_app(make=False)
+    try:
+        cycle(app, own_name(app), "Its context was about to be compacted.")
+    except HeadcountError:
+        pass
+    finally:
+        app.close()
 
 
 def _limit(call: Call, event: str, given: dict[str, Any]) -> None:
@@ -150,7 +190,7 @@ _EVENTS = {
     "UserPromptSubmit": _show_mail,
     "PostToolUse": _show_mail,
     "Stop": _may_stop,
-    "PreCompact": _record,
+    "PreCompact": _compact,
     "SessionEnd": _record,
     "Limited": _limit,
     "Resumed": _limit,
