@@ -183,8 +183,8 @@ class Tree:
     def end(self, grace_s: float, limit_s: float) -> Proof:
         """SIGTERM, grace, SIGKILL, proof: the whole ladder, for whoever has no timers of its own."""
         self.terminate()
-        if self.wait_empty(grace_s):
-            return self.prove_gone()
+        if self.wait_empty(grace_s) and (proof := self.prove_gone()).empty:
+            return proof
         return self.kill(limit_s)
 
     def wait_empty(self, timeout_s: float) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 from headcount.engine.lanes import Lanes
 
@@ -66,3 +67,23 @@ def test_closing_lets_what_runs_finish_and_leaves_the_rest() -> None:
     threading.Timer(0.05, let_go.set).start()
     lanes.close()
     assert finished == ["first"]
+
+
+def test_how_long_work_is_under_way_is_counted_from_when_it_has_a_thread() -> None:
+    lanes = Lanes(1)
+    begun, let_go = threading.Event(), threading.Event()
+
+    def first() -> None:
+        begun.set()
+        let_go.wait(10)
+
+    lanes.put("ada", first)
+    lanes.put("ben", lambda: None)
+    assert begun.wait(10)
+    time.sleep(0.01)
+    assert (lanes.seconds_under_way("ada") or 0) >= 0.01
+    assert lanes.seconds_under_way("ben") == 0
+    assert lanes.seconds_under_way("cat") is None
+    let_go.set()
+    lanes.close()
+    assert lanes.seconds_under_way("ada") is None

@@ -1,0 +1,60 @@
+"""More members than an engine has threads."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from headcount.app.starting import Plan
+from headcount.app.teams import spawn
+from headcount.app.up import wait_for
+from headcount.domain.policy import Policy
+from headcount.engine import engine
+from headcount.protocol.member import State
+from headcount.workspace.port import EngineWorkspaces
+
+from .lab import POLITE, TEAM, Lab
+
+_START_S = 0.6
+
+
+def test_a_start_that_waits_for_its_turn_has_all_of_its_time_when_it_begins(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One thread, four starts of 0.6 s each, a limit of 1 s: counted from the decision, half of them fail."""
+    make = EngineWorkspaces.create
+
+    def slowly(*about: Any) -> Any:
+        time.sleep(_START_S)
+        return make(*about)
+
+    lab.stop_driving()
+    monkeypatch.setattr(engine, "_THREADS", 1)
+    monkeypatch.setattr(EngineWorkspaces, "create", slowly)
+    lab.create(Policy(start_timeout_s=1.0))
+    for n in range(4):
+        spawn(lab.app, TEAM, Plan(f"m{n}", command=("bash", "-c", POLITE)))
+    began = time.monotonic()
+    lab.drive()
+    team = wait_for(
+        lab.app, TEAM, lambda t: all(m.state is not State.STARTING for m in t.members.values()), 30
+    )
+    assert {m.state for m in team.members.values()} == {State.RUNNING}
+    assert time.monotonic() - began > 4 * _START_S
+
+
+def test_a_start_that_hangs_is_over_when_its_time_is(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    make = EngineWorkspaces.create
+
+    def hangs(*about: Any) -> Any:
+        time.sleep(4)
+        return make(*about)
+
+    monkeypatch.setattr(EngineWorkspaces, "create", hangs)
+    lab.create(Policy(start_timeout_s=0.5))
+    began = time.monotonic()
+    member = lab.start("slow")
+    assert member.state is not State.RUNNING
+    assert time.monotonic() - began < 4
