@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 from headcount.domain.findings import Archive, Findings, GoneProof, Workspace
 from headcount.errors import GitError
+from headcount.shared_look import SharedLook
 from headcount.workspace.archive import verify_archive
 from headcount.workspace.disk import Node, list_directory, read_node
 from headcount.workspace.files import write_durably
@@ -104,14 +105,27 @@ def _who_is_there(workspace: Workspace, proof: GoneProof) -> list[str]:
 def _standing_in(path: str) -> Iterator[tuple[int, str]]:
     """Processes whose working directory is inside: a user's shell counts, whoever started it."""
     real = os.path.realpath(path)
-    for pid in filter(str.isdigit, os.listdir("/proc") if os.path.isdir("/proc") else []):
-        try:
-            cwd = os.readlink(f"/proc/{pid}/cwd")
-            if cwd == real or cwd.startswith(real + os.sep):
+    for pid, cwd in _WHO_STANDS_WHERE.fresh():
+        if cwd == real or cwd.startswith(real + os.sep):
+            try:
                 with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
                     yield int(pid), shown(file.read().strip())
+            except OSError:
+                continue  # it ended
+
+
+def _read_working_directories() -> list[tuple[str, str]]:
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc") if os.path.isdir("/proc") else []):
+        try:
+            found.append((pid, os.readlink(f"/proc/{pid}/cwd")))
         except OSError:
             continue  # it ended, or is another user's
+    return found
+
+
+# Many workspaces are removed at once, and each is asked about at the very moment of its removal.
+_WHO_STANDS_WHERE = SharedLook(_read_working_directories)
 
 
 def _whose_is_it(repo: Repository, workspace: Workspace) -> list[str]:
