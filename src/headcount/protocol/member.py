@@ -4,11 +4,12 @@ A member moves only by a **cue**. The team's rules (`team.py`) turn events into 
 the policy and the other members, and pick among cues that differ only by that (`dirty`, `dirty_again`,
 `dirty_forced`). So the table itself has no conditions, and can be read, drawn and checked row by row.
 
-Three laws hold for every row; the tests check them against the table itself:
+Four laws hold for every row; the tests check them against the table itself:
 
 1. A row that leads to `stopping` comes from `spotless` or `saved` (I1), one to `killing` from `stopping`.
 2. From every state before `salvaging`, `exited` leads to `salvaging`: a death is never an excuse not to look.
 3. Every state that waits has a limit (`limit_s`), and the cue of that limit has a row (I8).
+4. First what is open is settled, then what happened is written down, then what comes next is begun (`Do`).
 
 A cue without a row is late or strange. It changes nothing, and the journal says so (I6).
 """
@@ -91,14 +92,22 @@ class Cue(StrEnum):
 
 
 class Do(StrEnum):
-    """What goes with a move. Each is one small function in `team.py`, applied in the order of the row."""
+    """What goes with a move. Each is one small function in `turn.py`. A row has them in this order."""
 
+    # what is open about it is settled
+    KEEP_REF = "keep_ref"
+    MOOT = "moot"
+    DECIDE = "decide"
+    PARK = "park"
+    HOLD = "hold"
+    # what happened is written down
     RECORD_ANSWER = "record_answer"
-    DELIVER_REQUEST = "deliver_request"
+    HOLD_DONE = "hold_done"
     TELL_WITHDRAWN = "tell_withdrawn"
     FORGET_ANSWER = "forget_answer"
-    HOLD_DONE = "hold_done"
     EXCUSE_REVIEW = "excuse_review"
+    COUNT_DIRTY = "count_dirty"
+    COUNT_WAIT = "count_wait"
     MARK_IDLE = "mark_idle"
     MARK_WORKING = "mark_working"
     MARK_STALLED = "mark_stalled"
@@ -108,21 +117,16 @@ class Do(StrEnum):
     MARK_FORCED = "mark_forced"
     MARK_STUCK = "mark_stuck"
     UNSTICK = "unstick"
-    COUNT_DIRTY = "count_dirty"
-    COUNT_WAIT = "count_wait"
+    # what comes next is told and begun
+    DELIVER_REQUEST = "deliver_request"
+    MAIL_CHANGES = "mail_changes"
+    NUDGE_CHANGES = "nudge_changes"
     INSPECT = "inspect"
     NUDGE = "nudge"
     RENUDGE = "renudge"
     CAPTURE = "capture"
     ESCALATE = "escalate"
-    DECIDE = "decide"
-    PARK = "park"
-    HOLD = "hold"
-    MOOT = "moot"
-    MAIL_CHANGES = "mail_changes"
-    NUDGE_CHANGES = "nudge_changes"
     SALVAGE = "salvage"
-    KEEP_REF = "keep_ref"
     ASK_EXIT = "ask_exit"
     TERMINATE = "terminate"
     KILL = "kill"

@@ -64,15 +64,19 @@ class Cue(StrEnum):
 
 
 class Do(StrEnum):
-    RUN_VERIFICATION = "run_verification"
-    RUN_COMPLEXITY = "run_complexity"
-    CLEAN_UP = "clean_up"
+    """What goes with a move. A row has them in this order."""
+
+    # what happened is written down
     COUNT_CLEANUP = "count_cleanup"
     NOTE_CLEANUP = "note_cleanup"
     MARK_CLEAN = "mark_clean"
-    ABORT_TASKS = "abort_tasks"
     SAY_WHY = "say_why"
+    # what comes next is begun
     NEXT_ATTEMPT = "next_attempt"
+    ABORT_TASKS = "abort_tasks"
+    RUN_VERIFICATION = "run_verification"
+    RUN_COMPLEXITY = "run_complexity"
+    CLEAN_UP = "clean_up"
 
 
 class Rule(NamedTuple):

@@ -87,30 +87,33 @@ class Cue(StrEnum):
 
 
 class Do(StrEnum):
-    """What goes with a move. Each is one small function in `task_turn.py`, applied in the row's order."""
+    """What goes with a move. Each is one small function in `task_turn.py`. A row has them in this order."""
 
-    START_WORKER = "start_worker"
-    ASK_REVIEWERS = "ask_reviewers"
-    REPLACE_REVIEWER = "replace_reviewer"
-    START_SUCCESSOR = "start_successor"
+    # what happened is written down
+    RECORD_VERDICT = "record_verdict"
     KEEP_COMMIT = "keep_commit"
     SAY_UNREVIEWED = "say_unreviewed"
-    SEND_BACK = "send_back"
     COUNT_ROUND = "count_round"
     COUNT_RESTART = "count_restart"
     COUNT_CYCLE = "count_cycle"
-    RECORD_VERDICT = "record_verdict"
     MARK_REASSIGNED = "mark_reassigned"
     MARK_ABORTED = "mark_aborted"
     PASS_OVER = "pass_over"
-    MERGE = "merge"
+    NEXT_ATTEMPT = "next_attempt"
+    # where it goes
     AIM_COMPLETE = "aim_complete"
     AIM_BLOCKED = "aim_blocked"
     AIM_AGAIN = "aim_again"
+    # what comes next is begun
+    START_WORKER = "start_worker"
+    START_SUCCESSOR = "start_successor"
+    ASK_REVIEWERS = "ask_reviewers"
+    REPLACE_REVIEWER = "replace_reviewer"
+    SEND_BACK = "send_back"
+    MERGE = "merge"
     DISMISS = "dismiss"
     ASK_AGAIN = "ask_again"
     ESCALATE = "escalate"
-    NEXT_ATTEMPT = "next_attempt"
 
 
 class Rule(NamedTuple):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from headcount.domain import templates
 from headcount.protocol import events as ev
+from headcount.protocol.member import LIMITED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +38,8 @@ class Temper:
     crashes: bool = False
     signals_done: bool = False
     reports_idle: bool = False
+    hits_limit: bool = False  # its client's usage limit; until that is over it does nothing
+    costly: bool = False
 
 
 TEMPERS: dict[str, Temper] = {
@@ -58,6 +61,8 @@ TEMPERS: dict[str, Temper] = {
     "out of context": Temper(answer="none", heeds_nudges=False, cleans_after=-1, exits_on="kill", strays=1),
     "idle": Temper(reports_idle=True),
     "done": Temper(signals_done=True),
+    "limited": Temper(hits_limit=True, signals_done=True),
+    "costly": Temper(costly=True),
 }
 
 
@@ -71,6 +76,8 @@ class Agent:
         self.reviews = member.role.endswith("-reviewer")
         self.told = 0  # how often it was told to clean up
         self.asked = 0
+        self.spent = 0
+        self.held = False  # at its client's usage limit
 
     def begin(self) -> None:
         """Its work: it writes now and then, and may say that it is done, or idle, or die."""
@@ -83,8 +90,13 @@ class Agent:
             self.run.after(rng.uniform(5, 200), self._finish)
         if self.temper.reports_idle:
             self.run.after(rng.uniform(1, 60), lambda: self._say("idle", ev.IdleReported(self.key)))
+            self.run.after(rng.uniform(1, 300), self._begin_turn)
             if not self.task:
                 self.run.after(rng.uniform(1, 600), self._claim)
+        if self.temper.hits_limit:
+            self.run.after(rng.uniform(1, 300), self._hit_limit)
+        for _ in range(4 if self.temper.costly else 0):
+            self.run.after(rng.uniform(5, 500), self._spend)
         if self.temper.crashes:
             self.run.after(rng.uniform(1, 400), lambda: self.run.world.end_agent(self.key))
         self.run.after(rng.uniform(5, 30), self._poll)
@@ -95,13 +107,43 @@ class Agent:
             self.read_mail()
             self.run.after(self.run.rng.uniform(10, 60), self._poll)
 
+    def _hit_limit(self) -> None:
+        """Until a time that nobody promised it ends, and perhaps it never does."""
+        self._client_says(ev.Limited(self.key, "usage limit"))
+        self.held = True
+        if self.run.rng.random() < 0.8:
+            self.run.after(self.run.rng.uniform(10, 400), self._over_limit)
+
+    def _over_limit(self) -> None:
+        """Said until it is heard: it may hold up others."""
+        self.held = False
+        self._begin_turn()
+        member = self.run.team.members[self.key]
+        if member.activity == LIMITED and self.run.world.runs(self.key):
+            self.run.after(self.run.rng.uniform(5, 20), self._over_limit)
+
+    def _begin_turn(self) -> None:
+        self._client_says(ev.WorkResumed(self.key))
+
+    def _spend(self) -> None:
+        self.spent += self.run.rng.randint(1, 60)
+        self._client_says(ev.Spent(self.key, tokens=self.spent, turns=1))
+
+    def _client_says(self, event: ev.Event) -> None:
+        if self._works:
+            self.run.carry(event)
+
+    @property
+    def _works(self) -> bool:
+        return self.run.world.runs(self.key) and not self.held
+
     def nudged(self) -> None:
         """Whoever is out of context, or does not look up, is not reached this way either."""
         if self.temper.answer != "none":
             self._soon(self.read_mail)
 
     def read_mail(self) -> None:
-        if not self.run.world.runs(self.key):
+        if not self._works:
             return
         for mail in self.run.read_inbox(self.key):
             if mail.type == "shutdown_request":
@@ -168,14 +210,15 @@ class Agent:
         self._say("review", ev.Reviewed(self.key, str(self.task), verdict, "call it by its name", commit))
 
     def _claim(self) -> None:
-        if self.run.world.runs(self.key):
+        if self._works:
             self.run.claim_task(self.key)
 
     def _write(self) -> None:
-        self.run.world.write(self.key)
+        if self._works:
+            self.run.world.write(self.key)
 
     def _say(self, action: str, event: ev.Event) -> None:
-        if self.run.world.runs(self.key):
+        if self._works:
             self.run.say(self.key, action, event)
 
     def _soon(self, deed: Callable[[], object]) -> None:

@@ -40,7 +40,6 @@ TEAM_MOVES = (
     ("stopping", "active", "all gone, and the team is kept"),
     ("escalated", "stopping", "decided, exited, or force"),
     ("stuck", "stopping", "asked again, or gone after all"),
-    ("stuck", "escalated", "asked again, and the salvage fails"),
     ("closing", "shutdown", "finalizers, workspaces, archive, tombstone"),
 )
 

@@ -324,7 +324,6 @@ class Explorer:
 
     def _changes_nothing(self, state: int, node: _Node, event: ev.Event) -> None:
         self.report.strange += 1
-        self.report.events.add(type(event).__name__)
         after, _ = step(node.team, event, self.variant.policy)
         if after != node.team:
             story = self._story(state, event)
@@ -360,8 +359,13 @@ def main(argv: list[str] | None = None) -> int:
     for variant, report in _reports(chosen, options.states, options.jobs):
         total.states += report.states
         total.stands_for += report.stands_for
+        total.events |= report.events
+        total.moves |= report.moves
         print(f"{report}  ({variant.about})", flush=True)
-    print(f"{total.states:,} states ({total.stands_for:,} with names), no violation")
+    print(
+        f"{total.states:,} states ({total.stands_for:,} with names), {len(total.events)} kinds of events, "
+        f"{len(total.moves)} ways from one status of a team to another; no violation"
+    )
     return 0
 
 

@@ -1,10 +1,12 @@
-"""The laws that hold for every row of the member's table, checked against the table itself."""
+"""The laws that hold for every row of the member's table, checked against the table itself; the last one
+holds for those of tasks and phases too."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from headcount.domain.policy import Policy
+from headcount.protocol import member, phase, task
 from headcount.protocol.member import TABLE, Cue, Member, State, limit_s, overdue_cue
 
 if TYPE_CHECKING:
@@ -36,16 +38,16 @@ def every_wait_has_an_end() -> Iterator[str]:
     for state in State:
         for silences in range(3):
             for terminated in (False, True):
-                member = Member("m", 1, state=state, silences=silences, terminated=terminated)
-                if limit_s(member, Policy()) is None:
+                waiting = Member("m", 1, state=state, silences=silences, terminated=terminated)
+                if limit_s(waiting, Policy()) is None:
                     continue
                 yield from (
-                    f"{state} has no row for {c}" for c in _limit_cues(member) if (state, c) not in TABLE
+                    f"{state} has no row for {c}" for c in _limit_cues(waiting) if (state, c) not in TABLE
                 )
 
 
-def _limit_cues(member: Member) -> tuple[Cue, ...]:
-    cue = overdue_cue(member)
+def _limit_cues(waiting: Member) -> tuple[Cue, ...]:
+    cue = overdue_cue(waiting)
     return _DIRTY if cue is None else (cue,)
 
 
@@ -62,7 +64,22 @@ def gone_is_final() -> Iterator[str]:
             yield f"{state} is gone on {cue}"
 
 
-LAWS = (stopping_comes_after_safety, a_death_is_looked_at, every_wait_has_an_end, gone_is_final)
+def deeds_stand_in_order() -> Iterator[str]:
+    """Written down, then begun: a row has its deeds in the order in which the `Do` of its table has them."""
+    for rules in (member, task, phase):
+        order = list(rules.Do)
+        for (state, cue), rule in rules.TABLE.items():
+            if list(rule.do) != sorted(rule.do, key=order.index):
+                yield f"{state} on {cue} does {', '.join(rule.do)}"
+
+
+LAWS = (
+    stopping_comes_after_safety,
+    a_death_is_looked_at,
+    every_wait_has_an_end,
+    gone_is_final,
+    deeds_stand_in_order,
+)
 
 
 def broken_laws() -> list[str]:

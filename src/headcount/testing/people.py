@@ -53,6 +53,9 @@ class People:
             case "down_member" | "force_member":
                 self._requests += 1
                 return ev.StandDown(f"r{self._requests}", (deed.who,), force=deed.what == "force_member")
+            case "cycle":
+                self._requests += 1
+                return ev.StandDown(f"r{self._requests}", (deed.who,), cycling=True)
             case "pause":
                 return ev.Paused(member.key)
             case "resume":

@@ -38,7 +38,7 @@ class Deed(NamedTuple):
     """Something that a person does."""
 
     at: float
-    what: str  # down, force, down_member, force_member, spawn, pause, resume, release, changes
+    what: str  # down, force, down_member, force_member, spawn, cycle, pause, resume, release, changes
     who: str = ""
 
 
@@ -115,6 +115,7 @@ def _draw_deeds(rng: Random, names: list[str]) -> Iterator[Deed]:
         "force_member",
         "spawn",
         "spawn",
+        "cycle",
         "pause",
         "resume",
     )
@@ -149,4 +150,5 @@ def _draw_policy(rng: Random) -> Policy:
         on_escalation=rng.choice(("ask", "ask", "ask", "force-kill")),
         judge=rng.choice(("rules", "rules", "witness")),
         tasks_at_once=rng.randint(1, 2),
+        budget_tokens=rng.choice((0, 50, 100)),
     )

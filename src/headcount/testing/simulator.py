@@ -64,6 +64,7 @@ class Run:
         self.story: list[Line] = []
         self.commits = 0
         self.steps = 0
+        self.heard: set[str] = set()  # the kinds of events
         self.faulty = True
         self.world = World(self._tell_exit, self.tell)
         self.agents: dict[str, Agent] = {}
@@ -172,6 +173,7 @@ class Run:
 
     def _check(self, taken: Step) -> None:
         self.steps += 1
+        self.heard.add(type(taken.event).__name__)
         self._seen = remember(self._seen, taken)
         for effect in taken.effects:
             self._narrate(effect)
@@ -288,13 +290,13 @@ class Run:
         if getattr(event, "key", caller) != caller:
             self.tell(caller, "is refused: it speaks for another")
             return
-        self._carry(event)
+        self.carry(event)
 
     def say_verdict(self, key: str) -> None:
         if self.rng.random() < 0.8:
-            self._carry(ev.Judged(key, self.rng.random() < 0.5))
+            self.carry(ev.Judged(key, self.rng.random() < 0.5))
 
-    def _carry(self, event: ev.Event) -> None:
+    def carry(self, event: ev.Event) -> None:
         """Before it is accepted a word may be lost; it may come late, and twice."""
         if self._fault("lose_word"):
             self.tell("mail", f"loses {type(event).__name__}")
