@@ -160,17 +160,37 @@ def _read_error(text: str, tokens: int) -> Seen:
 
 
 def _read_record(line: str) -> Seen:
-    """One line of a conversation. Of a turn that ended well its hook tells."""
+    """One line of a conversation. Of a turn that ended well, and of its cost, the hook tells."""
     event = as_event(line)
-    kind, content = event.get("type"), event.get("content")
-    if kind == "user" and any("text" in part for part in content or [] if isinstance(part, dict)):
+    if _is_prompt(event):
         return Seen(turn="begun")
-    if kind == "gemini":
-        tokens = (event.get("tokens") or {}).get("total", 0)
-        return Seen(tokens=tokens, answer=str(event.get("id") or ""))
-    if kind == "error":
-        return _read_error(str(content), 0)._replace(turn="ended")
+    if event.get("type") == "error":
+        return _read_error(str(event.get("content")), 0)._replace(turn="ended")
     return NOTHING
+
+
+def _is_prompt(event: Mapping[str, Any]) -> bool:
+    """The results of tools are the user's words too, to it."""
+    content = event.get("content")
+    return (
+        event.get("type") == "user" and isinstance(content, list) and any("text" in part for part in content)
+    )
+
+
+def turn_tokens(path: str) -> int:
+    """What the last turn has cost. An answer is written down twice, the second time with what its tools said."""
+    answers: dict[str, int] = {}
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            events = [as_event(line) for line in file]
+    except OSError:
+        return 0
+    for event in events:
+        if _is_prompt(event):
+            answers.clear()
+        elif event.get("type") == "gemini":
+            answers[str(event.get("id"))] = (event.get("tokens") or {}).get("total", 0)
+    return sum(answers.values())
 
 
 CLIENT = Client(

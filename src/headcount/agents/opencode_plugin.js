@@ -31,27 +31,29 @@ const newMail = (answer) => answer.hookSpecificOutput?.additionalContext ?? ""
 
 export const Headcount = async ({ client }) => {
   const children = new Set() // sessions of its sub-agents: their pauses are none of the member's
+  const cost = new Map() // tokens, by answer; counted until the next pause
   let limited = false
   let sentBack = false
 
   async function heard(event) {
     const { sessionID, status, info } = event.properties
     if (event.type === "session.created" && info.parentID) children.add(sessionID ?? info.id)
+    if (event.type === "message.updated" && info.time?.completed && info.tokens) cost.set(info.id, info.tokens)
     if (event.type === "session.status" && status.type === "retry" && LIMIT.test(status.message)) {
       limited = true
       await ask("Limited", { reason: status.message, until: status.next / 1000 })
     } else if (event.type === "message.part.updated" && limited) {
       limited = false // the model speaks again
       await ask("Resumed")
-    } else if (event.type === "session.compacted") {
-      await ask("PreCompact", { trigger: "auto" })
     } else if (event.type === "session.idle" && !HEADLESS && !children.has(sessionID)) {
       await paused(sessionID)
     }
   }
 
   async function paused(sessionID) {
-    const answer = await ask("Stop", { stop_hook_active: sentBack })
+    const tokens = [...cost.values()].reduce((sum, { input, output, reasoning }) => sum + input + output + reasoning, 0)
+    cost.clear()
+    const answer = await ask("Stop", { stop_hook_active: sentBack, tokens })
     sentBack = answer.decision === "block"
     if (!sentBack) return
     const body = { parts: [{ type: "text", text: answer.reason }] }
@@ -70,6 +72,9 @@ export const Headcount = async ({ client }) => {
       const mail = newMail(await ask("UserPromptSubmit"))
       const text = parts.findLast((part) => part.type === "text")
       if (mail && text) text.text += `\n\n${mail}`
+    },
+    "experimental.session.compacting": async () => {
+      await ask("PreCompact", { trigger: "auto" })
     },
     "tool.execute.after": async ({ sessionID }, result) => {
       if (children.has(sessionID)) return
