@@ -30,8 +30,9 @@ class Policy:
     stall_timeout_s: float = field(
         default=1800, metadata=_doc("no sign of progress: shown as stalled, nudged once")
     )
-    cycle_after_s: float = field(
-        default=0, metadata=_doc("age at which a member outside of a task is cycled; 0: never")
+    cycle_after_s: float = field(default=0, metadata=_doc("age at which a member is cycled; 0: never"))
+    cycle_on_compact: bool = field(
+        default=False, metadata=_doc("cycle a member whose client is about to compact its context")
     )
     max_attempts: int = field(default=3, metadata=_doc("failed inspections before an escalation"))
     max_waits: int = field(default=1, metadata=_doc('how often an escalation may be answered with "wait"'))

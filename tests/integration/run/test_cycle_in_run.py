@@ -97,6 +97,18 @@ def test_a_worker_cycles_itself_from_within_its_task(lab: RunLab) -> None:
     check_policy(lab, 1)
 
 
+def test_a_worker_whose_client_is_about_to_compact_its_context_is_cycled_if_the_policy_says_so(
+    lab: RunLab,
+) -> None:
+    lab.settings(cycle_on_compact=True)
+    lab.plan({1: {"work": ["compact", "work"]}})
+    lab.run(lab.define({1: ()}, reviewers=()))
+    assert lab.merged_file(1) == "half done by ada#1\na draft\ndone by ada#2\n"
+    assert "Its context was about to be compacted." in prompt_of(lab, "ada#2")
+    assert [e.about for e in lab.journal("compacting")] == ["ada#1"]
+    check_policy(lab, 1)
+
+
 def test_a_worker_of_a_run_is_cycled_when_it_is_old(lab: RunLab) -> None:
     lab.settings(cycle_after_s=2)
     lab.plan({1: {"work": ["half", "work"]}})

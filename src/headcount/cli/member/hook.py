@@ -131,7 +131,7 @@ def _may_stop(call: Call, event: str, given: dict[str, Any]) -> None:
 
 
 def _count(call: Call, given: dict[str, Any]) -> None:
-    """What the turn has cost: opencode says so, and Gemini CLI where to read it. Others are read elsewhere."""
+    """What the turn has cost: opencode says it, and Gemini CLI where it stands. Others are read elsewhere."""
     tokens = given.get("tokens")
     if "prompt_response" in given:
         from headcount.agents.gemini import turn_tokens
