@@ -57,6 +57,7 @@ class NativeTeam(NamedTuple):
             "team": self.name,
             "status": "native",
             "leadAlive": self.lead_alive,
+            "orphans": [mate.name for mate in self.orphans],
             "members": [mate._asdict() for mate in self.members],
         }
 

@@ -19,4 +19,7 @@ def describe_native(team: dict[str, Any]) -> list[str]:
             lines.append(f"    in {plain(mate['cwd'])}: {plain('; '.join(mate['issues']))}")
     if any(mate["issues"] for mate in team["members"]):
         lines.append(f"  Save it with `headcount sweep --native {plain(team['team'])}`.")
+    if team["orphans"]:
+        how = f"`headcount sweep --native {plain(team['team'])} --end PID`"
+        lines.append(f"  {plain(', '.join(team['orphans']))}: alive without a lead. End one with {how}.")
     return lines
