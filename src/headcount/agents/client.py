@@ -103,10 +103,9 @@ class Client:
     """Writes its files into `setup.directory`; what to add to its environment."""
     first_turn: Callable[[Setup, str], list[str]]
     next_turn: Callable[[Setup, str], list[str]]
-    terminal: Callable[[Setup, str], list[str]] | None
-    """None: it runs without a terminal only."""
+    terminal: Callable[[Setup, str], list[str]]
     read_line: Callable[[str], Seen]
-    screen: Screen | None
+    screen: Screen
     exit_text: str
     hooked: bool = False
     """It calls `headcount hook` at its pauses, so mail reaches it in the middle of a turn."""

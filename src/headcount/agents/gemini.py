@@ -178,7 +178,7 @@ def _is_prompt(event: Mapping[str, Any]) -> bool:
 
 
 def turn_tokens(path: str) -> int:
-    """What the last turn has cost. An answer is written down twice, the second time with what its tools said."""
+    """What the last turn has cost. An answer is written down twice, first without what its tools said."""
     answers: dict[str, int] = {}
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
@@ -207,7 +207,7 @@ CLIENT = Client(
         ready=r"Type your message|esc to cancel|Usage limit reached for",
         dialog=r"(?i)do you trust the (files|following)|would you like to auth|waiting for auth|select theme|"
         r"enter gemini api key|action required|allow execution of|apply this change\?",
-        limit=r"(?s)Usage limit reached for.*Keep trying",
+        limit=r"(?s)Usage limit reached for.{,2000}?● 1\. Keep trying",
     ),
     exit_text="/quit",
     hooked=True,

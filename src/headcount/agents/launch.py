@@ -65,7 +65,6 @@ def _launch_client(name: str, order: Order) -> Launch:
         words += ["--model", order.model]
     if not order.terminal:
         return Launch(tuple(words), stdin=True)
-    assert client.screen is not None, "check_agent refuses it"
     return Launch(
         (*words, "--terminal"), exit_text=client.exit_text, runtime="tmux", ready=client.screen.ready,
         dialog=client.screen.dialog,
@@ -79,11 +78,11 @@ AGENTS: dict[str, Callable[[Order], Launch]] = {
 
 
 def plan_launch(agent: str, order: Order) -> Launch:
-    check_agent(agent, terminal=order.terminal)
+    check_agent(agent)
     return AGENTS[agent](order)
 
 
-def check_agent(agent: str, *, installed: bool = False, terminal: bool = False) -> None:
+def check_agent(agent: str, *, installed: bool = False) -> None:
     """Known, and, if that is wanted, here and new enough: asking costs the start of a program."""
     if agent not in AGENTS:
         raise UsageError(
@@ -92,11 +91,5 @@ def check_agent(agent: str, *, installed: bool = False, terminal: bool = False) 
             ('Give the worker a command: define_worker("bob", command=["./agent.sh", "bob"])',),
             code="unknown-agent",
         )
-    client = CLIENTS.get(agent)
-    if terminal and client is not None and client.screen is None:
-        raise UsageError(
-            f"{client.title} does not run in a terminal here", "only turn by turn, without one",
-            ("Start it without --tmux, or set terminal = false for it",), code="no-terminal-mode",
-        )  # fmt: skip
-    if installed and client is not None:
+    if installed and agent in CLIENTS:
         check_installed(agent)

@@ -89,9 +89,8 @@ def _client(client: Client) -> Check:
 
 
 def _what_works(client: Client) -> str:
-    ways = "headless" if client.terminal is None else "headless, terminal"
     hooks = ", mail at its pauses" if client.hooked else ""
-    return f"{ways}, MCP tools{hooks}"
+    return f"headless, terminal, MCP tools{hooks}"
 
 
 def version_of(program: str, argument: str) -> str:

@@ -39,11 +39,9 @@ class Plan(NamedTuple):
 
 
 def check_clients(settings: Settings, plans: Iterable[Plan]) -> None:
-    """Refuses what cannot be started here, before anything is: a client that is missing, too old, or not made
-    for a terminal."""
-    wanted = ((_who_is_it(settings, plan)[0], _in_terminal(settings, plan)) for plan in plans)
-    for agent, terminal in dict.fromkeys(wanted):
-        check_agent(agent, installed=True, terminal=terminal)
+    """Refuses what cannot be started here, before anything is: a client that is missing or too old."""
+    for agent in dict.fromkeys(_who_is_it(settings, plan)[0] for plan in plans):
+        check_agent(agent, installed=True)
 
 
 def _in_terminal(settings: Settings, plan: Plan) -> bool:

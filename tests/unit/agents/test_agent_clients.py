@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -12,7 +13,6 @@ from headcount.agents.client import NOTHING, Seen, Setup, reset_time
 from headcount.agents.clients import CLIENTS, version_numbers
 from headcount.agents.launch import Order, plan_launch
 from headcount.agents.project import PROJECT_FILES
-from headcount.errors import UsageError
 
 SETUP = Setup("/state/ann-1", ("/py", "-P", "-m", "headcount"), "11111111-2222-4333-8444-555555555555",
               instructions="You are ann.", repository="/repo")  # fmt: skip
@@ -24,7 +24,7 @@ EVERY = pytest.mark.parametrize("name", CLIENTS)
 @EVERY
 def test_the_prompt_is_one_argument_and_nothing_is_left_to_a_shell(name: str) -> None:
     prompt = 'a "quoted" $(word)\nand -a line'
-    for make in (CLIENTS[name].first_turn, CLIENTS[name].next_turn):
+    for make in (CLIENTS[name].first_turn, CLIENTS[name].next_turn, CLIENTS[name].terminal):
         argv = make(SETUP, prompt)
         assert argv[0] == name
         assert sum(prompt in word for word in argv) == 1
@@ -49,14 +49,13 @@ def test_a_launch_is_our_host_with_its_input_open_for_nudges(name: str) -> None:
     assert "Do it." not in launch.argv  # its first mail says it
 
 
-def test_in_a_terminal_it_leaves_by_its_own_command_and_one_without_a_screen_is_refused() -> None:
+@EVERY
+def test_in_a_terminal_it_leaves_by_its_own_command(name: str) -> None:
     order = Order("/home/.headcount", "crew", "ann", "", "/p.md", terminal=True)
-    launch = plan_launch("claude", order)
-    assert (launch.runtime, launch.exit_text, launch.argv[-1]) == ("tmux", "/exit", "--terminal")
+    launch = plan_launch(name, order)
+    assert (launch.runtime, launch.argv[-1]) == ("tmux", "--terminal")
+    assert launch.exit_text in ("/exit", "/quit")
     assert launch.ready and launch.dialog
-    with pytest.raises(UsageError) as refused:
-        plan_launch("opencode", order)
-    assert refused.value.code == "no-terminal-mode"
 
 
 def result(**more: Any) -> dict[str, Any]:
@@ -97,6 +96,32 @@ LINES: list[tuple[str, Any, Seen]] = [
 @pytest.mark.parametrize(("name", "event", "seen"), LINES)
 def test_a_line_of_output_is_read_as_what_it_says(name: str, event: Any, seen: Seen) -> None:
     assert CLIENTS[name].read_line(json.dumps(event)) == seen
+
+
+RECORDS: list[tuple[str, Any, Seen]] = [
+    ("gemini", {"type": "user", "content": [{"text": "Work."}]}, Seen(turn="begun")),
+    ("gemini", {"type": "user", "content": [{"functionResponse": {"name": "inbox"}}]}, NOTHING),
+    ("gemini", {"type": "gemini", "content": "I exceeded the quota, RESOURCE_EXHAUSTED."}, NOTHING),
+    ("gemini", {"type": "error", "content": "[API Error: You exceeded your current quota.]"},
+     Seen(limit="[API Error: You exceeded your current quota.]", turn="ended")),
+    ("gemini", {"type": "error", "content": "The input token count (9) exceeds the maximum (8)."},
+     Seen(overflow="The input token count (9) exceeds the maximum (8).", turn="ended")),
+    ("gemini", {"type": "error", "content": "[API Error: fetch failed]"}, Seen(turn="ended")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "event", "seen"), RECORDS)
+def test_a_line_of_a_record_is_read_as_what_it_says(name: str, event: Any, seen: Seen) -> None:
+    record = CLIENTS[name].record
+    assert record is not None and record.read(json.dumps(event)) == seen
+
+
+def test_the_dialog_about_a_limit_is_ready_and_a_limit_and_no_other_dialog() -> None:
+    screen = CLIENTS["gemini"].screen
+    shown = "│ Usage limit reached for all Pro models.\n│ /model to switch models.\n│ ● 1. Keep trying"
+    assert re.search(screen.ready, shown) and re.search(screen.limit, shown)
+    assert not re.search(screen.dialog, shown)
+    assert not re.search(screen.limit, "✦ Usage limit reached for nobody. 1. Keep trying to read this.")
 
 
 @EVERY

@@ -69,7 +69,6 @@ class Host:
     def run_terminal(self) -> int:
         with open(os.environ["HEADCOUNT_PROMPT_FILE"], encoding="utf-8", errors="replace") as file:
             task = file.read().strip()
-        assert self._client.terminal is not None, "plan_launch refuses it"
         if self._client.record is not None:
             return self._follow(task or _NOTHING_YET)
         argv = self._client.terminal(self._new_session(), task or _NOTHING_YET)

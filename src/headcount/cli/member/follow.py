@@ -59,7 +59,6 @@ class Follower:
             signal.signal(number, lambda *_: None)
         prompt = task
         while True:
-            assert self._client.terminal is not None, "plan_launch refuses it"
             setup = self._begin()
             child = subprocess.Popen(self._client.terminal(setup, prompt), env=env)
             signal.signal(signal.SIGTERM, lambda *_, child=child: child.terminate())
@@ -122,7 +121,7 @@ class Follower:
 
 
 def _make_attendant(call: Call, client: Client) -> Attendant | None:
-    if client.screen is None or not client.screen.limit:
+    if not client.screen.limit:
         return None
     from headcount.cli.member.attend import Attendant
 

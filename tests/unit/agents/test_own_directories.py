@@ -1,0 +1,99 @@
+"""The directory that a client is given: what in it is the user's, what is ours, and what needs no network."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headcount.agents.client import Setup
+from headcount.agents.clients import CLIENTS, read_version
+from headcount.agents.gemini import turn_tokens
+
+PLUGIN = "@opencode-ai/plugin"
+
+
+def prepare(client: str, place: Path, permissions: str = "edit") -> dict[str, str]:
+    setup = Setup(str(place / "own"), ("/py",), "s", permissions=permissions, instructions="You are ann.")
+    return CLIENTS[client].prepare(setup, {"HOME": str(place / "home")})
+
+
+def write(path: Path, value: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value))
+
+
+def packages(place: Path) -> Any:
+    path = place / "own/config/.config/opencode/package-lock.json"
+    return json.loads(path.read_text())["packages"][""]["dependencies"] if path.exists() else None
+
+
+def test_a_version_is_asked_for_without_a_trace_in_the_users_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Gemini CLI leaves a file behind each time that it is asked."""
+    program = tmp_path / "bin" / "gemini"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\necho 0.61.0\ntouch "${GEMINI_CLI_HOME:-$HOME}/left-behind"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("GEMINI_CLI_HOME", raising=False)
+    assert read_version("gemini", str(program.parent)) == "0.61.0"
+    assert not (tmp_path / "left-behind").exists()
+
+
+def test_hooks_of_ours_stand_after_the_users(tmp_path: Path) -> None:
+    mine = {"hooks": [{"type": "command", "command": "mine"}]}
+    write(tmp_path / "home/.gemini/settings.json", {"hooks": {"AfterTool": [mine], "BeforeTool": [mine]}})
+    prepare("gemini", tmp_path)
+    hooks = json.loads((tmp_path / "own/config/.gemini/settings.json").read_text())["hooks"]
+    assert hooks["BeforeTool"] == [mine] and hooks["AfterTool"][0] == mine
+    assert hooks["AfterTool"][1]["hooks"][0]["command"] == "/py hook PostToolUse"
+
+
+@pytest.mark.parametrize(("permissions", "denied"), [("edit", True), ("full", False)])
+def test_what_would_ask_a_person_is_denied_and_commands_only_with_edit(
+    permissions: str, denied: bool, tmp_path: Path
+) -> None:
+    prepare("gemini", tmp_path, permissions)
+    rules = tomllib.loads((tmp_path / "own/policy.toml").read_text())["rule"]
+    assert rules[0]["decision"] == "deny" and "ask_user" in rules[0]["toolName"]
+    commands = [rule for rule in rules if rule["toolName"] == "run_shell_command"]
+    assert [rule["decision"] for rule in commands] == (["allow", "deny"] if denied else [])
+    assert all({"toolName", "decision", "priority"} <= rule.keys() for rule in rules)
+
+
+def test_a_turns_cost_is_that_of_its_answers_each_counted_once(tmp_path: Path) -> None:
+    prompt = {"type": "user", "content": [{"text": "Work."}]}
+    result = {"type": "user", "content": [{"functionResponse": {}}]}
+    answers = [{"type": "gemini", "id": name, "tokens": {"total": 110}} for name in "aab"]
+    lines = [prompt, answers[0], prompt, answers[0], answers[1], result, answers[2], {"$set": {}}]
+    path = tmp_path / "chat.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert turn_tokens(str(path)) == 220
+    assert turn_tokens(str(tmp_path / "missing")) == 0
+
+
+def test_opencode_is_told_that_its_package_is_there_so_that_it_asks_no_network(tmp_path: Path) -> None:
+    prepare("opencode", tmp_path)
+    assert packages(tmp_path) == {PLUGIN: "*"}
+    assert (tmp_path / "own/config/.config/opencode/node_modules").is_dir()
+
+
+def test_packages_that_the_user_has_are_used_and_never_installed_over(tmp_path: Path) -> None:
+    users = tmp_path / "home/.config/opencode"
+    write(users / "package.json", {"dependencies": {"their-plugin": "1"}})
+    write(users / "node_modules/their-plugin/package.json", {})
+    prepare("opencode", tmp_path)
+    assert packages(tmp_path) == {"their-plugin": "1", PLUGIN: "*"}
+    assert (tmp_path / "own/config/.config/opencode/node_modules/their-plugin").is_dir()
+    assert not (users / "package-lock.json").exists()
+
+
+def test_packages_that_the_user_wants_and_has_not_are_left_to_be_installed(tmp_path: Path) -> None:
+    write(tmp_path / "home/.config/opencode/package.json", {"dependencies": {"their-plugin": "1"}})
+    prepare("opencode", tmp_path)
+    assert packages(tmp_path) is None
