@@ -11,13 +11,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
-import tempfile
 import time
-from dataclasses import replace
 
-from headcount.app.app import App, open_app
+from scene import open_empty
+
+from headcount.app.app import App
 from headcount.app.progress import follow
 from headcount.app.resident import ensure_driven
 from headcount.app.standing_down import stand_down
@@ -31,13 +30,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def main(members: int = 100, seconds: float = 60) -> None:
-    place = tempfile.mkdtemp(prefix="headcount-idle-")
-    git = ["git", "-C", place, "-c", "user.name=b", "-c", "user.email=b@localhost"]
-    subprocess.run([*git, "init", "--quiet"], check=True)
-    subprocess.run([*git, "commit", "--quiet", "--allow-empty", "-m", "start"], check=True)
-    app = open_app(place, {})
-    policy = replace(app.settings.policy, max_members=members, answer_timeout_s=1)
-    app.settings = replace(app.settings, policy=policy)
+    app = open_empty(max_members=members, answer_timeout_s=1)
     try:
         _start(app, members)
         engine = _processes_of(app)
@@ -52,7 +45,7 @@ def main(members: int = 100, seconds: float = 60) -> None:
         for _ in follow(app, TEAM, stand_down(app, TEAM, force=True)):
             pass
         app.close()
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(app.root, ignore_errors=True)
 
 
 def _start(app: App, members: int) -> None:

@@ -1,10 +1,14 @@
-"""A state directory with one team, for the measurements of the store and of members' commands."""
+"""What the measurements begin with: a state directory with one team, or a repository with nothing in it."""
 
 from __future__ import annotations
 
 import os
+import subprocess
+import tempfile
 from dataclasses import replace
+from typing import Any
 
+from headcount.app.app import App, open_app
 from headcount.ports import Identity, Task
 from headcount.protocol.member import State
 from headcount.store.sqlite import SqliteStore
@@ -33,3 +37,14 @@ def make_team_with_mail(place: str) -> dict[str, str]:
         "HEADCOUNT_GENERATION": "1",
         "HEADCOUNT_TOKEN": "token",
     }
+
+
+def open_empty(**policy: Any) -> App:
+    """An app in a new repository, with these numbers; its `root` is the caller's to remove."""
+    place = tempfile.mkdtemp(prefix="headcount-bench-")
+    git = ["git", "-C", place, "-c", "user.name=b", "-c", "user.email=b@localhost"]
+    subprocess.run([*git, "init", "--quiet"], check=True)
+    subprocess.run([*git, "commit", "--quiet", "--allow-empty", "-m", "start"], check=True)
+    app = open_app(place, {})
+    app.settings = replace(app.settings, policy=replace(app.settings.policy, **policy))
+    return app

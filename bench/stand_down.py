@@ -24,12 +24,13 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
+from scene import open_empty
 from torture.contenders import Supervisord
 
-from headcount.app.app import App, open_app
+from headcount.app.app import App
 from headcount.app.lock import is_driven
 from headcount.app.progress import follow
 from headcount.app.resident import ensure_driven
@@ -108,12 +109,7 @@ def measure(count: int) -> Measured:
 @contextmanager
 def _team_place(count: int) -> Iterator[App]:
     """A scratch repository; removed when its engine has gone by itself."""
-    place = tempfile.mkdtemp(prefix="headcount-bench-")
-    git = ["git", "-C", place, "-c", "user.name=b", "-c", "user.email=b@localhost"]
-    subprocess.run([*git, "init", "--quiet"], check=True)
-    subprocess.run([*git, "commit", "--quiet", "--allow-empty", "-m", "start"], check=True)
-    app = open_app(place, {})
-    app.settings = replace(app.settings, policy=replace(app.settings.policy, max_members=count))
+    app = open_empty(max_members=count)
     app.limits = Limits(members=max(count, 1000))
     try:
         yield app
@@ -121,7 +117,7 @@ def _team_place(count: int) -> Iterator[App]:
             time.sleep(0.2)
     finally:
         app.close()
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(app.root, ignore_errors=True)
 
 
 def _of_team(home: str) -> list[int]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "Members list, claim and complete them: see `headcount task list --help` and so on."
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     creating = verbs.add_parser("create", help="put a task on the list")
     creating.add_argument("subject", metavar="SUBJECT")

@@ -55,3 +55,13 @@ def test_a_bug_of_ours_exits_70_with_its_trace(
     assert (error["code"], error["why"]) == ("bug", "ZeroDivisionError: by zero")
     assert error["what"] == f"headcount {__version__} has a bug"
     assert "Traceback" in shown.err
+
+
+def test_help_of_a_command_with_verbs_tells_all_of_them(capsys: pytest.CaptureFixture[str]) -> None:
+    from headcount.cli import main as headcount
+
+    assert headcount(["review", "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert "review pass TASK" in shown and "review changes TASK" in shown
+    assert headcount(["review"]) == 2
+    assert "after review comes pass or changes" in capsys.readouterr().err

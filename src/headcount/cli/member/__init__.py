@@ -31,7 +31,7 @@ _HOOK_FAILED = 1  # to a client 2 means: do not go on
 def main(words: list[str]) -> int:
     name = " ".join(words[:2]) if HOT[words[0]] else words[0]
     if name not in COMMANDS:
-        return _report(_no_such(words), "--json" in words)
+        return _tell_verbs(words)
     if name == "hook" and ("--lead" in words) == ("HEADCOUNT_TOKEN" in os.environ):
         return 0  # a member's hook outside of a member, or the lead's inside of one: not meant
     spec, function = COMMANDS[name]
@@ -94,9 +94,14 @@ def _identify(home: str, db: apsw.Connection, words: Words, action: str) -> Call
         raise
 
 
-def _no_such(words: list[str]) -> UsageError:
-    after = " or ".join(HOT[words[0]])
-    return UsageError(f"{words[0]} what?", f"after {words[0]} comes {after}", code="usage")
+def _tell_verbs(words: list[str]) -> int:
+    """What may follow a command that needs a second word: asked for, or missed."""
+    command, verbs = words[0], HOT[words[0]]
+    if any(word in HELP for word in words):
+        _write("\n".join(COMMANDS[f"{command} {verb}"][0].help() for verb in verbs))
+        return 0
+    error = UsageError(f"{command} what?", f"after {command} comes {' or '.join(verbs)}", code="usage")
+    return _report(error, "--json" in words)
 
 
 def _report(error: HeadcountError, as_json: bool) -> int:
