@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from headcount.app.resident import ensure_driven
 from headcount.app.starting import check_clients
 from headcount.app.teams import create_team, spawn
+from headcount.protocol.bound import start_s
 from headcount.protocol.member import State
 
 if TYPE_CHECKING:
@@ -26,15 +27,18 @@ def start_team(app: App, definition: Definition) -> Team:
     ensure_driven(app)
     for plan in definition.members:
         spawn(app, definition.team, plan)
-    return wait_for(app, definition.team, lambda team: not _starting(team), start_limit(app))
+    return wait_for(
+        app, definition.team, lambda team: not _starting(team), start_limit(app, len(definition.members))
+    )
 
 
 def _starting(team: Team) -> bool:
     return any(m.state is State.STARTING for m in team.members.values())
 
 
-def start_limit(app: App) -> float:
-    return app.settings.policy.start_timeout_s + 5
+def start_limit(app: App, members: int = 1) -> float:
+    """How long it takes at most until so many are started, or are said to have failed."""
+    return start_s(app.settings.policy, members) + 5
 
 
 def wait_for(app: App, name: str, condition: Callable[[Team], bool], limit_s: float) -> Team:

@@ -33,6 +33,7 @@ from headcount.engine.perform import ended, failed, perform, prove
 from headcount.engine.succession import wish_successor
 from headcount.engine.writing import new_mail
 from headcount.errors import FencedOut, HeadcountError, StoreError
+from headcount.protocol.bound import ACTS_AT_ONCE
 from headcount.protocol.effects import Act, ActKind
 from headcount.protocol.member import State
 from headcount.protocol.team import Status
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 
-_THREADS = 64  # acts wait for git, the disk and the ends of processes; one look at all processes serves many
+_THREADS = ACTS_AT_ONCE
 _IDLE_CHECK_S = 1.0
 _LOOK_AGAIN_S = 1.0
 _STORE_RETRY_S = 1.0

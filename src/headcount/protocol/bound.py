@@ -2,8 +2,9 @@
 
 Counted from the last time that a person did something about it (asked, forced, decided): from then on every
 step has a limit, so the whole has one, whatever the agents do. Members are asked and stopped all at once,
-so their number counts in two places only: whoever stood idle may claim a task while others answer, one after
-the other, and must be asked then; and what they leave behind is cleaned up a few at a time.
+so their number counts in three places only: a start that is under way may have waited for its turn; whoever
+stood idle may claim a task while others answer, one after the other, and must be asked then; and what they
+leave behind is cleaned up a few at a time.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from headcount.protocol.team import CLOSE_STEPS
 if TYPE_CHECKING:
     from headcount.domain.policy import Policy
 
+ACTS_AT_ONCE = 64  # acts wait for git, the disk and the ends of processes
 CLOSE_AT_ONCE = 16  # finalizers, or workspaces: it is the disk's answer that is waited for
 _SILENCES = 3  # a nudge is left unanswered: told again, its screen captured, escalated
 
@@ -24,9 +26,14 @@ _SILENCES = 3  # a nudge is left unanswered: told again, its screen captured, es
 def bound_s(policy: Policy, members: int | None = None) -> float:
     """To shutdown, rejected, escalated or stuck; for a team of so many, else of as many as there may be."""
     size = policy.max_members if members is None else members
-    asking = policy.start_timeout_s + size * policy.answer_timeout_s
+    asking = start_s(policy, size) + size * policy.answer_timeout_s
     stages = 1 + len(LAST_ROLES)
     return asking + stages * one_member_s(policy) + _closing_s(policy, size)
+
+
+def start_s(policy: Policy, members: int) -> float:
+    """Until so many that are to be started at once are, or are given up: each has its time from its turn."""
+    return max(1, math.ceil(members / ACTS_AT_ONCE)) * policy.start_timeout_s
 
 
 def one_member_s(policy: Policy) -> float:
