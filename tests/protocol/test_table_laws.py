@@ -1,4 +1,4 @@
-"""The laws of the member's table, and that every rule of it is there for a reason."""
+"""The laws of the tables, and that every rule of them is there for a reason."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import pytest
 
 from headcount.protocol.member import TABLE, Cue, Do, State
 from headcount.protocol.turn import _DEEDS
-from headcount.testing import laws
-from headcount.testing.mutate import Mutant, in_force, mutants, read_checks
+from headcount.testing import laws, mutate
+from headcount.testing.mutants import TABLES, Mutant, in_force, mutants
+from headcount.testing.mutate import PAGE, read_checks
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,19 +28,34 @@ def test_every_state_cue_and_deed_is_used() -> None:
 
 def test_a_mutant_is_in_force_only_inside() -> None:
     before = dict(TABLE)
-    with in_force(Mutant(State.RUNNING, Cue.EXITED, None)):
+    with in_force(Mutant("member", (State.RUNNING, Cue.EXITED), None)):
         assert laws.broken_laws() == ["a_death_is_looked_at: running does not salvage whoever exited"]
     assert before == TABLE
     assert list(before) == list(TABLE)
 
 
+def test_each_kind_of_caller_may_do_what_is_written_down() -> None:
+    assert mutate.tell_callers() == (ROOT / "tests/protocol/callers.txt").read_text(encoding="utf-8")
+
+
+def test_the_transcripts_go_every_way_that_the_page_shows_of_a_team() -> None:
+    assert not read_checks(ROOT).another_move_is_seen()
+
+
 @pytest.mark.timeout(300)
-def test_no_rule_can_change_without_a_story_that_differs() -> None:
-    """Only the order of deeds that do not touch each other is left to the committed table."""
-    checks = read_checks(ROOT)
-    every = list(mutants())
-    unnoticed = {m: names for m in every if not (names := checks.noticed_by(m)) - {"committed table"}}
-    assert [str(m) for m, names in unnoticed.items() if not names] == [], "nobody notices"
-    only_order = [m for m in unnoticed if m.rule and sorted(m.rule.do) == sorted(TABLE[m.state, m.cue].do)]
-    assert [str(m) for m in unnoticed if m not in only_order] == []
-    print(f"{len(every)} mutants, {len(every) - len(unnoticed)} noticed by laws and transcripts, 0 survivors")
+@pytest.mark.parametrize("table", TABLES)
+def test_no_rule_can_change_without_something_that_behaves_differently(table: str) -> None:
+    """The page that is written from the tables does not count: it notices everything, and is written anew."""
+    checks, every = read_checks(ROOT), list(mutants(table))
+    assert checks.noticed() - {PAGE} == set()
+    survivors = [str(m) for m in every if not checks.noticed_by(m) - {PAGE}]
+    print(f"{table}: {len(every)} mutants, {len(survivors)} survivors")
+    assert survivors == []
+
+
+def test_the_command_prints_the_survivors_and_exits_1(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(mutate._CHECKS, "phase", ("laws",))
+    assert mutate._report("phase", read_checks(ROOT), lambda f, items, chunksize: list(map(f, items))) > 100
+    assert "phase: tasks on abort: removed" in capsys.readouterr().out

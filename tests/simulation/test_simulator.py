@@ -15,7 +15,7 @@ import pytest
 from headcount.protocol.member import TABLE, Cue, State
 from headcount.testing import simulate as command
 from headcount.testing.agents import TEMPERS
-from headcount.testing.mutate import Mutant, in_force
+from headcount.testing.mutants import Mutant, in_force
 from headcount.testing.plan import Plan, draw_plan
 from headcount.testing.simulator import Failure, Run, simulate
 
@@ -87,10 +87,10 @@ def first_failure(seeds: range) -> Failure:
 
 
 BROKEN = [
-    (Mutant(State.SALVAGING, Cue.SALVAGE_FAILED, TABLE[State.SALVAGING, Cue.SAVED]), "I1"),
-    (Mutant(State.STOPPING, Cue.STOP_OVERDUE, TABLE[State.STOPPING, Cue.TREE_EMPTY]), "I[23]"),
-    (Mutant(State.KILLING, Cue.AGAIN, None), "I8"),
-    (Mutant(State.NUDGED, Cue.FORCED, TABLE[State.NUDGED, Cue.EXITED]), "the_outcome"),
+    (Mutant("member", (State.SALVAGING, Cue.SALVAGE_FAILED), TABLE[State.SALVAGING, Cue.SAVED]), "I1"),
+    (Mutant("member", (State.STOPPING, Cue.STOP_OVERDUE), TABLE[State.STOPPING, Cue.TREE_EMPTY]), "I[23]"),
+    (Mutant("member", (State.KILLING, Cue.AGAIN), None), "I8"),
+    (Mutant("member", (State.NUDGED, Cue.FORCED), TABLE[State.NUDGED, Cue.EXITED]), "the_outcome"),
 ]
 
 

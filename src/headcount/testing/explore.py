@@ -113,8 +113,8 @@ class Explorer:
         self.variant = variant
         self.report = Report(variant.name, bound_s=bound_s(variant.policy, variant.choices.size))
         self.known: dict[int, int] = {}  # the state of each form
-        self._forms = Forms(ordered)
-        self._graph = Graph(self._look)
+        self.forms = Forms(ordered)
+        self.graph = Graph(self._look)
         self._ahead: deque[int] = deque()
         self._nodes: dict[int, _Node] = {}  # of states that are not explored yet
         self._parents = array("q")
@@ -126,7 +126,7 @@ class Explorer:
         self._cases: dict[object, list[Outcome | None]] = {}
         self._possible: dict[object, list[ev.Event]] = {}
         first = first_team(variant)
-        self._add(first, {}, self._forms.of(first, {}), -1, None)
+        self._add(first, {}, self.forms.of(first, {}), -1, None)
 
     def run(self, max_states: int | None = None, tell: Callable[[Report], object] | None = None) -> Report:
         report, began, worked = self.report, time.perf_counter(), time.process_time()
@@ -143,7 +143,7 @@ class Explorer:
     def _explore(self, state: int) -> None:
         node, report = self._nodes[state], self.report
         report.states += 1
-        report.stands_for += self._forms.stands_for(node.team, node.form)
+        report.stands_for += self.forms.stands_for(node.team, node.form)
         ways: dict[ev.Event, Way] = {}
         for event in possible_for_team(node.team, self.variant.choices):
             ways[event] = self._take(state, node, event)
@@ -162,7 +162,7 @@ class Explorer:
         return self._arrive(state, node, event, *self._checked(state, node, event))
 
     def _arrive(self, state: int, node: _Node, event: ev.Event, after: Team, seen: dict[str, Seen]) -> Way:
-        form = self._forms.of(after, seen)
+        form = self.forms.of(after, seen)
         return Way(self._add(after, seen, form, state, event), self._carry(node.team, after, form))
 
     def _checked(self, state: int, node: _Node, event: ev.Event) -> tuple[Team, dict[str, Seen]]:
@@ -183,7 +183,7 @@ class Explorer:
 
     def _ways_of_one(self, state: int, node: _Node, place: int, key: str) -> dict[ev.Event, Way]:
         """By each event about a member. It is taken once where everything that the rules read is the same."""
-        case, ways = self._forms.case(node.team, node.form, place), {}
+        case, ways = self.forms.case(node.team, node.form, place), {}
         events, outcomes = self._about(node, place, key), self._cases.get(case)
         if outcomes is None or not self._reuse:
             outcomes = self._cases[case] = []
@@ -212,10 +212,10 @@ class Explorer:
         member = after.members[key]
         escalation = after.escalations.get(member.escalation or "")
         kept = member.epoch == node.team.members[key].epoch
-        return Outcome(self._forms.entry(key, after, seen), member, escalation, seen[key], kept)
+        return Outcome(self.forms.entry(key, after, seen), member, escalation, seen[key], kept)
 
     def _go_as_before(self, state: int, node: _Node, event: ev.Event, place: int, outcome: Outcome) -> Way:
-        form = self._forms.changed(node.form, place, outcome.entry)
+        form = self.forms.changed(node.form, place, outcome.entry)
         to = self.known.get(form.key)
         if to is None:
             team, seen = outcome.happen_to(node.form.order[place], node)
@@ -241,9 +241,9 @@ class Explorer:
         known = self.known.get(form.key)
         if known is not None:
             return known
-        state = self._graph.add(team.status)
+        state = self.graph.add(team.status)
         self.known[form.key] = state
-        plain, facts = self._forms.build(team, seen, form)
+        plain, facts = self.forms.build(team, seen, form)
         self._nodes[state] = _Node(plain, facts, form._replace(order=tuple(plain.members)))
         self._ahead.append(state)
         self._parents.append(parent)
@@ -270,6 +270,18 @@ class Explorer:
             state = self._parents[state]
         return "\n  ".join(map(str, [*reversed(events), *more]))
 
+    def retrace(self) -> list[tuple[Team, dict[str, Seen]]]:
+        """The team that stands for each state, in the order in which they were found."""
+        first = first_team(self.variant)
+        teams = [self.forms.build(first, {}, self.forms.of(first, {}))]
+        for parent, event in zip(self._parents[1:], self._events[1:], strict=True):
+            assert event is not None
+            team, seen = teams[parent]
+            after, effects = step(team, event, self.variant.policy)
+            seen = remember(seen, Step(team, event, after, effects))
+            teams.append(self.forms.build(after, seen, self.forms.of(after, seen)))
+        return teams
+
     # --- from each state everything ends
 
     def _look(self, state: int) -> None:
@@ -291,11 +303,11 @@ class Explorer:
         if team.close_step is not None:
             limit = close_step_s(policy, len(team.members))
             overdue[CLOSING] = (limit, way(ev.TimedOut(None, team.close_epoch)))
-        self._graph.fill(state, answers, overdue)
+        self.graph.fill(state, answers, overdue)
 
     def _check_all_end(self) -> None:
         try:
-            self.report.longest_s = self._graph.check_all_end(self.report.states, self.report.bound_s)
+            self.report.longest_s = self.graph.check_all_end(self.report.states, self.report.bound_s)
         except Stranded as problem:
             raise Violation(f"{problem}\nafter:\n  {self._story(problem.state)}") from problem
 

@@ -90,6 +90,10 @@ class Graph:
             times[state] = spent = self._time(state, temper, times, bound)
             yield spent
 
+    def time(self, state: int, temper: int, bound: float) -> float:
+        """How long one state takes to come to rest."""
+        return self._time(state, temper, array("f"), bound)
+
     def _time(self, state: int, temper: int, times: array[float], bound: float) -> float:
         first, spent = state, 0.0
         due: list[float] | None = None  # None: everybody's limit is whole

@@ -126,7 +126,7 @@ class Forms:
             for e in team.escalations.values()
             if e.state in ("open", "parked")
         }
-        members = [self._shared(*_plain(team.members[key], keys[key][0], ids, open_ones)) for key in order]
+        members = [self._renamed(team.members[key], keys[key][0], ids, open_ones) for key in order]
         requests = [_plain_request(r, keys, ids) for r in team.requests.values()]
         now = replace(
             team, members={m.key: m for m in members}, generations={m.name: 1 for m in members},
@@ -135,11 +135,30 @@ class Forms:
         )  # fmt: skip
         return now, {keys[key]: Seen(*seen.get(key, _STRANGER)[:3]) for key in order}
 
-    def _shared(self, member: Member, fields: tuple[Any, ...]) -> Member:
+    def _renamed(
+        self, member: Member, name: str, ids: Mapping[str, str], escalations: Mapping[str, Escalation]
+    ) -> Member:
+        request = None if member.settled else ids.get(member.request or "")
+        ask = ids.get(member.ask or "", "r-old") if member.state is State.ASKED else None
+        escalation = escalations.get(member.escalation or "")
+        about = escalation.id if escalation else None
+        same = (name, request, ask, about) == (member.name, member.request, member.ask, member.escalation)
+        if same and id(member) in self._values:
+            return member
+        fields = _fields(member, escalation.cause if escalation else "")
+        return self._shared(name, request, ask, about, fields)
+
+    def _shared(
+        self, name: str, request: str | None, ask: str | None, about: str | None, fields: tuple[Any, ...]
+    ) -> Member:
         values = self._number(fields)
-        known = (member.name, values, member.request, member.ask, member.escalation)
-        member = self._members.setdefault(known, member)
-        self._values[id(member)] = values  # it is kept, so nobody else gets its identity
+        known = (name, values, request, ask, about)
+        member = self._members.get(known)
+        if member is None:
+            read = dict(zip(_READ, fields, strict=True))
+            member = Member(name, 1, epoch=1, request=request, ask=ask, escalation=about, **read)
+            self._members[known] = member
+            self._values[id(member)] = values  # it is kept, so nobody else gets its identity
         return member
 
     def stands_for(self, team: Team, form: Form) -> int:
@@ -276,16 +295,3 @@ def _plain_request(request: Request, keys: Mapping[str, str], ids: Mapping[str, 
         taken_over=tuple(_plain_request(r, keys, ids) for r in request.taken_over),
         forced=tuple(sorted(keys[key] for key in request.forced)),
     )  # fmt: skip
-
-
-def _plain(
-    member: Member, name: str, ids: Mapping[str, str], escalations: Mapping[str, Escalation]
-) -> tuple[Member, tuple[Any, ...]]:
-    escalation = escalations.get(member.escalation or "")
-    fields = _fields(member, escalation.cause if escalation else "")
-    plain = Member(
-        name, 1, epoch=1, request=None if member.settled else ids.get(member.request or ""),
-        ask=ids.get(member.ask or "", "r-old") if member.state is State.ASKED else None,
-        escalation=escalation.id if escalation else None, **dict(zip(_READ, fields, strict=True)),
-    )  # fmt: skip
-    return plain, fields
