@@ -15,7 +15,7 @@ class Policy:
 
     answer_timeout_s: float = field(default=30, metadata=_doc("asked → unanswered"))
     start_timeout_s: float = field(
-        default=60, metadata=_doc("intent to start → registered, else it is undone")
+        default=60, metadata=_doc("its turn to start → registered, else it is undone")
     )
     inspect_timeout_s: float = field(default=60, metadata=_doc("reading the findings of one workspace"))
     judge_timeout_s: float = field(default=60, metadata=_doc("from findings to a verdict"))
