@@ -29,7 +29,7 @@ _STATE = (
     "file-history", "history.jsonl", "debug", "logs", "cache", "backups", "telemetry", "paste-cache", "ide",
     "image-cache",
 )  # fmt: skip
-_HOOK_TIMEOUT_S = 20
+_HOOK_TIMEOUT_S = 60
 
 
 def hooks(headcount: tuple[str, ...]) -> dict[str, Any]:

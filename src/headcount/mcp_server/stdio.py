@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import time
 
 from headcount.mcp_server import speech
 from headcount.mcp_server.speech import ProtocolError
@@ -71,6 +72,7 @@ class Server:
 
     def __init__(self, sink: FileIO) -> None:
         self._sink = sink
+        self._began = time.monotonic()
         self._worker: Worker | None = None
 
     def hear(self, line: bytes | None) -> None:
@@ -106,7 +108,7 @@ class Server:
             version = speech.read_version(params)
             self._say(request_id, speech.in_envelope(answer(params), version))
             if method == "tools/list":
-                _record_listed(os.environ)
+                _record_listed(os.environ, time.monotonic() - self._began)
         except ProtocolError as error:
             self._say(request_id if _is_id(request_id) else None, error)
 
@@ -136,13 +138,13 @@ class Server:
         _write_all(self._sink, json.dumps(message, separators=(",", ":")).encode() + b"\n")
 
 
-def _record_listed(environ: Mapping[str, str]) -> None:
-    """For the hook that holds a first turn until then (`cli/member/hook.py`). Where there is no such
-    directory, nobody waits."""
+def _record_listed(environ: Mapping[str, str], took_s: float) -> None:
+    """For the hook that holds a first turn until then (`cli/member/hook.py`), with the time that the client
+    has needed to come this far. Where there is no such directory, nobody waits."""
     place = environ.get("HEADCOUNT_CLIENT_DIRECTORY")
     if place and os.path.isdir(place):
-        with contextlib.suppress(OSError), open(f"{place}/{LISTED}", "w"):
-            pass
+        with contextlib.suppress(OSError), open(f"{place}/{LISTED}", "w") as file:
+            file.write(f"{took_s:.3f}")
 
 
 def _decode(line: bytes | None) -> dict[str, Any] | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from client_lab import CLIENTS, Lab, git
 
+from headcount.agents.clients import CLIENTS as KNOWN
 from headcount.errors import UsageError
 from headcount.protocol.member import State
 
@@ -27,15 +28,19 @@ def test_a_client_that_is_not_installed_is_refused(
         assert not lab.app.load(tx, "crew").members
 
 
+@pytest.mark.parametrize("client", CLIENTS)
 def test_a_client_that_is_too_old_is_refused(
-    open_lab: Callable[..., Lab], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    client: str, open_lab: Callable[..., Lab], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     lab = open_lab([])
-    program(tmp_path / "old", "claude", "echo '1.0.31 (Claude Code)'")
+    program(tmp_path / "old", client, "echo '0.0.31'")
     monkeypatch.setenv("PATH", f"{tmp_path}/old:{os.environ['PATH']}")
     with pytest.raises(UsageError, match="too old") as refused:
-        lab.start("ann", "claude")
-    assert "1.0.31" in refused.value.why and "2.1.177" in refused.value.why
+        lab.start("ann", client)
+    oldest = ".".join(map(str, KNOWN[client].oldest))
+    assert refused.value.code == "client-too-old"
+    assert "0.0.31" in refused.value.why and oldest in refused.value.why
+    assert any(KNOWN[client].install in hint for hint in refused.value.hints)
 
 
 def test_a_client_stuck_in_a_dialog_is_ended_and_named(open_lab: Callable[..., Lab]) -> None:
@@ -46,6 +51,15 @@ def test_a_client_stuck_in_a_dialog_is_ended_and_named(open_lab: Callable[..., L
     git(lab.app.root, "add", "CLAUDE.md")
     git(lab.app.root, "commit", "--quiet", "-m", "instructions")
     member = lab.member(lab.start("ann", "claude", runtime="tmux"))
+    assert member.state is State.GONE
+    assert "dialog" in member.failure and "by hand" in member.failure, member.failure
+    assert lab.alive() == []
+
+
+def test_codex_that_is_not_logged_in_is_ended_and_the_dialog_named(open_lab: Callable[..., Lab]) -> None:
+    lab = open_lab([])
+    (lab.home / ".codex" / "config.toml").unlink()
+    member = lab.member(lab.start("ann", "codex", runtime="tmux"))
     assert member.state is State.GONE
     assert "dialog" in member.failure and "by hand" in member.failure, member.failure
     assert lab.alive() == []

@@ -9,7 +9,7 @@ from client_lab import Lab, fingerprint
 
 from headcount.protocol.member import State
 
-# By its shell, as the mail says: in a terminal the first turn does not wait for the tools.
+# By its shell, as the mail says; by the tools it does so in `test_two_members`.
 APPROVE = {"shell": {"$match": r"headcount approve [\w-]+"}}
 
 

@@ -33,14 +33,19 @@ def works(name: str) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+WAYS = [*((client, "plain") for client in CLIENTS), ("claude", "tmux"), ("codex", "tmux")]
+
+
+@pytest.mark.parametrize(("client", "runtime"), WAYS)
 def test_two_members_work_report_done_approve_and_are_proved_gone(
-    client: str, open_lab: Callable[..., Lab]
+    client: str, runtime: str, open_lab: Callable[..., Lab]
 ) -> None:
     lab = open_lab([works("ann"), works("bob")])
     users = fingerprint(lab.home)
     keys = [
-        lab.start(name, client, prompt=f"Write {name}.txt and commit it.", awaits_review=True)
+        lab.start(
+            name, client, prompt=f"Write {name}.txt and commit it.", awaits_review=True, runtime=runtime
+        )
         for name in ("ann", "bob")
     ]
     for key in keys:

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from headcount.cli.member.call import Call
 
-_TOOLS_WAIT_S, _TOOLS_LOOK_S = 10.0, 0.05  # less than the hook's own limit
-_TAKEN_IN_S = 0.75
+_TOOLS_WAIT_S, _TOOLS_LOOK_S = 30.0, 0.05  # less than the hook's own limit
+_TAKEN_IN_S, _SLOWNESS = 0.75, 3.0
 _NOT_ANSWERED = (
     "You are asked to stand down (request {request}), and have not answered. Plain text is no answer: use "
     "send_message to lead with type shutdown_response, this request_id and approve, or run "
@@ -90,15 +90,17 @@ def _wait_for_tools(directory: str) -> None:
     while directory and not _are_listed(directory) and time.monotonic() < deadline:
         time.sleep(_TOOLS_LOOK_S)
     if time.monotonic() > deadline:
-        with contextlib.suppress(OSError), open(f"{directory}/{LISTED}", "w"):
-            pass  # not again with the next prompt
+        with contextlib.suppress(OSError), open(f"{directory}/{LISTED}", "w") as file:
+            file.write("0")  # not again with the next prompt
 
 
 def _are_listed(directory: str) -> bool:
-    """A moment ago: our answer must also have been taken in."""
+    """Long enough ago that our answer has been taken in, by a client as slow as this one has been so far."""
     try:
-        return time.time() - os.stat(f"{directory}/{LISTED}").st_mtime > _TAKEN_IN_S
-    except OSError:
+        with open(f"{directory}/{LISTED}") as file:
+            took_s = float(file.read())
+            return time.time() - os.fstat(file.fileno()).st_mtime > _TAKEN_IN_S + _SLOWNESS * took_s
+    except (OSError, ValueError):
         return False
 
 
