@@ -1,4 +1,4 @@
-"""A lead is cycled: its successor has the office, with the mail, the open decisions and the authority of it."""
+"""A lead is cycled: its successor has the office, with its mail, its open decisions and its authority."""
 
 from __future__ import annotations
 
