@@ -26,6 +26,8 @@ _SOCKET_PATH_MAX = 100  # the kernel's limit is 108, and tmux needs some of it
 _HISTORY_LINES = 5000
 _CALL_TIMEOUT_S = 10.0
 _LAUNCH_S = 0.5
+_EXIT_PAUSE_S = 3.0
+_EXIT_TRIES = 2
 
 
 class TmuxRuntime(ProcessRuntime):
@@ -65,6 +67,22 @@ class TmuxRuntime(ProcessRuntime):
         """Typed only when the screen stands still: a turn is not disturbed, unless it is urgent (E11)."""
         terminal = self._terminal(handle)
         return terminal is not None and (urgent or terminal.is_still()) and terminal.type_line(text)
+
+    def request_exit(self, handle: Handle, text: str | None = None) -> bool:
+        """Typed at a pause, if one comes soon, and once more if it was not taken: clients know no commands
+        in the middle of a turn, or are slow to see them."""
+        if text is None:
+            return super().request_exit(handle)
+        return any(self._type_exit(handle, text) for _ in range(_EXIT_TRIES))
+
+    def _type_exit(self, handle: Handle, text: str) -> bool:
+        try:
+            terminal = self._terminal(handle)
+            if terminal is not None:
+                wait_for(terminal.is_still, _EXIT_PAUSE_S)
+        except ProcessError:
+            pass  # it went away: what follows sees that too
+        return super().request_exit(handle, text)
 
     def press(self, handle: Handle, keys: str) -> None:
         """Into a dialog, which takes no line of text; nothing where the terminal is gone."""
