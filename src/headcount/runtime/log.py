@@ -67,6 +67,9 @@ def _segments(home: str) -> list[tuple[int, int]]:
 
 
 def plain_text(data: bytes) -> str:
-    """Fit for a terminal or a mail: no escape sequences, no control characters but newline and tab."""
+    """Fit for a terminal or a mail: no escape sequences, no control characters but newline and tab.
+
+    Python calls no blank printable but the plain one; the one that does not break and the wide one are text.
+    """
     text = _ESCAPES.sub("", data.decode(errors="replace")).replace("\r\n", "\n").replace("\r", "\n")
-    return "".join(char for char in text if char.isprintable() or char in "\n\t")
+    return "".join(char for char in text if char.isprintable() or char in "\n\t\u00a0\u3000")

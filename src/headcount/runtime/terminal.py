@@ -12,18 +12,18 @@ from __future__ import annotations
 import array
 import fcntl
 import os
-import re
 import termios
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TypeVar
 
 from headcount.errors import ProcessError
 from headcount.runtime.base import wait_for
-from headcount.runtime.log import plain_text
+from headcount.runtime.screen import Screen
+from headcount.runtime.typed import FOLDED, put_aside
 
 _STILL_S = 0.6  # clients redraw their spinner several times a second
-_SETTLE_S = 0.15
+_QUIET_S = 0.1
 _SHOWN_S = 2.0
 _TAKEN_S = 2.0
 _AFTER_PASTE_S = 0.3  # clients take an Enter that follows at once for a part of the paste
@@ -32,23 +32,8 @@ _FRAME = "│┃║| "
 # To the end of the line, and kill it: for readline, the clients' editors and the terminal's own editing.
 _KILL_LINE = "\x05\x15"
 _ENTER = "\r"
-# What clients show in place of a long paste.
-_FOLDED = re.compile(r"\[pasted", re.IGNORECASE)
 
-
-class Screen(NamedTuple):
-    rows: tuple[str, ...]
-    x: int
-    y: int
-
-    @property
-    def text(self) -> str:
-        return "\n".join(self.rows)
-
-    @property
-    def before_cursor(self) -> str:
-        """What stands left of the cursor on its row."""
-        return self.rows[self.y][: self.x] if self.y < len(self.rows) else ""
+Answer = TypeVar("Answer")
 
 
 class Terminal:
@@ -60,9 +45,11 @@ class Terminal:
         self._tty = tmux("display-message", "-p", "-t", pane, "#{pane_tty}").strip()
 
     def screen(self) -> Screen:
-        place = self._tmux("display-message", "-p", "-t", self._pane, "#{cursor_x} #{cursor_y}").split()
-        rows = self._tmux("capture-pane", "-p", "-t", self._pane).split("\n")
-        return Screen(tuple(plain_text(row.encode()) for row in rows), int(place[0]), int(place[1]))
+        """Cursor and rows in one call, so that they belong together."""
+        cursor = "display-message", "-p", "-t", self._pane, "#{cursor_x} #{cursor_y}"
+        place, *rows = self._tmux(*cursor, ";", "capture-pane", "-p", "-t", self._pane).split("\n")
+        x, y = map(int, place.split())
+        return Screen(tuple(rows), x, y)
 
     def is_still(self) -> bool:
         """It waits: all that was typed is read, and the screen does not change for a moment."""
@@ -71,26 +58,39 @@ class Terminal:
 
     def type_line(self, text: str) -> bool:
         """Text and Enter. False when it did not get there, and then the input line is as it was."""
-        aside = self._put_aside()
+        modes = self.modes()
+        aside = put_aside(self)
+        if aside is None:
+            return False
         try:
             return self._paste_and_enter(text)
         finally:
             if aside:
-                self._paste(aside)
+                self._put_back(aside, modes)
+
+    def _put_back(self, aside: str, modes: int) -> None:
+        """When the program is back at its line: what comes in between is taken for something else."""
+        wait_for(lambda: self.modes() == modes and self._is_quiet(), _SHOWN_S, step_s=0.03)
+        self._paste(aside)
+
+    def _is_quiet(self) -> bool:
+        before = self.screen()
+        time.sleep(_QUIET_S)
+        return self.unread() == 0 and self.screen() == before
 
     def _paste_and_enter(self, text: str) -> bool:
         before = self.screen().text
         self._paste(text)
         if not wait_for(lambda: _shows(self.screen().text, before, text), _SHOWN_S, step_s=0.03):
-            self._send(_KILL_LINE)
+            self.send(_KILL_LINE)
             return False
         for _ in range(_ENTER_TRIES):
             time.sleep(_AFTER_PASTE_S)
             pasted = self.screen()
-            self._send(_ENTER)
+            self.send(_ENTER)
             if wait_for(lambda: self._is_submitted(text, pasted), _SHOWN_S, step_s=0.03):  # noqa: B023
                 return True
-        self._send(_KILL_LINE)
+        self.send(_KILL_LINE)
         return False
 
     def _is_submitted(self, text: str, pasted: Screen) -> bool:
@@ -98,31 +98,31 @@ class Terminal:
         now = self.screen()
         if now == pasted:
             return False
-        return self._edits_lines() or not _stands_at_cursor(now, _squash(text))
+        return bool(self.modes() & termios.ICANON) or not _stands_at_cursor(now, _squash(text))
 
     def press(self, keys: str) -> None:
         """For a dialog: keys as they are, and no look at what becomes of them."""
-        self._send(keys)
+        self.send(keys)
 
     def was_read(self) -> bool:
         return wait_for(lambda: self.unread() == 0, _TAKEN_S)
 
-    # --- what a person has typed
-
-    def _put_aside(self) -> str:
-        """Kill the input line; what vanished from the screen is what stood there."""
-        before = self.screen()
-        self._send(_KILL_LINE)
-        wait_for(lambda: self.screen() != before, _SETTLE_S, step_s=0.03)
-        after = self.screen()
-        return "\n".join(filter(None, (_removed(*pair) for pair in _changed(before, after))))
-
     # --- the pane and its terminal
 
-    def _paste(self, text: str) -> None:
-        self._send(text, "-p")
+    def width(self) -> int:
+        return int(self._tmux("display-message", "-p", "-t", self._pane, "#{pane_width}"))
 
-    def _send(self, text: str, *how: str) -> None:
+    def is_wrapped(self, y: int) -> bool:
+        """Whether the line that ends on this row goes on below only because the row was full."""
+        both = self._tmux("capture-pane", "-p", "-J", "-S", str(y), "-E", str(y + 1), "-t", self._pane)
+        return both.count("\n") == 1
+
+    def _paste(self, text: str) -> None:
+        self.send(text, "-p")
+
+    def send(self, text: str, *how: str) -> None:
+        if not text:
+            return
         buffer = f"nudge-{os.getpid()}-{id(text)}"
         self._tmux("load-buffer", "-b", buffer, "-", stdin=text)
         self._tmux("paste-buffer", *how, "-d", "-b", buffer, "-t", self._pane)
@@ -132,10 +132,15 @@ class Terminal:
         count = array.array("i", [0])
         return self._ask_tty(lambda fd: (fcntl.ioctl(fd, termios.FIONREAD, count), count[0])[1])
 
-    def _edits_lines(self) -> bool:
-        return bool(self._ask_tty(lambda fd: termios.tcgetattr(fd)[3] & termios.ICANON))
+    def modes(self) -> int:
+        """The local flags of its terminal: whether it edits lines, and shows what is typed."""
+        return self._ask_tty(lambda fd: int(termios.tcgetattr(fd)[3]))
 
-    def _ask_tty(self, question: Callable[[int], int]) -> int:
+    def special(self, which: int) -> str:
+        """The character that stands for this in the terminal's own editing; empty when none does."""
+        return self._ask_tty(lambda fd: bytes(termios.tcgetattr(fd)[6][which])).strip(b"\0").decode("latin-1")
+
+    def _ask_tty(self, question: Callable[[int], Answer]) -> Answer:
         try:
             fd = os.open(self._tty, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK)
         except OSError as error:
@@ -151,7 +156,7 @@ def _shows(now: str, before: str, text: str) -> bool:
     end = _squash(text)[-30:]
     if _squash(now).count(end) > _squash(before).count(end):
         return True
-    return len(_FOLDED.findall(now)) > len(_FOLDED.findall(before))
+    return len(FOLDED.findall(now)) > len(FOLDED.findall(before))
 
 
 def _stands_at_cursor(screen: Screen, text: str) -> bool:
@@ -165,29 +170,3 @@ def _stands_at_cursor(screen: Screen, text: str) -> bool:
 
 def _squash(text: str) -> str:
     return "".join(char for char in text if char.isalnum())
-
-
-def _changed(before: Screen, after: Screen) -> list[tuple[str, str]]:
-    """The rows that differ, from the cursor's own up and down; what changes elsewhere is no input line."""
-    pairs = list(zip(before.rows, after.rows, strict=False))
-    top = bottom = before.y
-    while top >= 0 and top < len(pairs) and pairs[top][0] != pairs[top][1]:
-        top -= 1
-    while bottom < len(pairs) and pairs[bottom][0] != pairs[bottom][1]:
-        bottom += 1
-    return pairs[top + 1 : bottom]
-
-
-def _removed(before: str, after: str) -> str:
-    """What of a row is not there any more: between what both begin and both end with."""
-    before = before.rstrip()
-    after = after.ljust(len(before))  # the screen is blank where nothing stands
-    start = _common(before, after)
-    end = _common(before[start:][::-1], after[start:][::-1])
-    return before[start : len(before) - end].rstrip()
-
-
-def _common(one: str, other: str) -> int:
-    """How many characters both begin with."""
-    pairs = zip(one, other, strict=False)
-    return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))

@@ -2,4 +2,6 @@ from __future__ import annotations
 
 from engine.conftest import lab, runtime
 
-__all__ = ["lab", "runtime"]
+from .desk import desk
+
+__all__ = ["desk", "lab", "runtime"]
