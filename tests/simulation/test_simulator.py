@@ -12,8 +12,10 @@ import sys
 
 import pytest
 
+from headcount.protocol import codec
 from headcount.protocol.member import TABLE, Cue, State
 from headcount.testing import simulate as command
+from headcount.testing import simulator
 from headcount.testing.agents import TEMPERS
 from headcount.testing.mutants import Mutant, in_force
 from headcount.testing.plan import Plan, draw_plan
@@ -51,10 +53,39 @@ def test_the_runs_meet_what_they_are_there_for(some_runs: list[Run]) -> None:
         "is refused: stand_down_team", "answer=unanswered", "clock        jumps", "loses ", "salvage fails",
         "start fails", "outcome=already_gone", "outcome=forced", "outcome=salvaged", "outcome=clean",
         "cue=silent_thrice", "cue=again", "stand_down_joined", "code=draining", "decision=wait",
-        "exits by itself", "unread=no space left", "parked", "late answer=reject",
+        "exits by itself", "unread=no space left", "parked", "late answer=reject", "delays ", "doubles ",
+        "after what was said later", "engine       starts again", "limit_over", "by=policy",
+        "Its budget is used up",
     ):  # fmt: skip
         assert happened in told, f"no run has: {happened}"
     assert {cast.temper for run in some_runs for cast in run.plan.cast} == set(TEMPERS)
+
+
+# What the agents and the faults are called that must be among those that are drawn.
+AGENTS = {
+    "cooperative", "slow", "lying", "silent", "rejecting", "flapping", "crashing", "never exiting",
+    "answering twice", "answering for others", "limited", "costly",
+}  # fmt: skip
+FAULTS = {
+    "crash", "crash_commit", "fail", "delay", "double", "lose_word", "late_word", "double_word", "clock",
+}  # fmt: skip
+
+
+def test_every_kind_of_agent_and_of_fault_is_drawn(some_runs: list[Run]) -> None:
+    assert {cast.temper for run in some_runs for cast in run.plan.cast} >= AGENTS
+    assert {fault.what for run in some_runs for fault in run.plan.faults} == FAULTS
+
+
+def test_every_kind_of_event_is_heard(some_runs: list[Run]) -> None:
+    assert {name for run in some_runs for name in run.heard} == set(codec.EVENTS)
+
+
+def test_a_run_ends_within_the_bound_of_its_policy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The simulator holds every stand-down to it: with a bound that is too short it fails."""
+    monkeypatch.setattr(simulator, "bound_s", lambda policy, members: 1.0)
+    with pytest.raises(Failure, match=r"^I8: .* which is the bound"):
+        for seed in range(50):
+            simulate(seed)
 
 
 _TRACE = """
@@ -106,6 +137,20 @@ def test_a_broken_rule_fails_with_its_seed_and_a_story_and_shrinks(mutant: Mutan
     story = smaller.tell()
     assert story.startswith(f"seed {failure.run.plan.seed}\nmembers: ")
     assert story.endswith(str(smaller))
+    assert len(smaller.run.story) <= len(failure.run.story)
+
+
+def test_a_planted_bug_is_told_in_a_few_lines() -> None:
+    """What is left after shrinking is one member, and no more faults and deeds than it takes."""
+    with in_force(BROKEN[1][0]):
+        failure = max(
+            (first_failure(range(at, at + 400)) for at in (0, 400)), key=lambda f: parts(f.run.plan)
+        )
+        smaller = command.shrink(failure)
+    assert len(smaller.run.plan.cast) == 1
+    assert parts(smaller.run.plan) < parts(failure.run.plan)
+    assert len(smaller.run.plan.faults) == 0
+    assert len(smaller.run.story) < 60
 
 
 def parts(plan: Plan) -> int:

@@ -11,16 +11,17 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headcount.domain.policy import Policy
-from headcount.protocol import authority
+from headcount.protocol import authority, member, phase, task
 from headcount.protocol.bound import bound_s, one_member_s
-from headcount.protocol.member import TABLE, State
 from headcount.protocol.team import CLOSE_STEPS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
+
+    Rules = Mapping[Any, Any]  # by state and cue; each of the tables has types of its own
 
 # A team's status is read from its requests (`shutdown.py`), so its moves are listed here, and the explorer's
 # test checks that no other is ever seen.
@@ -44,24 +45,23 @@ TEAM_MOVES = (
 )
 
 
-def member_diagram() -> str:
-    lines = ["```mermaid", "stateDiagram-v2", "    [*] --> starting"]
-    for (state, to), cues in _by_way().items():
-        lines.append(f"    {state} --> {to}: {', '.join(cues)}")
-    return "\n".join([*lines, "    gone --> [*]", "```"])
+def rule_diagram(rules: Rules, first: str, ends: tuple[str, ...]) -> str:
+    lines = ["```mermaid", "stateDiagram-v2", f"    [*] --> {first}"]
+    lines += [f"    {state} --> {to}: {', '.join(cues)}" for (state, to), cues in _by_way(rules).items()]
+    return "\n".join([*lines, *(f"    {end} --> [*]" for end in ends), "```"])
 
 
-def _by_way() -> dict[tuple[State, State], list[str]]:
-    ways: dict[tuple[State, State], list[str]] = {}
-    for (state, cue), rule in TABLE.items():
+def _by_way(rules: Rules) -> dict[tuple[str, str], list[str]]:
+    ways: dict[tuple[str, str], list[str]] = {}
+    for (state, cue), rule in rules.items():
         ways.setdefault((state, rule.to), []).append(_words(cue))
     return ways
 
 
-def member_table() -> str:
+def rule_table(rules: Rules) -> str:
     rows = [
-        (str(state), _words(cue), str(rule.to) if rule.to is not state else "(stays)", _deeds(rule.do))
-        for (state, cue), rule in TABLE.items()
+        (str(state), _words(cue), str(rule.to) if rule.to != state else "(stays)", _deeds(rule.do))
+        for (state, cue), rule in rules.items()
     ]
     return _table(("state", "cue", "leads to", "and does, in this order"), rows)
 
@@ -121,10 +121,14 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 
 PARTS: dict[str, Callable[[], str]] = {
-    "member-diagram": member_diagram,
-    "member-table": member_table,
+    "member-diagram": lambda: rule_diagram(member.TABLE, "starting", ("gone",)),
+    "member-table": lambda: rule_table(member.TABLE),
     "team-diagram": team_diagram,
     "closing": closing_steps,
+    "task-diagram": lambda: rule_diagram(task.TABLE, "waiting", ("complete", "blocked")),
+    "task-table": lambda: rule_table(task.TABLE),
+    "phase-diagram": lambda: rule_diagram(phase.TABLE, "tasks", ("complete", "blocked")),
+    "phase-table": lambda: rule_table(phase.TABLE),
     "authority": authority_table,
     "policy": policy_table,
     "bound": bound_sentence,

@@ -76,6 +76,8 @@ class Run:
         self._faults = Counter((f.what, f.kind, f.nth) for f in plan.faults if not f.at)
         self._seen: dict[str, Seen] = {}
         self._act_ids: set[str] = set()
+        self._words = 0  # how many were said
+        self._newest = 0  # the last said of those that were accepted
         self._to_write: list[Callable[[MemoryTx], object]] = []
         self._boot()
         with self.store.write() as tx:
@@ -297,16 +299,25 @@ class Run:
             self.carry(ev.Judged(key, self.rng.random() < 0.5))
 
     def carry(self, event: ev.Event) -> None:
-        """Before it is accepted a word may be lost; it may come late, and twice."""
+        """Before it is accepted a word may be lost; it may come late, after later ones, and twice."""
+        name = type(event).__name__
         if self._fault("lose_word"):
-            self.tell("mail", f"loses {type(event).__name__}")
+            self.tell("mail", f"loses {name}")
             return
-        late = self.rng.uniform(20, 200) if self._fault("late_word") else self.rng.uniform(0, 0.5)
-        self.after(late, lambda: self._accept(event))
+        self._words += 1
+        number, late = self._words, self.rng.uniform(0, 0.5)
+        if self._fault("late_word"):
+            self.tell("mail", f"delays {name}")
+            late = self.rng.uniform(20, 200)
+        self.after(late, lambda: self._accept(event, number))
         if self._fault("double_word"):
-            self.after(self.rng.uniform(0, 100), lambda: self._accept(event))
+            self.tell("mail", f"doubles {name}")
+            self.after(self.rng.uniform(0, 100), lambda: self._accept(event, number))
 
-    def _accept(self, event: ev.Event) -> None:
+    def _accept(self, event: ev.Event, number: int) -> None:
+        if number < self._newest:
+            self.tell("mail", f"brings {type(event).__name__} after what was said later")
+        self._newest = max(self._newest, number)
         try:
             with self.store.write() as tx:
                 tx.add_input(self.team.id, event)
