@@ -4,13 +4,12 @@ import itertools
 
 import pytest
 
-from headcount import shared_look
 from headcount.shared_look import SharedLook
 
 
 def test_a_recent_look_is_used_again_and_an_old_one_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
-    monkeypatch.setattr(shared_look.time, "monotonic", lambda: now)
+    monkeypatch.setattr("headcount.shared_look.time.monotonic", lambda: now)
     look = SharedLook(itertools.count().__next__)
     assert look.recent(1.0) == 0
     now += 0.9
