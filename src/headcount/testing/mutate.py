@@ -106,8 +106,12 @@ def _story_teller(root: Path) -> Callable[[str], str]:
     return teller
 
 
+@cache
 def moves_in(transcripts: tuple[str, ...]) -> set[tuple[str, str]]:
-    """Every way from one status of the team to another that a transcript goes."""
+    """Every way from one status of the team to another that a transcript goes, by the rules as they are.
+
+    Kept: who asks changes what the page says about it, and no rule.
+    """
     moves: set[tuple[str, str]] = set()
     for text in transcripts:
         story = Story()
