@@ -82,10 +82,9 @@ def native(tmp_path: Path) -> Iterator[Native]:
         cwd=lab.worktree, env=env, check=True,
     )  # fmt: skip
     yield lab
-    left = lab.panes().values()
+    left = [*lab.panes().values()]
     lab.tmux("kill-server")
-    for pid in left:
-        _wait(lambda pid=pid: not _is_alive(pid), f"{pid} lives on")
+    _wait(lambda: not any(map(_is_alive, left)), f"one of {left} lives on")
     standin.close()
 
 

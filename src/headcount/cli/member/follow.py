@@ -49,6 +49,7 @@ class Follower:
         self._given = given
         self._turn = Seen()
         self._failures = self._limits = 0
+        self._limit = ""
         self._go_on_at: float | None = None
         self._attendant = _make_attendant(call, client)
 
@@ -98,7 +99,7 @@ class Follower:
             self._limits += 1
             until = pauses.limit_end(self._call, turn.resets_at, self._limits)
             pauses.park(self._call, turn.limit, until)
-            self._go_on_at = until + _BY_ITSELF_S
+            self._limit, self._go_on_at = f"limit until {until:.0f}", until + _BY_ITSELF_S
         elif turn.overflow:
             self._failures += 1
         else:
@@ -116,7 +117,7 @@ class Follower:
 
         runtime = TmuxRuntime(os.environ["HEADCOUNT_HOME"])
         handle = runtime.adopt(os.environ["HEADCOUNT_MARK"])
-        taken = handle is not None and runtime.nudge(handle, _GO_ON, tag=f"limit-over-{self._limits}")
+        taken = handle is not None and runtime.nudge(handle, _GO_ON, tag=self._limit)
         self._go_on_at = None if taken else time.time() + _TYPE_AGAIN_S
 
 
@@ -157,7 +158,7 @@ class _Lines:
             file.seek(self._ends.get(path, 0))
             whole, newline, _ = file.read().rpartition(b"\n")
         self._ends[path] = self._ends.get(path, 0) + len(whole) + len(newline)
-        return whole.decode(errors="replace").split("\n")
+        return whole.decode(errors="replace").split("\n") if whole else []
 
 
 def _has_ended(child: subprocess.Popen[bytes]) -> bool:

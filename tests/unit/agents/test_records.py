@@ -1,0 +1,123 @@
+"""What a client writes down of a conversation, as it is read: lines as the pinned versions wrote them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headcount.agents.client import NOTHING, Record, Seen, Setup, add_seen, reset_time
+from headcount.agents.clients import CLIENTS
+from headcount.cli.member.follow import _Lines
+
+LIMIT = "You've hit your 5-hour limit · resets 6:43am (UTC)"
+
+
+def read(client: str, **line: Any) -> Seen:
+    record = CLIENTS[client].record
+    assert record is not None
+    return record.read(json.dumps(line))
+
+
+def said(text: str, **more: Any) -> dict[str, Any]:
+    return {"type": "assistant", "message": {"id": "m1", "content": [{"type": "text", "text": text}]}, **more}
+
+
+def test_a_turn_of_claude_code_begins_with_a_prompt_and_ends_with_its_duration() -> None:
+    assert read("claude", type="user", promptSource="typed").turn == "begun"
+    assert read("claude", type="user", message={"content": "a tool's result"}) == NOTHING
+    assert read("claude", type="user", promptSource="typed", isSidechain=True) == NOTHING
+    assert read("claude", type="system", subtype="turn_duration").turn == "ended"
+
+
+def test_an_answer_of_claude_code_costs_its_tokens_under_its_id() -> None:
+    message = {"id": "m1", "usage": {"input_tokens": 100, "output_tokens": 10, "service_tier": "standard"}}
+    assert read("claude", type="assistant", message=message) == Seen(tokens=110, answer="m1")
+
+
+def test_a_limit_of_claude_code_has_the_time_of_its_window() -> None:
+    line = said(LIMIT, isApiErrorMessage=True, error="rate_limit", quotaLimits={"resetsAt": 1794811412})
+    assert read("claude", **line) == Seen(limit=LIMIT, resets_at=1794811412, turn="ended")
+    plain = said("API Error: Request rejected (429)", isApiErrorMessage=True, apiErrorStatus=429)
+    assert read("claude", **plain).limit and read("claude", **plain).resets_at is None
+
+
+def test_an_error_that_is_neither_limit_nor_overflow_ends_nothing() -> None:
+    assert read("claude", **said("Overloaded", isApiErrorMessage=True, error="overloaded")) == NOTHING
+    assert read("claude", **said("Prompt is too long", isApiErrorMessage=True)).overflow
+
+
+def test_a_turn_of_codex_with_its_cost_and_its_error() -> None:
+    def event(**payload: Any) -> Seen:
+        return read("codex", type="event_msg", payload=payload)
+
+    assert event(type="task_started").turn == "begun"
+    assert event(type="task_complete") == Seen(turn="ended")
+    usage = {"response_id": "r1", "usage": {"input_tokens": 100, "output_tokens": 10}}
+    assert read("codex", type="token_usage_record", payload=usage) == Seen(tokens=110, answer="r1")
+    at_limit = event(type="task_complete", error={"message": "You’ve hit your usage limit. Try again later."})
+    assert at_limit.limit and at_limit.turn == "ended"
+
+
+@pytest.mark.parametrize(
+    "line", ["", "{", "[]", '{"type": "event_msg", "payload": 3}', '{"type": "assistant"}']
+)
+@pytest.mark.parametrize("client", ["claude", "codex"])
+def test_a_line_that_is_not_understood_says_nothing(client: str, line: str) -> None:
+    record = CLIENTS[client].record
+    assert record is not None and record.read(line) == NOTHING
+
+
+def test_lines_of_one_turn_add_up() -> None:
+    turn = add_seen(Seen(tokens=1, limit="a"), Seen(tokens=2, turn="ended"))
+    assert turn == Seen(tokens=3, limit="a", turn="ended")
+
+
+@pytest.fixture
+def in_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("try again at 6:46 AM.", "2026-11-16 06:47"),
+        ("try again at 6:31 AM.", "2026-11-17 06:32"),  # that time of day has passed
+        ("try again at Nov 18th, 2026 6:31 PM.", "2026-11-18 18:32"),
+        ("try again at Foo 18th, 2026 6:31 PM.", None),
+        ("try again later", None),
+    ],
+)
+@pytest.mark.usefixtures("in_utc")
+def test_a_time_of_day_is_the_next_one_rounded_up(text: str, at: str | None) -> None:
+    found = reset_time(text, now=1794811402)  # 2026-11-16 06:43
+    assert (found and time.strftime("%Y-%m-%d %H:%M", time.gmtime(found))) == at
+
+
+def test_only_whole_new_lines_are_read_and_an_answer_is_paid_once(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text("of an earlier conversation\n")
+
+    def cost(line: str) -> Seen:
+        name, _, tokens = line.partition(" ")
+        return Seen(tokens=int(tokens), answer=name) if tokens else NOTHING
+
+    record = Record(lambda setup: f"{setup.directory}/*.jsonl", cost)
+    followed = _Lines(replace(CLIENTS["codex"], record=record), Setup(str(tmp_path), ("headcount",), "s"))
+    assert [*followed.read()] == []
+    with path.open("a") as file:
+        file.write("r1 5\nr1 5\nr2 7")
+    assert [(seen.answer, seen.tokens) for seen in followed.read() if seen.answer] == [("r1", 5), ("r1", 0)]
+    with path.open("a") as file:
+        file.write("0\n")
+    (tmp_path / "b.jsonl").write_text("r3 1\n")
+    assert [(seen.answer, seen.tokens) for seen in followed.read() if seen.answer] == [("r2", 70), ("r3", 1)]
