@@ -24,7 +24,7 @@ from headcount.app.salvages import restore_saved
 from headcount.app.standing_down import stand_down
 from headcount.app.story import tell
 from headcount.app.world import make_runtimes
-from headcount.errors import Declined, WorldError
+from headcount.errors import UsageError, WorldError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -163,7 +163,7 @@ def _scratch(directory: str | None) -> str:
             f"Cannot use {directory}", error.strerror or str(error), code="unwritable"
         ) from error
     if taken:
-        raise Declined(
+        raise UsageError(
             f"{directory} is not empty",
             "the demo makes a repository of its own",
             ("Name a directory that is new or empty, or none",),

@@ -108,15 +108,16 @@ class Repository:
             )
         return made.code == 0
 
-    def branch_in_use(self, branch: str) -> str | None:
-        """Path of the worktree that stands on `branch`, or would return to it after a rebase; or None.
+    def branch_in_use(self, branch: str, besides: str | None = None) -> str | None:
+        """Path of a worktree that stands on `branch`, or would return to it after a rebase; or None.
 
+        That of the worktree `besides` is no answer: there may be another one.
         Read from git's files: with many worktrees `git worktree list` takes longer than making one.
         """
         ref = f"refs/heads/{branch}"
         if ref in self.own_refs():
             return os.path.dirname(self.common_dir)
-        return next((at.path for at in self.linked() if ref in at.refs), None)
+        return next((at.path for at in self.linked() if ref in at.refs and at.path != besides), None)
 
     def own_refs(self) -> frozenset[str]:
         """What the main worktree stands on, or would return to; nothing where there is none."""

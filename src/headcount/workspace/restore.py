@@ -129,7 +129,7 @@ class _Restoring:
 
     def _in_use(self, branch: str) -> bool:
         """By another worktree: a rebase that was restored with this one names the branch as well."""
-        return self.repo.branch_in_use(branch) not in (None, self.target)
+        return self.repo.branch_in_use(branch, besides=self.target) is not None
 
     def _restore_branches(self) -> None:
         for name, commit in self.saved.manifest["branches"].items():

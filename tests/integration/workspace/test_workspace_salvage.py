@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import stat
 import subprocess
@@ -425,6 +426,20 @@ def test_restore_beside_the_living_moves_no_branch_and_doubles_no_stash(world: W
     assert git(world.top, "rev-parse", "headcount/t/alice") == tip
     assert git(world.top, "stash", "list", "--format=%H") == before
     assert git(restored.path, "rev-parse", "HEAD") == alice.base
+
+
+@pytest.mark.parametrize("name", ["alice-again", "zoe"])
+def test_no_branch_is_ever_checked_out_twice_whatever_the_new_directory_is_called(
+    name: str, world: World, tmp_path: Path
+) -> None:
+    """git lists a worktree by its directory's name: the new one may come before or after the one in use."""
+    alice = world.member()
+    (Path(alice.path) / "new.txt").write_text("new\n")
+    saved = world.salvage(alice)
+    restored = restore(world.repo, saved.ref, str(tmp_path / name))
+    assert (restored.branch, alice.branch) == ("headcount/t/alice.2", "headcount/t/alice")
+    stand_on = re.findall(r"^branch (.+)$", git(world.top, "worktree", "list", "--porcelain"), re.M)
+    assert len(stand_on) == len(set(stand_on)) == 3
 
 
 def test_restore_that_fails_leaves_nothing_behind(

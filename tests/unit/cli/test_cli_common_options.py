@@ -90,7 +90,7 @@ def test_the_demo_never_plays_where_somebody_has_something(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "team.py").write_text("mine\n")
-    assert main(["demo", "--dir", str(tmp_path)]) == 1
+    assert main(["demo", "--dir", str(tmp_path)]) == 2
     assert "[target-not-empty]" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["team.py"]
     assert (tmp_path / "team.py").read_text() == "mine\n"
