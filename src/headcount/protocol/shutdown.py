@@ -167,15 +167,17 @@ def _has_answered(member: Member) -> bool:
 
 
 def _reject(turn: Turn, request: Request, rejections: tuple[tuple[str, str], ...]) -> Request:
-    """Nobody is stopped, approvals are void. Narrower requests that were past asking go on by themselves."""
+    """Nobody is stopped, approvals are void. Narrower requests that it took over go on where they are, with
+    the answers that they have, unless one of theirs has just refused."""
     del turn.requests[request.id]
-    older = {key: r for r in _past_asking(request) for key in r.targets}
+    refused = {name for name, _ in rejections}
+    older = {key: r for r in _still_wanted(turn, request, refused) for key in r.targets}
     for member in _members(turn, request):
         if member.settled:
             continue
         key = member.key
         turn.put(member, request=older[key].id if key in older else None)
-        if member.state is State.ASKED:
+        if member.state is State.ASKED and (key not in older or member.ask != older[key].id):
             turn.cue(key, Cue.WITHDRAWN_DONE if member.held_done else Cue.WITHDRAWN)
     turn.requests.update({r.id: r for r in older.values()})
     request = replace(request, result="rejected", rejected_by=rejections)
@@ -184,10 +186,10 @@ def _reject(turn: Turn, request: Request, rejections: tuple[tuple[str, str], ...
     return request
 
 
-def _past_asking(request: Request) -> Iterator[Request]:
+def _still_wanted(turn: Turn, request: Request, refused: set[str]) -> Iterator[Request]:
     for narrower in request.taken_over:
-        if narrower.asking:
-            yield from _past_asking(narrower)
+        if narrower.asking and any(m.name in refused for m in _members(turn, narrower)):
+            yield from _still_wanted(turn, narrower, refused)
         else:
             yield narrower
 

@@ -192,13 +192,16 @@ def a_death_is_looked_at(step: Step, seen: Mapping[str, Seen]) -> Iterator[str]:
 
 
 def a_refusal_costs_nothing(step: Step, seen: Mapping[str, Seen]) -> Iterator[str]:
-    """When a request is rejected nobody is stopped, and whoever had been asked is told and asked no more."""
+    """When a request is rejected nobody is stopped, and whoever had been asked is told and asked no more,
+    unless by a narrower request that goes on."""
     for note in step.notes("rejected"):
         request = step.before.requests.get(str(note.data["request"]))
         yield from (f"{act.kind} for {act.about} upon a refusal" for act in step.acts if act.kind in STOPS)
         told = {p.to for p in step.posts if p.type == "shutdown_withdrawn"}
         for key in request.targets if request else ():
             before, after = step.before.members[key], step.after.members[key]
+            if after.request in step.after.requests:
+                continue
             if after.state is State.ASKED:
                 yield f"{key} is still asked"
             if before.state is State.ASKED and (key not in told or after.answer or after.ask):
