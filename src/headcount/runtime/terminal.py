@@ -56,6 +56,11 @@ class Terminal:
         before = self.screen()
         return self.unread() == 0 and not wait_for(lambda: self.screen() != before, _STILL_S, step_s=0.1)
 
+    def type_last_line(self, text: str) -> bool:
+        """As `type_line`, for what ends the program: what stands on its line goes with it in any case."""
+        self.send(_KILL_LINE)
+        return self._paste_and_enter(text)
+
     def type_line(self, text: str) -> bool:
         """Text and Enter. False when it did not get there, and then the input line is as it was."""
         modes = self.modes()

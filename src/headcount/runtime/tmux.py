@@ -78,11 +78,12 @@ class TmuxRuntime(ProcessRuntime):
     def _type_exit(self, handle: Handle, text: str) -> bool:
         try:
             terminal = self._terminal(handle)
-            if terminal is not None:
-                wait_for(terminal.is_still, _EXIT_PAUSE_S)
+            if terminal is None or not self.alive(handle):
+                return False
+            wait_for(terminal.is_still, _EXIT_PAUSE_S)
+            return terminal.type_last_line(plain_text(text.encode())) and self.was_taken(handle, text)
         except ProcessError:
-            pass  # it went away: what follows sees that too
-        return super().request_exit(handle, text)
+            return False  # it went away meanwhile
 
     def press(self, handle: Handle, keys: str) -> None:
         """Into a dialog, which takes no line of text; nothing where the terminal is gone."""

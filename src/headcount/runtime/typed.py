@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _HOME, _END, _LEFT, _RIGHT, _BACKSPACE, _KILL = "\x01", "\x05", "\x1b[D", "\x1b[C", "\x7f", "\x15"
 _MOVES_S = 3.0
 _STAYS_S = 0.25
-_REST_S = 0.06
+_REST_S = 0.04
 # What clients show in place of a long paste, or of a picture: what stands behind it cannot be read.
 FOLDED = re.compile(r"\[(?:pasted|image)\b", re.IGNORECASE)
 
@@ -80,8 +80,9 @@ def _reprinted(terminal: Terminal) -> str | None:
 
 def _take_from_program(terminal: Terminal) -> str | None:
     typed = _read(terminal)
-    if typed is None:
-        return None
+    if not typed:
+        terminal.send(_BACKSPACE if typed == "" else "")
+        return typed
     terminal.send(_KILL)
     left = _read(terminal)
     terminal.send(_BACKSPACE if left is not None else "")
@@ -96,32 +97,30 @@ def _read(terminal: Terminal) -> str | None:
 
     None when that is not the whole input, or cannot be read; then the blank is gone again.
     """
-    if not _press(terminal, _END + " "):
+    end = _press(terminal, _END + " ")
+    if end is None:
         terminal.send(_BACKSPACE if terminal.unread() == 0 else "")
         return None
-    if _goes_on(terminal, _RIGHT):
+    if _goes_on(terminal, _RIGHT, end):
         terminal.send(_LEFT + _BACKSPACE)
         return None
-    end = terminal.screen()
     home = _press(terminal, _HOME)
-    if home is not None and _goes_on(terminal, _LEFT):
-        terminal.send(_RIGHT + _END + _BACKSPACE)
+    if home is None or _goes_on(terminal, _LEFT, home):
+        terminal.send((_RIGHT + _END if home else "") + _BACKSPACE)
         return None
-    if home is not None:
-        _press(terminal, _END)
-    typed = _between(terminal, home, end) if home is not None else None
-    if typed is None or FOLDED.search(typed):
+    _press(terminal, _END)
+    typed = _between(terminal, home, end)
+    if not typed or FOLDED.search(typed):
         terminal.send(_BACKSPACE)
         return None
     return typed[:-1]
 
 
-def _goes_on(terminal: Terminal, step: str) -> bool:
-    """Whether there is another line beyond this one, where the cursor is then."""
-    before = terminal.screen().cursor
+def _goes_on(terminal: Terminal, step: str, here: Screen) -> bool:
+    """Whether there is another line beyond this one, where the cursor is then; a blank shows where."""
     _press(terminal, step + " ")
     _press(terminal, _BACKSPACE)
-    return terminal.screen().cursor != before
+    return terminal.screen().cursor != here.cursor
 
 
 def _between(terminal: Terminal, home: Screen, end: Screen) -> str | None:
