@@ -34,12 +34,12 @@ everything else on standard error. This page is written from the commands by `sc
 | 5 | not allowed |
 | 70 | a bug of ours |
 | 130 | interrupted with Ctrl-C; what the engine does goes on |
-| 141 | whoever should have read the answer went away (`\| head`) |
+| 141 | whoever should have read the answer went away, as `head` does |
 
 An error says what happened, because of what, and what to do next; [every code is explained](errors.md).
 
-Where a team is meant, its name is not needed while there is only one, nor for a member. `--json` and `--team T` may also
-stand before the command: `headcount --json status`.
+Where a team is meant, its name is not needed while there is only one, nor for a member. `--json` and
+`--team T` may also stand before the command: `headcount --json status`.
 
 ## For the operator
 """
