@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from headcount.app.app import App, open_app
 from headcount.app.lock import is_driven
+from headcount.app.standing_down import stand_down
 from headcount.app.world import make_runtimes
 from headcount.ports import Entry, Identity
 from headcount.testing.store_suite import add_members
@@ -208,3 +209,14 @@ def serving_http(lab: Lab) -> Iterator[Served]:
                 yield Served(said["url"], file.read().strip(), said)
         finally:
             process.send_signal(signal.SIGTERM)
+
+
+def ask(lab: Lab, *names: str) -> str:
+    """A stand-down of the whole team, asked for by the operator without an engine; its request id."""
+    report = stand_down(lab.app, TEAM, names or None, "Task complete")
+    return str(report["requestId"])
+
+
+def member(lab: Lab, key: str) -> Any:
+    """As the rules see it after they heard everything that was said."""
+    return lab.app.hear(TEAM).members[key]
