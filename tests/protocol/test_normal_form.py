@@ -27,7 +27,7 @@ def take(team: Team, seen: dict[str, Seen], event: Event, variant: Variant) -> t
     return after, remember(seen, Step(team, event, after, effects))
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("variant", [*VARIANTS, FREE], ids=lambda v: v.name)
 def test_what_a_normal_form_drops_decides_nothing(variant: Variant, seed: int) -> None:
     """A walk with everything that a team remembers, beside the normal form of each of its states."""

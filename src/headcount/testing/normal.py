@@ -250,12 +250,15 @@ def _whole(team: Team, place: Mapping[str, int]) -> tuple[Any, ...]:
 
 
 def _cover(team: Team) -> dict[str, tuple[Any, ...]]:
-    """The requests that cover each member, from the outermost inwards, by their shape."""
+    """The requests that cover each member, from the outermost inwards, by their shape, and which of them it
+    was asked by."""
     cover: dict[str, tuple[Any, ...]] = {}
     for request in team.requests.values():
         for depth, inner in _nested(request):
             for key in inner.targets:
-                shape = (depth, inner.whole_team, inner.forces(key), inner.asking)
+                member = team.members[key]
+                asks = member.state is State.ASKED and member.ask == inner.id
+                shape = (depth, inner.whole_team, inner.forces(key), inner.asking, asks)
                 cover[key] = (*cover.get(key, ()), shape)
     return cover
 
