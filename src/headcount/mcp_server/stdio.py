@@ -72,7 +72,7 @@ class Server:
 
     def __init__(self, sink: FileIO) -> None:
         self._sink = sink
-        self._began = time.monotonic()
+        self._began: float | None = time.monotonic()  # until the tools were asked for
         self._worker: Worker | None = None
 
     def hear(self, line: bytes | None) -> None:
@@ -107,8 +107,9 @@ class Server:
                 raise ProtocolError(speech.METHOD_NOT_FOUND, f"There is no method {method[:80]}")
             version = speech.read_version(params)
             self._say(request_id, speech.in_envelope(answer(params), version))
-            if method == "tools/list":
+            if method == "tools/list" and self._began is not None:
                 _record_listed(os.environ, time.monotonic() - self._began)
+                self._began = None
         except ProtocolError as error:
             self._say(request_id if _is_id(request_id) else None, error)
 
