@@ -11,8 +11,9 @@ import pytest
 from headcount.protocol import codec
 from headcount.protocol.member import TABLE, Cue, State
 from headcount.testing import explore as command
+from headcount.testing import explorer as exploring
 from headcount.testing.diagram import TEAM_MOVES
-from headcount.testing.explore import Explorer, Report, explore
+from headcount.testing.explorer import Explorer, Report, explore
 from headcount.testing.graph import Graph, Way
 from headcount.testing.liveness import TEMPERS, I8_it_ends_in_time
 from headcount.testing.mutants import Mutant, in_force
@@ -99,7 +100,7 @@ def test_steps_that_are_reused_lead_where_steps_that_are_taken_lead(reduced: Exp
 
 def test_a_step_that_does_more_than_elsewhere_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """One in so many is taken all the same; here each is, and what the rules read is kept from the cases."""
-    monkeypatch.setattr(command, "_SAMPLE", 1)
+    monkeypatch.setattr(exploring, "_SAMPLE", 1)
     explorer = Explorer(TWO)
     monkeypatch.setattr(explorer.forms, "case", lambda team, form, place: (place, form.entries[place]))
     with pytest.raises(Violation, match="does more than it did elsewhere"):
