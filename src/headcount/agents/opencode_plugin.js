@@ -68,18 +68,23 @@ export const Headcount = async ({ client }) => {
       await last
     },
     "chat.message": async ({ sessionID }, { parts }) => {
-      if (children.has(sessionID)) return
-      const mail = newMail(await ask("UserPromptSubmit"))
       const text = parts.findLast((part) => part.type === "text")
-      if (mail && text) text.text += `\n\n${mail}`
+      if (children.has(sessionID) || !text) return
+      const mail = newMail(await ask("UserPromptSubmit"))
+      if (mail) text.text += `\n\n${mail}`
     },
     "experimental.session.compacting": async () => {
       await ask("PreCompact", { trigger: "auto" })
     },
+    // Its own tools have `output`, those of MCP servers `content`. Mail counts as read once it is asked for: so
+    // only where it can be shown.
     "tool.execute.after": async ({ sessionID }, result) => {
-      if (children.has(sessionID)) return
+      const shown = Array.isArray(result?.content) || typeof result?.output === "string"
+      if (children.has(sessionID) || !shown) return
       const mail = newMail(await ask("PostToolUse"))
-      if (mail) result.output += `\n\n${mail}`
+      if (!mail) return
+      if (Array.isArray(result.content)) result.content.push({ type: "text", text: mail })
+      else result.output += `\n\n${mail}`
     },
   }
 }
