@@ -30,10 +30,11 @@ from headcount.protocol.phase import State as PhaseState
 from headcount.protocol.phase import step_phase
 from headcount.protocol.phase_codec import phase_as_json, phase_from_json
 from headcount.protocol.schedule import Roster, may_start, stalled
+from headcount.protocol.shutdown import ASKABLE
 from headcount.protocol.step import step
 from headcount.protocol.task import Presence
 from headcount.protocol.task import State as TaskState
-from headcount.protocol.task_turn import spawn_order
+from headcount.protocol.task_turn import spawn_order, stand_down_order
 from headcount.protocol.team import Status, limited_by
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class Conductor:
             self._hear(event)
             if isinstance(event, pe.TaskHappened) and isinstance(event.event, te.Merged):
                 self._require_merged(event.task)
-        while self._translate_next() or self._start_held() or self._begin_next():
+        while self._translate_next() or self._ask_again() or self._start_held() or self._begin_next():
             pass
         self._look_at_cleanup()
         if self.team.status is Status.SHUTDOWN and self.phase.state not in _OVER:
@@ -257,6 +258,18 @@ class Conductor:
             self._task_hears(task_id, begin)
             return True
         return False
+
+    def _ask_again(self) -> bool:
+        """A task's request that had joined the team's went with that when somebody else refused it."""
+        for seat in (seat for task in self.phase.tasks.values() for seat in task.seats):
+            if seat.request and seat.presence is Presence.HERE and self._is_free(seat.key):
+                self._team_hears(stand_down_order(seat))
+                return not self._is_free(seat.key)
+        return False
+
+    def _is_free(self, key: str | None) -> bool:
+        member = self.team.members.get(key or "")
+        return member is not None and member.state in ASKABLE and member.request is None
 
     def _start_held(self) -> bool:
         """Whoever was ordered during a usage limit; or nobody any more, where its task wants nobody."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LAST_ROLES: Final = ("lead", "witness")  # stood down after everyone else, in this order, and not asked
 
 # Who is asked when a request comes. Whoever is further (salvaging, stopping, gone) goes on as it stands.
-_ASKABLE: Final = (State.RUNNING, State.INSPECTING, State.VERIFIED, State.NUDGED)
+ASKABLE: Final = (State.RUNNING, State.INSPECTING, State.VERIFIED, State.NUDGED)
 
 
 # --- a request opens, joins or takes over -----------------------------------------------------------------
@@ -105,7 +105,7 @@ def _ask(turn: Turn, key: str, request: Request) -> None:
     """A lead, a witness and whoever stands idle are not asked."""
     member = turn.members[key]
     idle = member.state is State.RUNNING and member.activity == "idle"
-    if member.state in _ASKABLE and member.role not in LAST_ROLES and not idle:
+    if member.state in ASKABLE and member.role not in LAST_ROLES and not idle:
         turn.cue(key, Cue.REQUEST, request=request)
 
 

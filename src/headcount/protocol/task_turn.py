@@ -227,9 +227,14 @@ def _dismiss(turn: TaskTurn, _: Facts) -> None:
 
 def _ask(turn: TaskTurn, seat: Seat) -> None:
     request = f"{turn.task.id}/{seat.key}/{seat.asked + 1}"
-    turn.put_seat(seat, asked=seat.asked + 1, request=request)
+    seat = turn.put_seat(seat, asked=seat.asked + 1, request=request)
+    turn.effects.append(stand_down_order(seat))
+
+
+def stand_down_order(seat: Seat) -> StandDown:
+    """The request that is out for this seat."""
     reason = REASON_WORKER if seat.role == WORKER else REASON_REVIEWER
-    turn.effects.append(StandDown(request, (seat.name,), reason, by=ev.LEAD))
+    return StandDown(seat.request, (seat.name,), reason, by=ev.LEAD)
 
 
 def _ask_again(turn: TaskTurn, facts: Facts) -> None:
