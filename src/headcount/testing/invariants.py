@@ -69,16 +69,23 @@ def I4_the_next_task_waits(step: Step, seen: Mapping[str, Seen], tasks_at_once: 
     """In a run nobody starts on a task while as many others as there are slots still have members.
 
     A task with somebody there is not the next one: its reviewers come into the slot it has, and one whose
-    worker came back from an escalation goes on in a slot of its own.
+    worker came back from an escalation goes on in a slot of its own, with its reviewers when it has left.
     """
     for act in step.acts:
-        task = step.after.members[act.about].task if act.kind is ActKind.START else None
-        if task is None or any(m.task == task and not m.settled for m in step.before.members.values()):
+        member = step.after.members[act.about] if act.kind is ActKind.START else None
+        if member is None or member.task is None or _goes_on(member, step, seen):
             continue
         holding = (m for m in step.before.members.values() if not m.settled and not seen[m.key].gave_up)
-        others = {m.task for m in holding if m.task not in (None, task)}
+        others = {m.task for m in holding if m.task not in (None, member.task)}
         if len(others) >= tasks_at_once:
-            yield f"{act.about} starts on {task} while {', '.join(sorted(map(str, others)))} is under way"
+            under_way = ", ".join(sorted(map(str, others)))
+            yield f"{act.about} starts on {member.task} while {under_way} is under way"
+
+
+def _goes_on(member: Member, step: Step, seen: Mapping[str, Seen]) -> bool:
+    reviews = member.role != "worker"
+    mine = (m for m in step.before.members.values() if m.task == member.task)
+    return any(not m.settled or (reviews and seen[m.key].came_back) for m in mine)
 
 
 def I5_a_member_answers_only_for_itself(step: Step, seen: Mapping[str, Seen]) -> Iterator[str]:

@@ -62,6 +62,7 @@ class Seen(NamedTuple):
     overruled: bool = False  # force, or a decision, went against what it wanted
     saved: bool = False  # something of it had to be saved
     gave_up: bool = False  # it was once left escalated or stuck, and its task's slot was given to another
+    came_back: bool = False  # and somebody decided that it goes on: its task has a slot of its own since
 
 
 def remember(seen: Mapping[str, Seen], step: Step) -> dict[str, Seen]:
@@ -80,6 +81,8 @@ def remember(seen: Mapping[str, Seen], step: Step) -> dict[str, Seen]:
             now[after.key] = now[after.key]._replace(leave=True)
         if after.ended and not after.settled:
             now[after.key] = now[after.key]._replace(gave_up=True)
+        if before is not None and before.state is State.ESCALATED and after.state in SENT_BACK:
+            now[after.key] = now[after.key]._replace(came_back=True)
         if before is not None and before.state is State.ASKED and after.state is State.RUNNING:
             now[after.key] = now[after.key]._replace(leave=False)
         forced = before is not None and _overruled(step, before, after)

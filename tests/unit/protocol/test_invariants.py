@@ -90,6 +90,20 @@ def test_I4_notices_a_task_that_begins_in_a_slot_that_is_taken() -> None:
     assert not list(inv.I4_the_next_task_waits(gone, seen, 1))
 
 
+@pytest.mark.parametrize(
+    ("role", "came_back", "waits"),
+    [("spec-reviewer", False, True), ("worker", True, True), ("spec-reviewer", True, False)],
+)
+def test_I4_lets_the_reviewers_of_a_worker_that_came_back_and_left_begin(
+    role: str, came_back: bool, waits: bool
+) -> None:
+    other, left = Member("api", 1, state=State.RUNNING, task="t1"), Member("web", 1, task="t2", settled=True)
+    after = team(other, left, Member("docs", 1, role=role, task="t2"))
+    step = Step(team(other, left), QUIET, after, (act(ActKind.START, "docs#1"),))
+    seen = {"api#1": Seen(), "web#1": Seen(gave_up=True, came_back=came_back)}
+    assert bool(list(inv.I4_the_next_task_waits(step, seen, 1))) == waits
+
+
 def test_I5_notices_an_answer_from_somebody_else() -> None:
     checker = inv.I5_a_member_answers_only_for_itself
     answered = team(replace(WEB, answer="approved"))
