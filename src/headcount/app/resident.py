@@ -34,6 +34,7 @@ _LEASE_TTL_S = 3600.0
 _STAY_S = 10.0  # after the last team
 _READY_S = 20.0
 _TAKE_OVER_S = 1.0  # from the end of one engine to the next
+_FAILING_S = 30.0  # where one after the other fails
 
 
 def drive(app: App) -> bool:
@@ -89,12 +90,12 @@ class _Beside(threading.Thread):
             try:
                 with drive_lock(self._app.home) as mine:
                     if mine:
-                        _run(self._app, self._until)
+                        self._drive()
             except Exception as error:
                 if not self.ready.is_set():
                     self.failure = error
                     break
-                _LOG.exception("the engine could not begin anew")
+                _LOG.exception("the engine failed; the next one begins")
             self.ready.set()
             self._stopping.wait(_TAKE_OVER_S)
         self.ready.set()
@@ -104,9 +105,13 @@ class _Beside(threading.Thread):
         if self._engine is not None:
             self._engine.stop()
 
-    def _until(self, engine: Engine) -> bool:
+    def _drive(self) -> None:
+        with _engine(self._app) as self._engine:
+            if not self._stopping.is_set():  # else nobody has told this one
+                self._engine.run(self._until)
+
+    def _until(self) -> bool:
         """Asked before its first turn, too."""
-        self._engine = engine
         self.ready.set()
         return self._stopping.is_set()
 
@@ -116,7 +121,7 @@ def _run(app: App, until: Callable[[Engine], bool]) -> Engine:
 
     One that cannot even begin is another matter: whoever started it is told.
     """
-    began = False
+    began, wait_s = False, _TAKE_OVER_S
 
     def asked(engine: Engine) -> bool:
         nonlocal began
@@ -131,8 +136,9 @@ def _run(app: App, until: Callable[[Engine], bool]) -> Engine:
         except Exception:
             if not began:
                 raise
-            _LOG.exception("the engine failed; it begins anew")
-            time.sleep(_TAKE_OVER_S)
+            _LOG.exception("the engine failed; the next one begins")
+            time.sleep(wait_s)
+            wait_s = min(2 * wait_s, _FAILING_S)
 
 
 @contextmanager

@@ -98,19 +98,17 @@ def _remove(job: Job, key: str, workspace: Mapping[str, Any]) -> str:
     member = job.team.members[key]
     if member.unread:
         return f"its last read failed: {member.unread}"
-    proof = job.everyone["proof"].get(key, {})
+    proof, start = job.everyone["proof"].get(key, {}), job.everyone["start"][key]
     gone = GoneProof(
         job.team.name,
         str(workspace["member"]),
-        member.generation,
+        # Of a shared one it is the team's, and by now everybody who worked in it is gone.
+        int(workspace["generation"]) if start.get("workspace") else member.generation,
         str(proof.get("method", "never started")),
         utc_now(),
     )
     try:
-        return (
-            job.world.workspaces.remove(Workspace.from_dict(workspace), gone, job.everyone["start"][key])
-            or ""
-        )
+        return job.world.workspaces.remove(Workspace.from_dict(workspace), gone, start) or ""
     except (HeadcountError, OSError) as error:
         return getattr(error, "why", "") or str(error)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import TYPE_CHECKING
 
 from headcount.engine.conduct import PHASE
@@ -48,18 +49,18 @@ def cycling(request_id: str, name: str, by: str) -> ev.StandDown:
     return ev.StandDown(request_id, (name,), REASON, by=by, cycling=True)
 
 
-def grown_old(tx: Tx, team: Team, keys: Iterable[str]) -> list[ev.StandDown]:
-    """Requests for those who are to be cycled by their age: at work, and not about to leave.
+def grown_old(tx: Tx, team: Team, keys: Iterable[str]) -> dict[str, ev.StandDown]:
+    """By incarnation, requests for those who are to be cycled by their age: at work, not about to leave.
 
     Not while somebody waits for the end of a usage limit: nobody is started before that is over.
     """
-    requests = []
+    requests: dict[str, ev.StandDown] = {}
     for key in keys:
         member = team.members[key]
         at_work = member.state is State.RUNNING and member.request is None and member.activity not in _HELD
         if at_work and limited_by(team) is None and why_not_cycle(tx, team, key) is None:
             store_handover(tx, team, key)
-            requests.append(cycling(f"{key}-age", member.name, "witness"))
+            requests[key] = cycling(str(uuid.uuid4()), member.name, "witness")
     return requests
 
 

@@ -271,16 +271,16 @@ class Engine:
             events = [event for result in results for event in result.outcome.events]
             happened = [event for result in results for event in result.outcome.happened]
             aged = grown_old(tx, team, self._clock.grown_old(team, policy))
-            events.extend(aged)
+            events.extend(aged.values())
             heard = hear(tx, team, events, policy, self._world.make_start, happened)
-            for request in aged:
-                wish_successor(tx, heard.team, request.request_id.removesuffix("-age"), request.by)
+            for key, request in aged.items():
+                wish_successor(tx, heard.team, key, request.by)
             jobs = self._new_jobs(tx, heard.team, policy)
             signalled = tx.facts(team.id, SIGNALLED) if heard.effects or results else {}
         if heard.effects or results:
             letters = [mail for result in results for mail in result.outcome.mail]
             self._tell(heard, signalled, {f"{team.id}/{mail.to}" for mail in letters})
-        self._clock.asked_for_age(team.id, [request.request_id.removesuffix("-age") for request in aged])
+        self._clock.asked_for_age(team.id, aged)
         self._after(heard.team, policy, results)
         for job in jobs:
             self._begin(job)

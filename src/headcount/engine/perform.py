@@ -208,7 +208,8 @@ def _save(job: Job) -> tuple[Salvage | None, dict[tuple[str, str], Mapping[str, 
 def _ask_exit(job: Job) -> Outcome:
     if job.handle is None:
         return prove(job)
-    job.runtime.request_exit(job.handle, job.start.get("exit_text"))
+    # Not beyond its limit: SIGTERM and SIGKILL, which follow in this lane, would come close together.
+    job.runtime.request_exit(job.handle, job.start.get("exit_text"), job.policy.exit_grace_s)
     return Outcome()
 
 

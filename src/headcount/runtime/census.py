@@ -19,6 +19,8 @@ _STOPPED = "Tt"
 _PAGE = 65536
 _KERNEL = 2  # parent of the kernel's own threads
 _CHILDREN_LOOKS = 5
+_EXEC_LOOKS = 5
+_EXEC_LOOK_S = 0.001
 # The last two: the number belongs to a thread now.
 _NO_SUCH_PROCESS = (errno.ESRCH, errno.EINVAL, errno.ENOENT)
 
@@ -53,7 +55,7 @@ def read_process(pid: int, with_mark: bool = True) -> Process | None:
     if not stat:
         return None
     close = stat.rindex(b")")
-    fields = stat[close + 2 :].split(maxsplit=20)
+    fields = stat[close + 2 :].split(maxsplit=21)
     ppid = int(fields[1])
     return Process(
         pid=pid,
@@ -63,12 +65,19 @@ def read_process(pid: int, with_mark: bool = True) -> Process | None:
         state=fields[0].decode(),
         threads=int(fields[17]),
         name=stat[stat.index(b"(") + 1 : close].decode(errors="replace"),
-        mark=_read_mark(pid) if with_mark and ppid != _KERNEL else "",
+        mark=_read_mark(pid, has_memory=fields[20] != b"0") if with_mark and ppid != _KERNEL else "",
     )
 
 
-def _read_mark(pid: int) -> str:
-    environment = b"\0" + _read(f"/proc/{pid}/environ")
+def _read_mark(pid: int, has_memory: bool) -> str:
+    environment = _read(f"/proc/{pid}/environ")
+    for _ in range(_EXEC_LOOKS):
+        if environment or not has_memory:
+            break
+        # In the middle of an exec it has none. Taken for nobody's, it would make a false proof.
+        time.sleep(_EXEC_LOOK_S)
+        environment = _read(f"/proc/{pid}/environ")
+    environment = b"\0" + environment
     found = environment.find(_NEEDLE)
     if found < 0:
         return ""
@@ -77,16 +86,17 @@ def _read_mark(pid: int) -> str:
     return environment[begin : end if end >= 0 else None].decode(errors="replace")
 
 
-def _read(path: str) -> bytes:
+def _read(path: str, *, to_its_end: bool = False) -> bytes:
     """b"" for what is gone or not ours to see. Any other failure, such as too many open files, is
-    raised: taken for "gone", it would make a false proof."""
+    raised: taken for "gone", it would make a false proof. In most of these files a short read is the last;
+    lists come in pieces."""
     try:
         fd = os.open(path, os.O_RDONLY)
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         return b""
     try:
         data = chunk = os.read(fd, _PAGE)
-        while len(chunk) == _PAGE:  # in these files a short read is the last
+        while chunk and (to_its_end or len(chunk) == _PAGE):
             chunk = os.read(fd, _PAGE)
             data += chunk
         return data
@@ -107,9 +117,10 @@ def read_below(pid: int) -> dict[int, Process]:
     found: dict[int, Process] = {}
     ask = [pid]
     while ask:
-        for child in _read_children(ask.pop()):
+        parent = ask.pop()
+        for child in _read_children(parent):
             process = read_process(child, with_mark=False)
-            if process is not None and child not in found:
+            if process is not None and process.ppid == parent and child not in found:
                 found[child] = process
                 ask.append(child)
     return {pid: process for pid, process in found.items() if not process.dead}
@@ -130,7 +141,7 @@ def _list_children(pid: int) -> list[int]:
         threads = os.listdir(f"/proc/{pid}/task")
     except (FileNotFoundError, ProcessLookupError):
         return []
-    lists = (_read(f"/proc/{pid}/task/{thread}/children") for thread in threads)
+    lists = (_read(f"/proc/{pid}/task/{thread}/children", to_its_end=True) for thread in threads)
     return [int(child) for children in lists for child in children.split()]
 
 

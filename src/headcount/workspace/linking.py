@@ -66,9 +66,14 @@ def link(repo: Repository, path: str, head: str, commit: str | None, reason: str
 
 
 def ensure_link(path: str, git_dir: str) -> None:
-    """The worktree's own side. It comes last: what is cut off before it is found by git's side."""
+    """The worktree's own side, whole or not at all. It comes last: what is cut off before it is found by
+    git's side."""
     if not os.path.lexists(os.path.join(path, ".git")):
-        _write(os.path.join(path, ".git"), f"gitdir: {git_dir}\n")
+        os.makedirs(path, exist_ok=True)
+        beside = f"{path}.link"  # in it, it would be somebody's untracked file
+        with open(beside, "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(f"gitdir: {git_dir}\n")
+        os.rename(beside, os.path.join(path, ".git"))
 
 
 def _put_in_place(made: str, git_dir: str) -> str:

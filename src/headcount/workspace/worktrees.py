@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from headcount.domain.findings import Workspace
@@ -27,6 +29,8 @@ from headcount.workspace.verify import Saved, read_saved
 RECORD = "headcount.json"
 LOCK = "headcount.lock"
 _ON_BRANCH = "ref: refs/heads/"
+_LOCK_LOOKS = 20
+_LOCK_LOOK_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +112,16 @@ def _place(root: str, team: str, member: str, n: int) -> str:
     return os.path.join(os.path.realpath(root), encode(team), numbered(encode(member), n))
 
 
+def _wait_unlocked(lock: str) -> None:
+    """Of a git that filled a workspace which nobody worked in yet. One that was killed leaves it for ever."""
+    for _ in range(_LOCK_LOOKS):
+        if not os.path.lexists(lock):
+            return
+        time.sleep(_LOCK_LOOK_S)
+    with suppress(FileNotFoundError):
+        os.unlink(lock)
+
+
 @dataclass(frozen=True, slots=True)
 class _Maker:
     repo: Repository
@@ -119,7 +133,7 @@ class _Maker:
     def make(self, base: str | None, detached: bool) -> Workspace:
         for path, git_dir in self._places():
             if git_dir and self._is_ours(git_dir):
-                return read_record(self.repo, path) or self._resume(path, git_dir, base)
+                return read_record(self.repo, path) or self._resume(path, git_dir)
             if not git_dir and not os.path.lexists(path) and is_free(self.repo, path):
                 return self._begin(path, base, detached)
         raise Declined(
@@ -129,8 +143,8 @@ class _Maker:
     def find(self) -> Workspace | None:
         for path, git_dir in self._places():
             if git_dir and self._is_ours(git_dir):
-                return read_record(self.repo, path) or self._resume(path, git_dir, "HEAD")
-            if not git_dir and not os.path.lexists(path):
+                return read_record(self.repo, path) or self._resume(path, git_dir)
+            if not git_dir and not os.path.lexists(path) and is_free(self.repo, path):
                 return None
         return None
 
@@ -176,12 +190,12 @@ class _Maker:
         lock = ["--lock", "--reason", lock_reason(self.wanted)]
         self.repo.git.run("worktree", "add", "--quiet", "--no-checkout", *lock, *how, path, start)
 
-    def _resume(self, path: str, git_dir: str, base: str | None) -> Workspace:
+    def _resume(self, path: str, git_dir: str) -> Workspace:
         """What is checked out in the user's worktree may be another commit since: it goes on from its own."""
         ensure_link(path, git_dir)
-        return self._complete(
-            path, git_dir, base and self.repo.git.on(git_dir, path).text("rev-parse", "HEAD")
-        )
+        _wait_unlocked(os.path.join(git_dir, "index.lock"))
+        head = self.repo.git.on(git_dir, path).run("rev-parse", "--verify", "--quiet", "HEAD", ok=(0, 1))
+        return self._complete(path, git_dir, head.text or None)
 
     def _complete(self, path: str, git_dir: str, base: str | None) -> Workspace:
         """Fill it and write the record. Nobody worked in it yet, so what is half filled is overwritten."""

@@ -117,6 +117,27 @@ def test_a_store_that_cannot_be_read_delays_the_recovery_and_nothing_else(
     lab.wait_state("ada#1", lambda m: m.settled)
 
 
+def test_leaving_ends_it_also_while_no_engine_can_begin(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab.stop_driving()
+    monkeypatch.setattr(resident, "_TAKE_OVER_S", 0.01)
+    take, refused = lab.app.store.take_lease, threading.Event()
+
+    def refuse(*_: Any, **__: Any) -> None:
+        refused.set()
+        raise StoreError("Could not take the lease", "the disk is full")
+
+    def breaks(*_: Any) -> None:
+        monkeypatch.setattr(lab.app.store, "take_lease", refuse)
+        raise RuntimeError("a bug")
+
+    with driving(lab.app):
+        monkeypatch.setattr(Engine, "_turn", breaks)
+        lab.app.store.ring(["engine"])
+        assert refused.wait(10)
+    assert not is_driven(lab.app.home)
+    monkeypatch.setattr(lab.app.store, "take_lease", take)
+
+
 def test_two_who_watch_do_not_both_drive(lab: Lab) -> None:
     with driving(lab.app), drive_lock(lab.app.home) as mine:
         assert not mine

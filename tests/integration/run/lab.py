@@ -18,6 +18,7 @@ from headcount.app.app import App, open_app
 from headcount.app.standing_down import decide, escalations
 from headcount.app.world import make_runtimes
 from headcount.ports import Entry
+from headcount.runtime.mark import VARIABLE
 
 TEAM = "crew"
 AGENT = Path(__file__).with_name("crew_agent.py")
@@ -186,7 +187,10 @@ class RunLab:
             return {str(start["runtime"]) for start in tx.facts(f"{TEAM}#1", "start").values()}
 
     def environment_of(self, key: str) -> dict[str, str]:
-        """What makes a process that member: the variables of its own process, as the kernel has them."""
+        """What makes a process that member: the variables of its own process, as the kernel has them.
+
+        But for its mark: with that it would be ended with the member, in the middle of its answer.
+        """
         with self.app() as app:
             with app.store.read() as tx:
                 mark = (tx.fact(f"{TEAM}#1", key, "start") or {})["mark"]
@@ -194,7 +198,8 @@ class RunLab:
         assert handle is not None
         raw = Path(f"/proc/{handle.record.agent.pid}/environ").read_text()
         handle.close()
-        return dict(item.split("=", 1) for item in raw.split("\0") if item.startswith("HEADCOUNT_"))
+        said = dict(item.split("=", 1) for item in raw.split("\0") if item.startswith("HEADCOUNT_"))
+        return {name: value for name, value in said.items() if name != VARIABLE}
 
     def marked(self) -> list[str]:
         """What is alive on this machine with a mark of this state directory."""

@@ -37,8 +37,8 @@ def test_without_a_repository_or_a_task_it_is_refused_with_what_to_do(lab: RunLa
     assert refused.returncode == 2
     assert "git init" in refused.stderr
     missing = lab.headcount("run", str(lab.desk / "nowhere.py"))
-    assert missing.returncode == 3
-    assert "No such file" in missing.stderr
+    assert missing.returncode == 2
+    assert "There is no file" in missing.stderr
 
 
 def test_a_run_that_died_between_its_team_and_its_tasks_is_begun_by_the_next(lab: RunLab) -> None:

@@ -84,8 +84,29 @@ def test_a_failed_start_leaves_the_workspace_to_those_who_share_it(workspaces: A
     assert outcome.facts["alice#1", "workspace"] == made.as_dict()
 
 
-def test_half_a_worktree_is_found_and_completed(tmp_path: Path, workspaces: Any) -> None:
+@pytest.mark.parametrize("how", ["create", "find"])
+def test_a_worktree_whose_making_was_killed_is_completed(
+    how: str, workspaces: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headcount.workspace.worktrees._LOCK_LOOK_S", 0)
     made = workspaces.create("crew", "alice", 1, {})
     if made.git_dir:
         os.unlink(f"{made.git_dir}/headcount.json")
-    assert workspaces.find("crew", "alice", 1, {}).path == made.path
+        Path(made.git_dir, "index.lock").touch()  # of a git that was killed with the engine
+    assert getattr(workspaces, how)("crew", "alice", 1, {}) == made
+
+
+def test_a_shared_workspace_of_a_later_team_is_removed_by_whoever_worked_in_it_last(workspaces: Any) -> None:
+    made = workspaces.create("crew", "carol", 2, {"workspace": "docs"})
+    carol = Member("carol", 1, epoch=1, settled=True)
+    team = Team("crew", 2, members={carol.key: carol})
+    world = cast("Any", SimpleNamespace(home="/nowhere", workspaces=workspaces))
+    everyone = {
+        "start": {carol.key: {"workspace": "docs"}},
+        "workspace": {carol.key: made.as_dict()},
+        "proof": {},
+    }
+    act = Act(ActKind.CLOSE_STEP, "", 1, {"step": "workspaces"})
+    (ended,) = perform(Job(act, team, Policy(), world, everyone=everyone)).events
+    assert isinstance(ended, ev.StepEnded) and ended.ok, ended
+    assert not os.path.lexists(made.path)
