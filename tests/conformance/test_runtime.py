@@ -24,6 +24,7 @@ AGENTS = {
     "stubborn": (f"trap '' TERM; {_STRAY} echo ready; {_IDLE}", ("ignore-term", "stray", "say=ready")),
     "leaver": (f"{_STRAY} exit 0", ("stray", "exit=0")),
     "code 3": ("exit 3", ("exit=3",)),
+    "deaf": ("stty -echo; while :; do echo ready $((i+=1)); sleep 0.1; done", ("deaf", "say=ready")),
     "listener": ("echo ready; cat", ("say=ready",)),
 }
 
@@ -127,6 +128,13 @@ def test_a_request_to_exit_reaches_the_agent_alone(world: World) -> None:
     wait_until(lambda: not world.runtime.alive(handle))
     assert str(world.runtime.wait_exit(handle, 10)) == "ended by signal 15"
     assert not world.runtime.request_exit(handle)
+
+
+def test_a_request_to_exit_is_back_in_its_time_whoever_does_not_take_it(world: World) -> None:
+    handle = world.start("deaf")
+    began = time.monotonic()
+    assert not world.runtime.request_exit(handle, "/exit", 1.0)
+    assert time.monotonic() - began < 2.5
 
 
 def test_C13_what_an_agent_left_behind_prevents_the_proof_until_it_is_ended(world: World) -> None:

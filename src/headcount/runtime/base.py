@@ -30,6 +30,7 @@ from headcount.runtime.tree import Tree
 _START_TIMEOUT_S = 20.0
 _EXIT_RECORD_S = 2.0  # from the agent's end to the keeper's synced record of it
 _CAPTURE_BYTES = 16384
+TAKEN_S = 2.0  # what is put before an agent that pauses is read at once, or not soon
 
 
 class Handle:
@@ -236,15 +237,22 @@ class ProcessRuntime:
         """Where the agent will read it; False when it did not get there, and nothing of it is left there."""
         raise NotImplementedError
 
-    def was_taken(self, handle: Handle, text: str) -> bool:
+    def was_taken(self, handle: Handle, text: str, limit_s: float = TAKEN_S) -> bool:
         """Whether what was put there has been read, after a moment at most."""
         raise NotImplementedError
 
-    def request_exit(self, handle: Handle, text: str | None = None) -> bool:
-        """Its own way to exit: `text` as if typed, or else SIGTERM to the agent alone."""
-        if text is not None:
-            return self.nudge(handle, text, urgent=True)
-        return not handle.tree.rebooted and send_signal(handle.record.agent, signal.SIGTERM)
+    def request_exit(self, handle: Handle, text: str | None = None, limit_s: float = 10.0) -> bool:
+        """Its own way to exit: `text` as if typed, or else SIGTERM to the agent alone.
+
+        What follows is due after `limit_s`, so nothing is waited for any longer, taken or not.
+        """
+        if text is None:
+            return not handle.tree.rebooted and send_signal(handle.record.agent, signal.SIGTERM)
+        line = log.plain_text(text.encode()).strip("\n")
+        return self.alive(handle) and self.type_exit(handle, line, limit_s)
+
+    def type_exit(self, handle: Handle, line: str, limit_s: float) -> bool:
+        return self.put_in_front(handle, line, True) and self.was_taken(handle, line, min(limit_s, TAKEN_S))
 
     def terminate(self, handle: Handle) -> int:
         """SIGTERM to the whole tree; does not wait."""

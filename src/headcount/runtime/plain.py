@@ -8,11 +8,9 @@ import os
 import termios
 
 from headcount.ports import SpawnSpec
-from headcount.runtime.base import Handle, ProcessRuntime, wait_for
+from headcount.runtime.base import TAKEN_S, Handle, ProcessRuntime, wait_for
 from headcount.runtime.forkserver import ForkServer
 from headcount.runtime.keeper import STDIN
-
-_TAKEN_S = 2.0
 
 
 class PlainRuntime(ProcessRuntime):
@@ -36,13 +34,13 @@ class PlainRuntime(ProcessRuntime):
         finally:
             os.close(fd)
 
-    def was_taken(self, handle: Handle, text: str) -> bool:
+    def was_taken(self, handle: Handle, text: str, limit_s: float = TAKEN_S) -> bool:
         """Taken means read: the pipe is empty again."""
         fd = _open_stdin(handle)
         if fd is None:
             return False
         try:
-            return wait_for(lambda: _unread(fd) == 0 or not self.alive(handle), _TAKEN_S) and _unread(fd) == 0
+            return wait_for(lambda: _unread(fd) == 0 or not self.alive(handle), limit_s) and _unread(fd) == 0
         finally:
             os.close(fd)
 

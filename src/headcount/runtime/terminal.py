@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import array
 import fcntl
+import math
 import os
 import termios
 import time
@@ -18,14 +19,13 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from headcount.errors import ProcessError
-from headcount.runtime.base import wait_for
+from headcount.runtime.base import TAKEN_S, wait_for
 from headcount.runtime.screen import Screen
 from headcount.runtime.typed import FOLDED, put_aside
 
 _STILL_S = 0.6  # clients redraw their spinner several times a second
 _QUIET_S = 0.1
 _SHOWN_S = 2.0
-_TAKEN_S = 2.0
 _AFTER_PASTE_S = 0.3  # clients take an Enter that follows at once for a part of the paste
 _ENTER_TRIES = 2
 _FRAME = "│┃║| "
@@ -37,9 +37,13 @@ Answer = TypeVar("Answer")
 
 
 class Terminal:
-    """One pane; `tmux` calls tmux on our socket, and raises `ProcessError`."""
+    """One pane; `tmux` calls tmux on our socket, and raises `ProcessError`.
 
-    def __init__(self, pane: str, tmux: Callable[..., str]) -> None:
+    After `limit_s` it waits for nothing any more: then what was not seen is taken as not happened.
+    """
+
+    def __init__(self, pane: str, tmux: Callable[..., str], limit_s: float = math.inf) -> None:
+        self._deadline = time.monotonic() + limit_s
         self._pane = pane
         self._tmux = tmux
         self._tty = tmux("display-message", "-p", "-t", pane, "#{pane_tty}").strip()
@@ -54,7 +58,11 @@ class Terminal:
     def is_still(self) -> bool:
         """It waits: all that was typed is read, and the screen does not change for a moment."""
         before = self.screen()
-        return self.unread() == 0 and not wait_for(lambda: self.screen() != before, _STILL_S, step_s=0.1)
+        still_s = self._at_most(_STILL_S)
+        return self.unread() == 0 and not wait_for(lambda: self.screen() != before, still_s, step_s=0.1)
+
+    def _at_most(self, seconds: float) -> float:
+        return max(0.0, min(seconds, self._deadline - time.monotonic()))
 
     def type_last_line(self, text: str) -> bool:
         """As `type_line`, for what ends the program: what stands on its line goes with it in any case."""
@@ -75,7 +83,7 @@ class Terminal:
 
     def _put_back(self, aside: str, modes: int) -> None:
         """When the program is back at its line: what comes in between is taken for something else."""
-        wait_for(lambda: self.modes() == modes and self._is_quiet(), _SHOWN_S, step_s=0.03)
+        wait_for(lambda: self.modes() == modes and self._is_quiet(), self._at_most(_SHOWN_S), step_s=0.03)
         self._paste(aside)
 
     def _is_quiet(self) -> bool:
@@ -86,15 +94,19 @@ class Terminal:
     def _paste_and_enter(self, text: str) -> bool:
         before = self.screen().text
         self._paste(text)
-        if not wait_for(lambda: _shows(self.screen().text, before, text), _SHOWN_S, step_s=0.03):
+        shown_s = self._at_most(_SHOWN_S)
+        if not wait_for(lambda: _shows(self.screen().text, before, text), shown_s, step_s=0.03):
             self.send(_KILL_LINE)
             return False
         for _ in range(_ENTER_TRIES):
             time.sleep(_AFTER_PASTE_S)
             pasted = self.screen()
             self.send(_ENTER)
-            if wait_for(lambda: self._is_submitted(text, pasted), _SHOWN_S, step_s=0.03):  # noqa: B023
+            taken_s = self._at_most(_SHOWN_S)
+            if wait_for(lambda: self._is_submitted(text, pasted), taken_s, step_s=0.03):  # noqa: B023
                 return True
+            if self._at_most(_SHOWN_S) == 0.0:
+                break
         self.send(_KILL_LINE)
         return False
 
@@ -110,7 +122,7 @@ class Terminal:
         self.send(keys)
 
     def was_read(self) -> bool:
-        return wait_for(lambda: self.unread() == 0, _TAKEN_S)
+        return wait_for(lambda: self.unread() == 0, self._at_most(TAKEN_S))
 
     # --- the pane and its terminal
 

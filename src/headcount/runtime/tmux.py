@@ -8,14 +8,16 @@ process and never of tmux. When the server dies, its members are found by record
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 import subprocess
 import tempfile
+import time
 
 from headcount.errors import ProcessError
 from headcount.ports import SpawnSpec
-from headcount.runtime.base import Handle, ProcessRuntime, wait_for
+from headcount.runtime.base import TAKEN_S, Handle, ProcessRuntime, wait_for
 from headcount.runtime.forkserver import KEEPER
 from headcount.runtime.keeper import OUTPUT
 from headcount.runtime.log import plain_text
@@ -27,7 +29,6 @@ _HISTORY_LINES = 5000
 _CALL_TIMEOUT_S = 10.0
 _LAUNCH_S = 0.5
 _EXIT_PAUSE_S = 3.0
-_EXIT_TRIES = 2
 
 
 class TmuxRuntime(ProcessRuntime):
@@ -68,20 +69,23 @@ class TmuxRuntime(ProcessRuntime):
         terminal = self._terminal(handle)
         return terminal is not None and (urgent or terminal.is_still()) and terminal.type_line(text)
 
-    def request_exit(self, handle: Handle, text: str | None = None) -> bool:
-        """Typed at a pause, if one comes soon, and once more if it was not taken: clients know no commands
-        in the middle of a turn, or are slow to see them."""
-        if text is None:
-            return super().request_exit(handle)
-        return any(self._type_exit(handle, text) for _ in range(_EXIT_TRIES))
+    def type_exit(self, handle: Handle, line: str, limit_s: float) -> bool:
+        """At a pause, if one comes soon, and once more if it was not taken and there is time: clients know no
+        commands in the middle of a turn, or are slow to see them."""
+        deadline = time.monotonic() + limit_s
+        if self._try_exit(handle, line, deadline):
+            return True
+        return time.monotonic() < deadline and self._try_exit(handle, line, deadline)
 
-    def _type_exit(self, handle: Handle, text: str) -> bool:
+    def _try_exit(self, handle: Handle, line: str, deadline: float) -> bool:
+        left_s = deadline - time.monotonic()
         try:
-            terminal = self._terminal(handle)
+            terminal = self._terminal(handle, left_s)
             if terminal is None or not self.alive(handle):
                 return False
-            wait_for(terminal.is_still, _EXIT_PAUSE_S)
-            return terminal.type_last_line(plain_text(text.encode())) and self.was_taken(handle, text)
+            # Half of the time at most: whoever never pauses is told all the same.
+            wait_for(terminal.is_still, min(_EXIT_PAUSE_S, left_s / 2))
+            return terminal.type_last_line(line) and terminal.was_read() and self.alive(handle)
         except ProcessError:
             return False  # it went away meanwhile
 
@@ -94,12 +98,12 @@ class TmuxRuntime(ProcessRuntime):
         except ProcessError:
             pass
 
-    def was_taken(self, handle: Handle, text: str) -> bool:
-        terminal = self._terminal(handle)
+    def was_taken(self, handle: Handle, text: str, limit_s: float = TAKEN_S) -> bool:
+        terminal = self._terminal(handle, limit_s)
         return terminal is not None and terminal.was_read() and self.alive(handle)
 
-    def _terminal(self, handle: Handle) -> Terminal | None:
-        return Terminal(handle.record.pane, self._tmux) if self.server_alive(handle) else None
+    def _terminal(self, handle: Handle, limit_s: float = math.inf) -> Terminal | None:
+        return Terminal(handle.record.pane, self._tmux, limit_s) if self.server_alive(handle) else None
 
     def server_alive(self, handle: Handle) -> bool:
         """Ids are counted anew by every server: those of a dead one may name another's pane now."""

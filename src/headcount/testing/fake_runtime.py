@@ -168,7 +168,7 @@ class FakeRuntime:
         handle.tree.screen += text + "\n"
         return True
 
-    def request_exit(self, handle: FakeHandle, text: str | None = None) -> bool:
+    def request_exit(self, handle: FakeHandle, text: str | None = None, limit_s: float = 10.0) -> bool:
         if text is not None:
             return self.nudge(handle, text)
         sent = self.alive(handle)
