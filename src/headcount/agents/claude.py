@@ -20,6 +20,7 @@ from headcount.agents.client import (
     reset_time,
     write_json,
 )
+from headcount.agents.hooks import LIMIT_S
 
 # What it may do unasked with permissions = "edit"; besides its files, which `acceptEdits` allows.
 _ALLOWED = (f"mcp__{SERVER}", "Bash(git:*)", "Bash(headcount:*)")
@@ -29,7 +30,6 @@ _STATE = (
     "file-history", "history.jsonl", "debug", "logs", "cache", "backups", "telemetry", "paste-cache", "ide",
     "image-cache",
 )  # fmt: skip
-_HOOK_TIMEOUT_S = 60
 
 
 def hooks(headcount: tuple[str, ...]) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def _hook(headcount: tuple[str, ...], event: str) -> dict[str, Any]:
         "type": "command",
         "command": headcount[0],
         "args": [*headcount[1:], "hook", event],
-        "timeout": _HOOK_TIMEOUT_S,
+        "timeout": LIMIT_S,
     }
 
 

@@ -182,6 +182,8 @@ _RESETS = re.compile(r"(?:resets?_?at|reset)\D{0,12}(\d{10})\b")
 # "try again at 6:31 AM", "try again at Nov 17th, 2026 6:31 AM": on this machine's clock, without seconds.
 _DAY = r"(\w{3})\w* (\d{1,2})\w*,? (\d{4}),? "
 _CLOCK = re.compile(rf"(?i)(?:again|resets) at (?:{_DAY})?(\d{{1,2}}:\d\d) ?([AP]M)")
+_DAY_S = 86400.0
+_JUST_PASSED_S = 600.0  # a message may be older than the minute it names, and clocks differ
 
 
 def reset_time(text: str, now: float | None = None) -> float | None:
@@ -194,7 +196,7 @@ def reset_time(text: str, now: float | None = None) -> float | None:
 
 
 def _read_clock(clock: re.Match[str], now: float) -> float | None:
-    """Rounded up to the end of that minute; without a day, the next such time."""
+    """Rounded up to the end of that minute; without a day, the next such time, or one just passed."""
     month, day, year, hour, half = clock.groups()
     today = time.localtime(now)
     date = f"{month} {day} {year}" if month else time.strftime("%b %d %Y", today)
@@ -202,4 +204,6 @@ def _read_clock(clock: re.Match[str], now: float) -> float | None:
         at = time.mktime(time.strptime(f"{date} {hour} {half}", "%b %d %Y %I:%M %p")) + 60
     except ValueError:
         return None
-    return at if month or at > now else at + 86400
+    if month:
+        return at
+    return next(near for near in (at - _DAY_S, at, at + _DAY_S) if near > now - _JUST_PASSED_S)

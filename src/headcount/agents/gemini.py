@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from headcount.agents import hooks
 from headcount.agents.client import (
     MEMBER_VARIABLES,
     NOTHING,
@@ -39,7 +40,6 @@ _HOOKS = {
     "AfterTool": "PostToolUse",
     "AfterAgent": "Stop",
 }
-_HOOK_TIMEOUT_MS = 20_000
 # Nobody sits at a member's terminal: what would open a dialog there is denied, as it is without one.
 _ASKS = """\
 [[rule]]
@@ -87,7 +87,7 @@ def _hooks(setup: Setup, users: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(users)
     for event, ours in _HOOKS.items():
         command = shlex.join([*setup.headcount, "hook", ours])
-        hook = {"type": "command", "name": SERVER, "command": command, "timeout": _HOOK_TIMEOUT_MS}
+        hook = {"type": "command", "name": SERVER, "command": command, "timeout": hooks.LIMIT_S * 1000}
         merged[event] = [*users.get(event, []), {"hooks": [hook]}]
     return merged
 

@@ -34,12 +34,15 @@ def read_log(home: str, offset: int = 0, limit: int = 65536) -> Chunk:
 
 def read_tail(home: str, limit: int) -> bytes:
     """The last `limit` bytes that were printed, or what is kept of them."""
-    segments = _segments(home)
-    end = max((start + size for start, size in segments), default=0)
-    data, offset = b"", max(0, end - limit)
+    data, offset = b"", max(0, end_of_log(home) - limit)
     while (chunk := read_log(home, offset)).data:
         data, offset = data + chunk.data, chunk.end
     return data
+
+
+def end_of_log(home: str) -> int:
+    """How many bytes were printed, kept or not."""
+    return max((start + size for start, size in _segments(home)), default=0)
 
 
 def last_written(home: str) -> float:

@@ -12,6 +12,7 @@ import pytest
 from headcount.agents.client import Setup
 from headcount.agents.clients import CLIENTS, read_version
 from headcount.agents.gemini import turn_tokens
+from headcount.cli.member import hook
 
 PLUGIN = "@opencode-ai/plugin"
 
@@ -52,6 +53,16 @@ def test_hooks_of_ours_stand_after_the_users(tmp_path: Path) -> None:
     hooks = json.loads((tmp_path / "own/config/.gemini/settings.json").read_text())["hooks"]
     assert hooks["BeforeTool"] == [mine] and hooks["AfterTool"][0] == mine
     assert hooks["AfterTool"][1]["hooks"][0]["command"] == "/py hook PostToolUse"
+
+
+def test_every_client_gives_a_hook_more_time_than_it_ever_waits(tmp_path: Path) -> None:
+    prepare("gemini", tmp_path / "gemini")
+    prepare("claude", tmp_path / "claude")
+    gemini = json.loads((tmp_path / "gemini/own/config/.gemini/settings.json").read_text())["hooks"]
+    claude = json.loads((tmp_path / "claude/own/settings.json").read_text())["hooks"]
+    limits_s = [entry["hooks"][-1]["timeout"] / 1000 for (entry,) in gemini.values()]
+    limits_s += [entry["hooks"][-1]["timeout"] for (entry,) in claude.values()]
+    assert len(limits_s) == 8 and min(limits_s) >= hook.WAIT_S + 20
 
 
 @pytest.mark.parametrize(("permissions", "denied"), [("edit", True), ("full", False)])

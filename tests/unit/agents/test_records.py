@@ -87,6 +87,20 @@ def in_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     time.tzset()
 
 
+@pytest.mark.usefixtures("in_utc")
+def test_a_time_that_has_just_passed_is_not_tomorrows() -> None:
+    def minutes_left(text: str, now: float) -> float:
+        found = reset_time(text, now)
+        assert found is not None
+        return (found - now) / 60
+
+    morning, midnight = 1794811380.0, 1794873600.0  # 06:43 and 00:00
+    assert minutes_left("try again at 6:42 AM", morning + 30) == -0.5
+    assert minutes_left("try again at 6:38 AM", morning) == -4
+    assert minutes_left("try again at 11:59 PM", midnight + 30) == -0.5
+    assert minutes_left("try again at 12:05 AM", midnight - 60) == 7
+
+
 @pytest.mark.parametrize(
     ("text", "at"),
     [

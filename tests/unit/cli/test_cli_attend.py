@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from headcount.cli.member import attend, pauses
+from headcount.errors import StoreError
 
 DIALOG = "│ Usage limit reached for all Pro models. │\n│ ● 1. Keep trying │"
 PROMPT = "* Type your message"
@@ -19,15 +20,26 @@ class Desk:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1000.0
         self.shown = PROMPT
+        self.looks = self.changes = 0
+        self.down: Exception | None = None
         self.said: list[Any] = []
         monkeypatch.setattr(pauses, "limit_end", lambda _, at, count: at or self.now + 10 * 2 ** (count - 1))
-        monkeypatch.setattr(pauses, "park", lambda _, reason, until: self.said.append((reason, until)))
+        monkeypatch.setattr(pauses, "park", lambda _, reason, until: self._say((reason, until)))
         monkeypatch.setattr(pauses, "lift_limit", lambda _: self.said.append("over"))
         self._attendant = attend.Attendant(
             None, r"(?s)Usage limit reached.*Keep trying", self, lambda: self.now  # type: ignore[arg-type]
         )  # fmt: skip
 
+    def _say(self, what: Any) -> None:
+        if self.down:
+            raise self.down
+        self.said.append(what)
+
+    def printed(self) -> int:
+        return self.changes
+
     def read(self) -> str:
+        self.looks += 1
         return self.shown
 
     def press(self, keys: str) -> None:
@@ -35,6 +47,7 @@ class Desk:
 
     def pass_time(self, seconds: int, shown: str) -> list[Any]:
         """What was said meanwhile."""
+        self.changes += shown != self.shown
         self.shown, self.said = shown, []
         for _ in range(seconds):
             self.now += 1.0
@@ -49,6 +62,23 @@ def desk(monkeypatch: pytest.MonkeyPatch) -> Desk:
 
 def test_nothing_is_said_or_pressed_without_the_dialog(desk: Desk) -> None:
     assert desk.pass_time(100, PROMPT) == []
+
+
+def test_a_screen_on_which_nothing_is_printed_is_looked_at_only_when_something_is_due(desk: Desk) -> None:
+    desk.pass_time(100, PROMPT)
+    assert desk.looks == 1
+    desk.pass_time(11, DIALOG)
+    assert desk.looks == 2
+    assert desk.pass_time(1, DIALOG) == ["\r"]
+    assert desk.looks == 3
+
+
+def test_a_limit_that_could_not_be_told_is_told_with_the_next_look(desk: Desk) -> None:
+    desk.down = StoreError("The state is busy")
+    with pytest.raises(StoreError):
+        desk.pass_time(1, DIALOG)
+    desk.down = None
+    assert desk.pass_time(1, DIALOG) == [("Usage limit reached for all Pro models.", 1012.0)]
 
 
 def test_the_member_is_parked_once_and_enter_is_pressed_when_it_should_be_over(desk: Desk) -> None:

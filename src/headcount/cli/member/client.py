@@ -20,6 +20,7 @@ from headcount.agents.client import Client, Seen, Setup, add_seen, write_file
 from headcount.agents.clients import CLIENTS
 from headcount.agents.launch import HEADCOUNT
 from headcount.cli.member import pauses
+from headcount.cli.member.opening import NOTHING_YET, Opening
 from headcount.cli.member.shown import message_text
 from headcount.errors import ProcessError, UsageError
 from headcount.store import mailbox
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 _FAILURES = 3  # turns in a row that end badly before it gives up
 _AGAIN_S = 2.0
 _LIMIT_MARGIN_S = 1.0
-_NOTHING_YET = "Look into your inbox, and begin."
 
 
 def client(call: Call) -> int:
@@ -70,8 +70,8 @@ class Host:
         with open(os.environ["HEADCOUNT_PROMPT_FILE"], encoding="utf-8", errors="replace") as file:
             task = file.read().strip()
         if self._client.record is not None:
-            return self._follow(task or _NOTHING_YET)
-        argv = self._client.terminal(self._new_session(), task or _NOTHING_YET)
+            return self._follow(task)
+        argv = self._client.terminal(self._new_session(), task or NOTHING_YET)
         try:
             os.execvpe(argv[0], argv, self._env)
         except OSError as error:
@@ -81,10 +81,13 @@ class Host:
         """Below this process, which reads what it writes down."""
         from headcount.cli.member.follow import Follower
 
-        mail = self._unread()
-        follower = Follower(self._call, self._client, self._new_session, lambda: self._mark_read(mail))
+        opening = Opening(self._call, task, self._client.hooked)
+        return Follower(self._call, self._client, opening, self._start_in_terminal).run()
+
+    def _start_in_terminal(self, prompt: str) -> tuple[subprocess.Popen[bytes], Setup]:
+        setup = self._new_session()
         try:
-            return follower.run(task, self._env)
+            return subprocess.Popen(self._client.terminal(setup, prompt), env=self._env), setup
         except OSError as error:
             raise _not_started(self._client, error) from error
 
@@ -207,7 +210,7 @@ def _shim(setup: Setup) -> str:
 
 def _prompt(mail: list[Row]) -> str:
     if not mail:
-        return _NOTHING_YET
+        return NOTHING_YET
     return "\n".join(message_text(row) for row in mail)
 
 

@@ -8,14 +8,20 @@ told to, at its prompt. A conversation that no longer fits is begun anew.
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
+import select
 import signal
 import subprocess
 import time
+from collections import deque
+from functools import partial
 
 from headcount.agents.client import Seen, add_seen
 from headcount.cli.member import pauses
+from headcount.cli.member.terminal import Terminal
+from headcount.errors import HeadcountError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +30,9 @@ if TYPE_CHECKING:
     from headcount.agents.client import Client, Setup
     from headcount.cli.member.attend import Attendant
     from headcount.cli.member.call import Call
+    from headcount.cli.member.opening import Opening
+
+    Child = subprocess.Popen[bytes]
 
 _LOOK_S = 0.5
 _EXIT_S = 10.0
@@ -38,95 +47,142 @@ _ANEW = (
 
 
 class Follower:
-    """`begin` makes a new conversation; `given` is called once the client has dealt with its first prompt."""
+    """`start` begins a conversation with these words.
+
+    What is heard is told to the store in that order, each thing until it could be told: a store that is busy,
+    or a full disk, is no reason to end an agent, nor to forget that it has reached its limit.
+    """
 
     def __init__(
-        self, call: Call, client: Client, begin: Callable[[], Setup], given: Callable[[], None]
+        self,
+        call: Call,
+        client: Client,
+        opening: Opening,
+        start: Callable[[str], tuple[Child, Setup]],
+        terminal: Terminal | None = None,
     ) -> None:
         self._call = call
         self._client = client
-        self._begin = begin
-        self._given = given
+        self._opening = opening
+        self._start = start
+        self._terminal = terminal or Terminal(os.environ["HEADCOUNT_HOME"], os.environ["HEADCOUNT_MARK"])
+        self._attendant = _make_attendant(call, client, self._terminal)
+        self._to_tell: deque[Callable[[], None]] = deque()
+        self._troubles: set[str] = set()
         self._turn = Seen()
         self._failures = self._limits = 0
-        self._limit = ""
+        self._times_parked = 0
         self._go_on_at: float | None = None
-        self._attendant = _make_attendant(call, client)
 
-    def run(self, task: str, env: dict[str, str]) -> int:
+    def run(self) -> int:
         """Until the client has ended by itself; its exit code."""
         # What is typed is meant for the client. A handler, because the client would inherit SIG_IGN.
         for number in (signal.SIGINT, signal.SIGQUIT):
             signal.signal(number, lambda *_: None)
-        prompt = task
+        prompt = self._opening.words()
         while True:
-            setup = self._begin()
-            child = subprocess.Popen(self._client.terminal(setup, prompt), env=env)
+            child, setup = self._start(prompt)
             signal.signal(signal.SIGTERM, lambda *_, child=child: child.terminate())
             if self._follow(child, setup):
-                return child.returncode
+                return int(child.returncode)
             _end(child)
-            prompt = _ANEW + task
+            prompt = _ANEW + self._opening.words()
 
-    def _follow(self, child: subprocess.Popen[bytes], setup: Setup) -> bool:
+    def _follow(self, child: Child, setup: Setup) -> bool:
         """True at its end; False when it must begin anew."""
         lines = _Lines(self._client, setup)
-        over = False
-        while not over:
-            over = _has_ended(child)
-            for seen in lines.read():
-                self._hear(seen)
-                if seen.overflow and self._failures < _FAILURES:
+        end = os.pidfd_open(child.pid)
+        try:
+            while True:
+                over = _has_ended(child, end)
+                fits = self._listen(lines)
+                self._look()
+                if over or not fits:
                     return over
-            self._look_at_limit()
-            if self._attendant is not None:
-                self._attendant.look()
+        finally:
+            os.close(end)
+
+    def _listen(self, lines: _Lines) -> bool:
+        """False when the conversation no longer fits: what else is in its record is over with it."""
+        for seen in lines.read():
+            self._hear(seen)
+            if seen.overflow and self._failures < _FAILURES:
+                return False
         return True
 
     def _hear(self, seen: Seen) -> None:
         self._turn = add_seen(self._turn, seen)
         if seen.turn == "begun":
-            self._go_on_at = None
-            if not self._client.hooked:
-                pauses.begin_work(self._call)
+            self._to_tell.append(self._begin_turn)
         elif seen.turn == "ended" and self._turn != Seen(turn="ended"):
             self._end_turn(self._turn)
             self._turn = Seen()
 
     def _end_turn(self, turn: Seen) -> None:
-        pauses.record_turn(self._call, turn, 1 if turn.limit or turn.overflow else 0)
+        code = 1 if turn.limit or turn.overflow else 0
+        self._to_tell.append(partial(pauses.record_turn, self._call, turn, code))
         if turn.limit:
             self._limits += 1
-            until = pauses.limit_end(self._call, turn.resets_at, self._limits)
-            pauses.park(self._call, turn.limit, until)
-            self._limit, self._go_on_at = f"limit until {until:.0f}", until + _BY_ITSELF_S
+            self._to_tell.append(partial(self._park, turn, self._limits))
         elif turn.overflow:
             self._failures += 1
         else:
             self._failures = self._limits = 0
-            self._given()
-            pauses.lift_limit(self._call)
+            self._to_tell += (self._opening.answered, partial(pauses.lift_limit, self._call))
             if not self._client.hooked:
-                pauses.end_work(self._call)
+                self._to_tell.append(partial(pauses.end_work, self._call))
+
+    # --- what is told, and done
+
+    def _look(self) -> None:
+        for act in (self._tell, self._look_at_limit, self._attend):
+            try:
+                act()
+            except (HeadcountError, OSError) as error:
+                self._remember(error)
+
+    def _tell(self) -> None:
+        while self._to_tell:
+            self._to_tell[0]()
+            self._to_tell.popleft()
+
+    def _remember(self, error: HeadcountError | OSError) -> None:
+        """Once each, when it can be said: the screen is the client's."""
+        if str(error) not in self._troubles:
+            self._troubles.add(str(error))
+            text = f"What it did could not be followed for a while: {error}"
+            self._to_tell.append(partial(pauses.warn, self._call, text))
+
+    def _begin_turn(self) -> None:
+        self._go_on_at = None
+        if not self._client.hooked:
+            pauses.begin_work(self._call)
+
+    def _park(self, turn: Seen, count: int) -> None:
+        until = pauses.limit_end(self._call, turn.resets_at, count)
+        pauses.park(self._call, turn.limit, until)
+        self._times_parked += 1
+        self._go_on_at = until + _BY_ITSELF_S
 
     def _look_at_limit(self) -> None:
-        """Typed by the runtime's own rules: when the screen stands still, and seen to be taken."""
+        """Typed once for each time that it was parked: the next limit may well end at the same moment."""
         if self._go_on_at is None or time.time() < self._go_on_at:
             return
-        from headcount.runtime.tmux import TmuxRuntime
+        self._go_on_at = time.time() + _TYPE_AGAIN_S
+        if self._terminal.type(_GO_ON, f"limit-{self._times_parked}"):
+            self._go_on_at = None
 
-        runtime = TmuxRuntime(os.environ["HEADCOUNT_HOME"])
-        handle = runtime.adopt(os.environ["HEADCOUNT_MARK"])
-        taken = handle is not None and runtime.nudge(handle, _GO_ON, tag=self._limit)
-        self._go_on_at = None if taken else time.time() + _TYPE_AGAIN_S
+    def _attend(self) -> None:
+        if self._attendant is not None:
+            self._attendant.look()
 
 
-def _make_attendant(call: Call, client: Client) -> Attendant | None:
+def _make_attendant(call: Call, client: Client, terminal: Terminal) -> Attendant | None:
     if not client.screen.limit:
         return None
     from headcount.cli.member.attend import Attendant
 
-    return Attendant(call, client.screen.limit)
+    return Attendant(call, client.screen.limit, terminal)
 
 
 class _Lines:
@@ -136,7 +192,10 @@ class _Lines:
         assert client.record is not None
         self._pattern = client.record.files(setup)
         self._read = client.record.read
-        self._ends: dict[str, int] = {path: os.path.getsize(path) for path in self._paths()}
+        self._ends: dict[str, int] = {}
+        for path in self._paths():
+            with contextlib.suppress(OSError):
+                self._ends[path] = os.path.getsize(path)
         self._counted: set[str] = set()
 
     def read(self) -> Iterator[Seen]:
@@ -153,23 +212,27 @@ class _Lines:
         return sorted(glob.glob(self._pattern, recursive=True))
 
     def _new_lines(self, path: str) -> list[str]:
-        """Whole ones only: it may be in the middle of the next."""
-        with open(path, "rb") as file:
-            file.seek(self._ends.get(path, 0))
-            whole, newline, _ = file.read().rpartition(b"\n")
+        """Whole ones only: it may be in the middle of the next. A file that is gone, or cannot be read this
+        time, has none; the others are read."""
+        try:
+            with open(path, "rb") as file:
+                file.seek(self._ends.get(path, 0))
+                whole, newline, _ = file.read().rpartition(b"\n")
+        except OSError:
+            return []
         self._ends[path] = self._ends.get(path, 0) + len(whole) + len(newline)
         return whole.decode(errors="replace").split("\n") if whole else []
 
 
-def _has_ended(child: subprocess.Popen[bytes]) -> bool:
-    try:
-        child.wait(_LOOK_S)
-    except subprocess.TimeoutExpired:
-        return False
-    return True
+def _has_ended(child: Child, end: int) -> bool:
+    """After a moment at most, asleep for all of it: `Popen.wait` with a limit wakes up 20 times a second."""
+    waiting = select.poll()
+    waiting.register(end, select.POLLIN)
+    waiting.poll(_LOOK_S * 1000)
+    return child.poll() is not None
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
+def _end(child: Child) -> None:
     child.terminate()
     try:
         child.wait(_EXIT_S)

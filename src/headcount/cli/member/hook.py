@@ -18,6 +18,7 @@ import os
 import sys
 import time
 
+from headcount.agents.hooks import WAIT_S
 from headcount.cli.member import pauses
 from headcount.cli.member.shown import message_text
 from headcount.errors import HeadcountError
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from headcount.cli.member.call import Call
 
-_TOOLS_WAIT_S, _TOOLS_LOOK_S = 30.0, 0.05  # less than the hook's own limit
+_TOOLS_LOOK_S = 0.05
 _TAKEN_IN_S, _SLOWNESS = 0.75, 3.0
 _NOT_ANSWERED = (
     "You are asked to stand down (request {request}), and have not answered. Plain text is no answer: use "
@@ -86,7 +87,7 @@ def _show_mail(call: Call, event: str, _: dict[str, Any]) -> None:
 def _wait_for_tools(directory: str) -> None:
     """In a terminal Claude Code sends its first request with the tools that are there by then; and it waits
     for this hook before. So the hook waits for them: in the first turn, and not for ever."""
-    deadline = time.monotonic() + _TOOLS_WAIT_S
+    deadline = time.monotonic() + WAIT_S
     while directory and not _are_listed(directory) and time.monotonic() < deadline:
         time.sleep(_TOOLS_LOOK_S)
     if time.monotonic() > deadline:

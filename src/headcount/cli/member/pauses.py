@@ -26,6 +26,7 @@ SHOWN = "HEADCOUNT_SHOWN_MAIL"
 _LOOK_AGAIN_S = 30.0
 _HEARD_S = 3.0
 _LIMIT_WAIT_S, _LIMIT_MOST_S = 60.0, 1800.0
+_DOUBLINGS = 20
 
 
 def begin_work(call: Call) -> None:
@@ -35,7 +36,8 @@ def begin_work(call: Call) -> None:
 
 
 def _activity(call: Call) -> str:
-    return (teams.activity(call.db, call.team().id, call.caller.key) or ("", ""))[1]
+    with call.read() as db:
+        return (teams.activity(db, call.team().id, call.caller.key) or ("", ""))[1]
 
 
 def _resume(call: Call) -> None:
@@ -56,11 +58,12 @@ def lift_limit(call: Call) -> None:
 
 def end_work(call: Call) -> None:
     """Idle, unless it has said more than that (done, an answer), or has mail to go on with."""
-    team = call.team()
-    if teams.activity(call.db, team.id, call.caller.key) != ("running", "working"):
-        return
-    if mailbox.has_unread(call.db, team.id, call.caller.boxes):
-        return
+    with call.read() as db:
+        team = call.team()
+        if teams.activity(db, team.id, call.caller.key) != ("running", "working"):
+            return
+        if mailbox.has_unread(db, team.id, call.caller.boxes):
+            return
     with call.write() as db:
         word = saying.idle(saying.SqlDesk(db, team, time.time()), call.caller)
     call.ring(word.channels)
@@ -79,11 +82,16 @@ def record_turn(call: Call, seen: Seen, code: int) -> None:
 
 
 def limit_end(call: Call, resets_at: float | None, count: int) -> float:
-    """When to try again: as the client says, else a little later each time (`limit_wait_s`)."""
-    if resets_at is not None:
+    """When to try again: as the client says, else a little later each time (`limit_wait_s`).
+
+    What it says is believed once: that it was reached again, `count` times by now, shows that it was wrong.
+    """
+    if resets_at is not None and count == 1:
         return resets_at
-    wait_s: float = teams.policy(call.db, call.team().id).get("limit_wait_s", _LIMIT_WAIT_S)
-    return time.time() + min(wait_s * 2.0 ** (count - 1), max(_LIMIT_MOST_S, wait_s))
+    with call.read() as db:
+        wait_s: float = teams.policy(db, call.team().id).get("limit_wait_s", _LIMIT_WAIT_S)
+    later = time.time() + min(wait_s * 2.0 ** min(count - 1, _DOUBLINGS), max(_LIMIT_MOST_S, wait_s))
+    return max(resets_at or 0.0, later)
 
 
 def park(call: Call, reason: str, until: float) -> None:
@@ -91,6 +99,11 @@ def park(call: Call, reason: str, until: float) -> None:
     with call.write() as db:
         journal.add_input(db, call.team().id, "Limited", dumps(said))
     call.ring([journal.ENGINE])
+
+
+def warn(call: Call, text: str) -> None:
+    with call.write() as db:
+        journal.note(db, call.team().id, time.time(), "warning", call.caller.key, {"text": text})
 
 
 def wait(call: Call) -> None:

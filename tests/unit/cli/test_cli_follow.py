@@ -1,0 +1,163 @@
+"""A client in a terminal, followed: nothing heard is lost, typed once for each limit, at little cost."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import time
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from headcount.agents.client import Record, Seen, Setup
+from headcount.agents.clients import CLIENTS
+from headcount.cli.member import follow, pauses
+from headcount.cli.member.terminal import Terminal
+from headcount.errors import StoreError
+from headcount.runtime import tmux
+from headcount.store import teams
+
+BEGUN, DONE = Seen(turn="begun"), Seen(tokens=5, turn="ended")
+LIMIT = Seen(limit="usage limit", resets_at=50.0, turn="ended")
+
+
+class Desk:
+    """A follower of a client that has no hooks, and what it does unless the store is down."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.done: list[Any] = []
+        self.down: Exception | None = None
+        self.typed: set[str] = set()
+        monkeypatch.setattr(pauses, "limit_end", lambda _, at, count: at)
+        for name in ("begin_work", "record_turn", "park", "lift_limit", "end_work", "warn"):
+            monkeypatch.setattr(pauses, name, lambda _, *more, name=name: self._do(name))
+        opening: Any = SimpleNamespace(answered=lambda: self._do("answered"))
+        never: Any = None
+        self.follower = follow.Follower(never, CLIENTS["codex"], opening, never, self)  # type: ignore[arg-type]
+
+    def _do(self, what: str) -> None:
+        if self.down:
+            raise self.down
+        self.done.append(what)
+
+    def type(self, text: str, tag: str) -> bool:
+        """As the runtime does: what was taken is not typed again."""
+        if tag not in self.typed:
+            self.typed.add(tag)
+            self.done.append("typed")
+        return True
+
+    def hear(self, *seen: Seen) -> list[Any]:
+        """What was done then, with one look."""
+        self.done = []
+        lines: Any = SimpleNamespace(read=lambda: seen)
+        assert self.follower._listen(lines)
+        self.follower._look()
+        return self.done
+
+
+@pytest.fixture
+def desk(monkeypatch: pytest.MonkeyPatch) -> Desk:
+    return Desk(monkeypatch)
+
+
+def test_a_second_limit_with_the_same_end_is_typed_away_too(desk: Desk) -> None:
+    assert desk.hear(BEGUN, LIMIT) == ["begin_work", "record_turn", "park", "typed"]
+    assert desk.hear() == []
+    assert desk.hear(BEGUN, LIMIT) == ["begin_work", "record_turn", "park", "typed"]
+    desk.hear(BEGUN, DONE)
+    assert desk.hear(BEGUN, LIMIT)[-1] == "typed"
+
+
+@pytest.mark.parametrize("trouble", [StoreError("The state is busy"), OSError(28, "No space left on device")])
+def test_what_the_store_could_not_take_is_told_later_in_order_and_nothing_twice(
+    desk: Desk, trouble: Exception
+) -> None:
+    desk.down = trouble
+    assert desk.hear(BEGUN, DONE) == []
+    assert desk.hear(BEGUN, LIMIT) == []
+    desk.down = None
+    good = ["begin_work", "record_turn", "answered", "lift_limit", "end_work"]
+    # That it was down is said once, after what was heard by then.
+    assert desk.hear() == [*good, "warn", "begin_work", "record_turn", "park", "typed"]
+    assert desk.hear() == []
+
+
+def test_a_terminal_is_taken_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken_up = []
+
+    class Runtime:
+        def __init__(self, home: str) -> None:
+            self.nudge = lambda *_, tag: False
+
+        def adopt(self, mark: str) -> object:
+            taken_up.append(mark)
+            return object() if len(taken_up) > 1 else None
+
+    monkeypatch.setattr(tmux, "TmuxRuntime", Runtime)
+    terminal = Terminal("/home", "mark")
+    assert not any(terminal.type("Go on.", "limit-1") for _ in range(10))
+    assert taken_up == ["mark", "mark"]  # once more than once: the first time it was not there
+
+
+def test_a_record_that_vanishes_while_it_is_read_says_nothing_and_the_others_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = Record(lambda setup: f"{setup.directory}/*.jsonl", lambda line: Seen(answer=line))
+    there = tmp_path / "b.jsonl"
+    there.write_text("old\n")
+    monkeypatch.setattr(follow.glob, "glob", lambda *_, **__: [str(tmp_path / "a.jsonl"), str(there)])
+    lines = follow._Lines(replace(CLIENTS["codex"], record=record), Setup(str(tmp_path), (), "s"))
+    there.write_text("old\nnew\n")
+    assert [seen.answer for seen in lines.read()] == ["new"]
+
+
+def test_an_idle_client_is_waited_for_asleep_and_its_end_is_noticed_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    child = subprocess.Popen(["sleep", "60"])
+    end = os.pidfd_open(child.pid)
+    try:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
+        assert not follow._has_ended(child, end)
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw - before <= 3
+        monkeypatch.setattr(follow, "_LOOK_S", 30.0)
+        began = time.monotonic()
+        child.terminate()
+        assert follow._has_ended(child, end)
+        assert time.monotonic() - began < 10
+    finally:
+        child.kill()
+        child.wait()
+        os.close(end)
+
+
+def limit_end(monkeypatch: pytest.MonkeyPatch, resets_at: float | None, count: int) -> float:
+    """From now on."""
+    monkeypatch.setattr(teams, "policy", lambda *_: {"limit_wait_s": 60})
+    monkeypatch.setattr(pauses.time, "time", lambda: 1000.0)
+    call: Any = SimpleNamespace(read=nullcontext, team=lambda: SimpleNamespace(id="t"))
+    return pauses.limit_end(call, None if resets_at is None else 1000.0 + resets_at, count) - 1000.0
+
+
+@pytest.mark.parametrize(
+    ("resets_at", "count", "after"),
+    [
+        (None, 1, 60),
+        (None, 3, 240),
+        (None, 5000, 1800),
+        (300, 1, 300),
+        (-5, 1, -5),  # believed, and tried at once
+        (-5, 2, 120),  # but not again
+        (7200, 2, 7200),
+    ],
+)
+def test_what_a_client_says_of_the_end_is_believed_once_and_then_waited_for_longer(
+    resets_at: float | None, count: int, after: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert limit_end(monkeypatch, resets_at, count) == after

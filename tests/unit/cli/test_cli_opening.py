@@ -1,0 +1,87 @@
+"""The first words to a client in a terminal, and which mail is read after them: what was shown."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from headcount.cli.member.opening import NOTHING_YET, Opening
+from headcount.store import mailbox
+
+
+class Desk:
+    """A mailbox, and what of it was read."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.mail: list[tuple[Any, ...]] = []
+        self.read: list[str] = []
+        monkeypatch.setattr(
+            mailbox, "inbox", lambda *_: [row for row in self.mail if row[0] not in self.read]
+        )
+        monkeypatch.setattr(mailbox, "mark_read", lambda _db, _team, ids, _now: self.read.extend(ids))
+
+    def put(self, id: str, subject: str, body: str) -> None:
+        self.mail.append(
+            (id, "t", "lead", "ann", subject, body, "message", None, None, "normal", 1.0, None, None, None)
+        )
+
+    def open(self, task: str, *, hooked: bool) -> Opening:
+        call: Any = SimpleNamespace(
+            db=None, read=nullcontext, write=nullcontext,
+            team=lambda: SimpleNamespace(id="t"), caller=SimpleNamespace(boxes=("ann",)),
+        )  # fmt: skip
+        return Opening(call, task, hooked)
+
+
+@pytest.fixture
+def desk(monkeypatch: pytest.MonkeyPatch) -> Desk:
+    desk = Desk(monkeypatch)
+    desk.put("m1", "Your task", "Fix it.\r\nThen commit.\n")
+    return desk
+
+
+def test_mail_from_before_the_start_is_told_to_a_client_without_hooks_and_read_then(desk: Desk) -> None:
+    desk.put("m2", "Careful", "Not on main.")
+    opening = desk.open("Fix it.\nThen commit.", hooked=False)
+    words = opening.words()
+    assert words.startswith("Fix it.\nThen commit.\n\nNew mail:\nm2 from lead")
+    assert "Not on main." in words and words.count("Fix it.") == 1
+    assert desk.read == []
+    opening.answered()
+    assert desk.read == ["m1", "m2"]
+
+
+def test_mail_that_the_hooks_will_show_is_neither_told_nor_marked_read(desk: Desk) -> None:
+    desk.put("m2", "Careful", "Not on main.")
+    opening = desk.open("Fix it.\nThen commit.", hooked=True)
+    assert opening.words() == "Fix it.\nThen commit."
+    opening.answered()
+    assert desk.read == ["m1"]
+
+
+def test_mail_that_comes_after_the_first_words_stays_unread(desk: Desk) -> None:
+    opening = desk.open("Fix it.\nThen commit.", hooked=False)
+    opening.words()
+    desk.put("m2", "Careful", "Not on main.")
+    opening.answered()
+    opening.answered()
+    assert desk.read == ["m1"]
+
+
+def test_words_that_were_never_answered_are_said_again_with_the_mail_in_them(desk: Desk) -> None:
+    desk.put("m2", "Careful", "Not on main.")
+    opening = desk.open("Fix it.\nThen commit.", hooked=False)
+    assert opening.words() == opening.words()
+    opening.answered()
+    assert opening.words() == "Fix it.\nThen commit."
+
+
+def test_without_a_task_an_empty_mail_is_not_taken_for_one(desk: Desk) -> None:
+    desk.put("m2", "Stop", "")
+    opening = desk.open("", hooked=True)
+    assert opening.words() == NOTHING_YET
+    opening.answered()
+    assert desk.read == []
