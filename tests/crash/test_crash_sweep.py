@@ -35,12 +35,17 @@ def test_C7_D1_D2_whenever_the_engine_is_killed_no_agent_is_left_and_no_work_is_
 
 def test_the_verdict_sees_a_process_that_is_left(tmp_path: Path) -> None:
     place = str(tmp_path / "place")
-    stray = subprocess.Popen(["sleep", "60"], env={"HEADCOUNT_HOME": f"{place}/.headcount"})
+    env = {"PATH": os.environ["PATH"], "HEADCOUNT_HOME": f"{place}/.headcount"}
+    stray = subprocess.Popen(["cat"], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert stray.stdin is not None and stray.stdout is not None
     try:
+        stray.stdin.write(b"\n")  # its echo says that its exec is over: until then it has no environment
+        stray.stdin.flush()
+        assert stray.stdout.readline()
         assert len(alive(place)) == 1
     finally:
         stray.kill()
-        stray.wait()
+        stray.communicate()
     assert alive(place) == []
 
 

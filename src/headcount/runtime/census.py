@@ -19,8 +19,6 @@ _STOPPED = "Tt"
 _PAGE = 65536
 _KERNEL = 2  # parent of the kernel's own threads
 _CHILDREN_LOOKS = 5
-_EXEC_LOOKS = 5
-_EXEC_LOOK_S = 0.001
 # The last two: the number belongs to a thread now.
 _NO_SUCH_PROCESS = (errno.ESRCH, errno.EINVAL, errno.ENOENT)
 
@@ -55,7 +53,7 @@ def read_process(pid: int, with_mark: bool = True) -> Process | None:
     if not stat:
         return None
     close = stat.rindex(b")")
-    fields = stat[close + 2 :].split(maxsplit=21)
+    fields = stat[close + 2 :].split(maxsplit=20)
     ppid = int(fields[1])
     return Process(
         pid=pid,
@@ -65,19 +63,12 @@ def read_process(pid: int, with_mark: bool = True) -> Process | None:
         state=fields[0].decode(),
         threads=int(fields[17]),
         name=stat[stat.index(b"(") + 1 : close].decode(errors="replace"),
-        mark=_read_mark(pid, has_memory=fields[20] != b"0") if with_mark and ppid != _KERNEL else "",
+        mark=_read_mark(pid) if with_mark and ppid != _KERNEL else "",
     )
 
 
-def _read_mark(pid: int, has_memory: bool) -> str:
-    environment = _read(f"/proc/{pid}/environ")
-    for _ in range(_EXEC_LOOKS):
-        if environment or not has_memory:
-            break
-        # In the middle of an exec it has none. Taken for nobody's, it would make a false proof.
-        time.sleep(_EXEC_LOOK_S)
-        environment = _read(f"/proc/{pid}/environ")
-    environment = b"\0" + environment
+def _read_mark(pid: int) -> str:
+    environment = b"\0" + _read(f"/proc/{pid}/environ")
     found = environment.find(_NEEDLE)
     if found < 0:
         return ""
