@@ -62,5 +62,6 @@ def test_a_limit_parks_and_is_lifted_and_what_no_longer_fits_is_made_to_fit(
 
 
 def _fits(request: dict[str, Any]) -> bool:
-    """Asked again, without what was there before."""
-    return commit_file("ann") not in request["all"]
+    """Asked again, without what was there before: a part of the command that reads the same in JSON."""
+    assert "git add ann.txt" in commit_file("ann")
+    return "git add ann.txt" not in request["all"]
