@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 _FAILURES = 3  # turns in a row that end badly before it gives up
 _AGAIN_S = 2.0
 _LIMIT_MARGIN_S = 1.0
+# In a terminal what a person typed is told from a hint of the client's by its colour (`runtime/typed.py`).
+_NO_COLOURS = ("CI", "NO_COLOR")
 
 
 def client(call: Call) -> int:
@@ -67,6 +69,8 @@ class Host:
     # --- in a terminal
 
     def run_terminal(self) -> int:
+        for name in _NO_COLOURS:
+            self._env.pop(name, None)
         with open(os.environ["HEADCOUNT_PROMPT_FILE"], encoding="utf-8", errors="replace") as file:
             task = file.read().strip()
         if self._client.record is not None:
