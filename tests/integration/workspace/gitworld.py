@@ -45,3 +45,9 @@ def gone(workspace: Workspace, **changes: object) -> GoneProof:
 def open_world(top: Path) -> World:
     repo = Repository.open(str(top))
     return World(top, repo, Workspaces(repo, str(top / ".headcount" / "worktrees")))
+
+
+def work(world: World, name: str = "alice") -> tuple[str, Salvage]:
+    member = world.member(name)
+    (Path(member.path) / "new.txt").write_text("new\n")
+    return member.path, world.salvage(member)

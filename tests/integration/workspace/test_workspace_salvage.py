@@ -1,19 +1,18 @@
+"""Saving: everything goes to the ref, or nothing does and it is an error."""
+
 from __future__ import annotations
 
 import json
 import os
-import re
 import socket
-import stat
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from gitworld import World, git, open_world
+from gitworld import World, git, open_world, work
 
-from headcount.domain.findings import Salvage
-from headcount.errors import GitError, HeadcountError, UsageError, WorldError
+from headcount.errors import WorldError
 from headcount.workspace import (
     Repository,
     Workspaces,
@@ -24,12 +23,6 @@ from headcount.workspace import (
     salvage,
     verify,
 )
-
-
-def work(world: World, name: str = "alice") -> tuple[str, Salvage]:
-    member = world.member(name)
-    (Path(member.path) / "new.txt").write_text("new\n")
-    return member.path, world.salvage(member)
 
 
 def test_C2_everything_is_found_in_the_ref_by_plain_git(world: World) -> None:
@@ -259,53 +252,6 @@ def test_salvage_that_takes_too_long_is_an_error_and_no_ref(world: World) -> Non
     assert list_salvage(world.repo) == []
 
 
-def test_verify_finds_every_difference_from_the_disk(world: World) -> None:
-    alice = world.member()
-    root = Path(alice.path)
-    (root / "new.txt").write_text("new\n")
-    (root / "link").symlink_to("a.txt")
-    saved = world.salvage(alice)
-    assert verify(world.repo, saved.ref, alice).ok
-
-    def problems() -> tuple[str, ...]:
-        return verify(world.repo, saved.ref, alice).problems
-
-    (root / "new.txt").write_text("other\n")
-    assert problems() == ("files/new.txt differs",)
-    (root / "new.txt").write_text("new\n")
-    (root / "new.txt").chmod(0o600)
-    assert problems() == ("odd_modes differs",)
-    (root / "new.txt").chmod(0o644)
-    (root / "link").unlink()
-    (root / "link").symlink_to("b.txt")
-    assert problems() == ("files/link differs",)
-    (root / "link").unlink()
-    (root / "link").symlink_to("a.txt")
-    (root / "empty").mkdir()
-    assert problems() == ("empty_directories differs",)
-    (root / "empty").rmdir()
-    assert problems() == ()
-    git(root, "add", "new.txt")
-    assert problems() == ("gitdir/index differs",)
-    git(root, "branch", "-m", "renamed")
-    assert any("branches" in problem for problem in problems())
-
-
-def test_verify_without_the_workspace_finds_a_broken_and_a_missing_object(world: World) -> None:
-    _, saved = work(world)
-    oid = git(world.top, "rev-parse", f"{saved.ref}:files/new.txt")
-    loose = Path(world.repo.common_dir) / "objects" / oid[:2] / oid[2:]
-    whole = loose.read_bytes()
-    loose.chmod(0o644)
-    other = git(world.top, "rev-parse", f"{saved.ref}:files/a.txt")
-    loose.write_bytes((loose.parent.parent / other[:2] / other[2:]).read_bytes())
-    assert any(oid in problem for problem in verify(world.repo, saved.ref).problems)
-    loose.unlink()
-    assert any(oid in problem for problem in verify(world.repo, saved.ref).problems)
-    loose.write_bytes(whole)
-    assert verify(world.repo, saved.ref).ok
-
-
 def test_salvage_of_a_workspace_whose_git_directory_is_gone_keeps_its_files_and_branch(world: World) -> None:
     alice = world.member()
     (Path(alice.path) / "a.txt").write_text("committed\n")
@@ -395,96 +341,3 @@ def test_sha256_repository(tmp_path: Path) -> None:
     _, saved = work(world)
     assert len(saved.commit) == 64
     assert verify(world.repo, saved.ref, world.member()).ok
-
-
-def test_restore_refuses_a_target_that_is_not_empty(world: World, tmp_path: Path) -> None:
-    _, saved = work(world)
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "mine").write_text("mine\n")
-    with pytest.raises(UsageError):
-        restore(world.repo, saved.ref, str(tmp_path / "full"))
-    with pytest.raises(UsageError):
-        restore(world.repo, saved.ref, str(tmp_path / "full" / "mine"))
-    assert os.listdir(tmp_path / "full") == ["mine"]
-    (tmp_path / "void").mkdir()
-    assert restore(world.repo, saved.ref, str(tmp_path / "void")).path
-
-
-def test_restore_beside_the_living_moves_no_branch_and_doubles_no_stash(world: World, tmp_path: Path) -> None:
-    alice = world.member()
-    (Path(alice.path) / "a.txt").write_text("stashed\n")
-    git(alice.path, "stash")
-    (Path(alice.path) / "new.txt").write_text("new\n")
-    saved = world.salvage(alice)
-    before = git(world.top, "stash", "list", "--format=%H")
-    (Path(alice.path) / "a.txt").write_text("later\n")
-    git(alice.path, "commit", "-qam", "later")
-    tip = git(alice.path, "rev-parse", "HEAD")
-    restored = restore(world.repo, saved.ref, str(tmp_path / "back"))
-    assert restored.branch == "headcount/t/alice.2"
-    assert any("headcount/t/alice.2" in text for text in restored.notes)
-    assert git(world.top, "rev-parse", "headcount/t/alice") == tip
-    assert git(world.top, "stash", "list", "--format=%H") == before
-    assert git(restored.path, "rev-parse", "HEAD") == alice.base
-
-
-@pytest.mark.parametrize("name", ["alice-again", "zoe"])
-def test_no_branch_is_ever_checked_out_twice_whatever_the_new_directory_is_called(
-    name: str, world: World, tmp_path: Path
-) -> None:
-    """git lists a worktree by its directory's name: the new one may come before or after the one in use."""
-    alice = world.member()
-    (Path(alice.path) / "new.txt").write_text("new\n")
-    saved = world.salvage(alice)
-    restored = restore(world.repo, saved.ref, str(tmp_path / name))
-    assert (restored.branch, alice.branch) == ("headcount/t/alice.2", "headcount/t/alice")
-    stand_on = re.findall(r"^branch (.+)$", git(world.top, "worktree", "list", "--porcelain"), re.M)
-    assert len(stand_on) == len(set(stand_on)) == 3
-
-
-def test_restore_that_fails_leaves_nothing_behind(
-    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _, saved = work(world)
-    known = git(world.top, "worktree", "list")
-
-    def disk_full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(sys.modules[restore.__module__], "write_leaf", disk_full)
-    with pytest.raises((OSError, HeadcountError)):
-        restore(world.repo, saved.ref, str(tmp_path / "back"))
-    assert not (tmp_path / "back").exists()
-    assert git(world.top, "worktree", "list") == known
-
-
-def test_modes_and_read_only_places_are_restored(world: World, tmp_path: Path) -> None:
-    alice = world.member()
-    root = Path(alice.path)
-    (root / "secret").write_text("s\n")
-    (root / "secret").chmod(0o600)
-    (root / "locked").mkdir()
-    (root / "locked" / "inside").write_text("i\n")
-    (root / "locked" / "inside").chmod(0o444)
-    (root / "locked").chmod(0o555)
-    saved = world.salvage(alice)
-    back = Path(restore(world.repo, saved.ref, str(tmp_path / "back")).path)
-    for name, mode in (("secret", 0o600), ("locked", 0o555), ("locked/inside", 0o444), ("src/run.sh", 0o755)):
-        assert stat.S_IMODE((back / name).stat().st_mode) == mode, name
-
-
-def test_unknown_salvage_is_a_usage_error(world: World) -> None:
-    for ref in ("refs/headcount/salvage/t/nobody/1", "refs/heads/main", "HEAD"):
-        with pytest.raises(UsageError):
-            verify(world.repo, ref)
-
-
-def test_a_replaced_object_does_not_deceive_the_read_back(world: World) -> None:
-    alice = world.member()
-    (Path(alice.path) / "new.txt").write_text("new\n")
-    one, two = (git(world.top, "hash-object", "-w", str(world.top / name)) for name in ("a.txt", "b.txt"))
-    git(world.top, "replace", one, two)
-    saved = world.salvage(alice)
-    assert verify(world.repo, saved.ref, alice).ok
-    with pytest.raises(GitError):
-        world.repo.create_ref("refs/headcount/salvage/t/alice/1/2", saved.commit, "cannot stand beside …/1")
