@@ -10,7 +10,7 @@ from headcount.app.stand_down_answer import describe_escalation, report, report_
 from headcount.domain.names import show
 from headcount.errors import Declined, UsageError
 from headcount.protocol import events as ev
-from headcount.protocol.team import Status, why_not_decide, why_not_stand_down
+from headcount.protocol.team import ONE_OF_DECISIONS, Status, why_not_decide, why_not_stand_down
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -148,7 +148,7 @@ def hint_for(answer: dict[str, Any], call: str) -> str:
     match answer["status"]:
         case "escalated":
             first = answer["escalations"][0]["id"] if answer.get("escalations") else "ID"
-            return f"Decide it with `headcount decide {first} force-kill|reassign|human|wait`"
+            return f"Decide it with `headcount decide {first} {ONE_OF_DECISIONS}`"
         case "stuck":
             return f"Ask again with `{call}`: it goes on with what is alive"
         case "rejected":

@@ -9,6 +9,7 @@ from headcount.app.app import open_app
 from headcount.app.standing_down import escalations
 from headcount.cli.options import add_team
 from headcount.cli.terminal import plain
+from headcount.protocol.team import ONE_OF_DECISIONS
 
 if TYPE_CHECKING:
     import argparse
@@ -34,5 +35,5 @@ def run(args: argparse.Namespace) -> int:
         for issue in one["issues"]:
             print(f"    {plain(issue)}")
     if any(one["state"] in ("open", "parked") for one in found):
-        print("Decide with `headcount decide ID force-kill|reassign|human|wait`.")
+        print(f"Decide with `headcount decide ID {ONE_OF_DECISIONS}`.")
     return 0

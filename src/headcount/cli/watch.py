@@ -14,8 +14,9 @@ from headcount.app.standing_down import decide, stand_down
 from headcount.app.witness import capture
 from headcount.cli.screen import Screen, fit, waking
 from headcount.cli.terminal import paint, plain
-from headcount.cli.watch_lines import DECISIONS, Scene, draw
+from headcount.cli.watch_lines import Scene, draw
 from headcount.errors import HeadcountError
+from headcount.protocol.team import DECISIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     Paint = Callable[[str, str], str]
 
-DECISIONS = ("force-kill", "reassign", "human", "wait")
 KEYS = "up/down choose  d stand down  e decide  a attach  c capture  q quit"
 _COLOURS = {
     "working": "green", "escalated": "red", "stuck": "red", "killing": "red", "nudged": "yellow",

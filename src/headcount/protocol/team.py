@@ -52,6 +52,7 @@ DECISIONS: Final = {
     "human": Cue.HUMAN,
     "wait": Cue.WAIT,
 }
+ONE_OF_DECISIONS: Final = "|".join(DECISIONS)  # as it stands in a command's usage
 
 
 @dataclass(frozen=True, slots=True)
