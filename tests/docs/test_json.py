@@ -97,6 +97,7 @@ def _play(reader: Reader) -> dict[str, Any]:
         "escalations": ask("escalations"),
         "findings": ask("witness findings cy"),
         "decide": ask("decide e1 force-kill"),
+        "down, joined": ask("down --member cy"),  # a decision is carried out by the engine: wait for its end
         "down": ask("down crew"),
         "salvage list": ask("salvage list"),
         "salvage verify": ask("salvage verify"),
