@@ -16,7 +16,9 @@ from headcount.runtime import BY_SUBREAPER, PlainRuntime, TmuxRuntime, new_mark
 from headcount.testing.fake_runtime import FakeMachine, FakeRuntime
 
 _IDLE = "while :; do sleep 1; done"
-_STRAY = f"""setsid sh -c 'trap "" TERM HUP; {_IDLE}' & sleep 0.2;"""
+_STRAY = (
+    f"""setsid sh -c 'trap "" TERM HUP; touch stray; {_IDLE}' & until [ -e stray ]; do sleep 0.01; done;"""
+)
 
 # The same agents, for a shell and for the fake.
 AGENTS = {
@@ -60,7 +62,7 @@ class World:
 
 
 def wait_until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline, "did not come true in time"
         time.sleep(0.005)
@@ -84,7 +86,7 @@ def test_a_started_agent_is_alive_and_has_no_exit_status(world: World) -> None:
 
 def test_the_exit_code_is_told_and_the_tree_proved_empty(world: World) -> None:
     handle = world.start("code 3")
-    assert str(world.runtime.wait_exit(handle, 10)) == "exited with code 3"
+    assert str(world.runtime.wait_exit(handle, 60)) == "exited with code 3"
     assert not world.runtime.alive(handle)
     proof = world.runtime.prove_gone(handle)
     assert proof.empty
@@ -126,7 +128,7 @@ def test_a_request_to_exit_reaches_the_agent_alone(world: World) -> None:
     handle = world.start("polite")
     assert world.runtime.request_exit(handle)
     wait_until(lambda: not world.runtime.alive(handle))
-    assert str(world.runtime.wait_exit(handle, 10)) == "ended by signal 15"
+    assert str(world.runtime.wait_exit(handle, 60)) == "ended by signal 15"
     assert not world.runtime.request_exit(handle)
 
 
@@ -139,7 +141,7 @@ def test_a_request_to_exit_is_back_in_its_time_whoever_does_not_take_it(world: W
 
 def test_C13_what_an_agent_left_behind_prevents_the_proof_until_it_is_ended(world: World) -> None:
     handle = world.start("leaver")
-    assert str(world.runtime.wait_exit(handle, 10)) == "exited with code 0"
+    assert str(world.runtime.wait_exit(handle, 60)) == "exited with code 0"
     proof = world.runtime.prove_gone(handle)
     assert not proof.empty
     assert proof.alive
@@ -201,7 +203,7 @@ def test_the_next_engine_sees_the_same_and_can_end_it(world: World) -> None:
 
 def test_discarded_records_can_no_longer_be_adopted(world: World) -> None:
     handle = world.start("code 3")
-    assert world.runtime.wait_exit(handle, 10)
+    assert world.runtime.wait_exit(handle, 60)
     assert world.runtime.kill(handle).empty
     world.runtime.discard(handle.record.mark)
     assert world.runtime.adopt(handle.record.mark) is None

@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 from headcount.app.app import App
@@ -23,14 +24,19 @@ from headcount.protocol.member import Member, State
 from headcount.protocol.team import Team
 
 TEAM = "crew"
+# Whatever is waited for comes at once, or is waited for on a machine that has other things to do.
+LIMIT_S = 60.0
+# For members that never answer: their limits are all that the test waits for.
 QUICK = Policy(
     answer_timeout_s=1.0,
     nudge_timeout_s=0.5,
     exit_grace_s=0.3,
-    stop_grace_s=1.0,
-    inspect_timeout_s=20,
-    salvage_timeout_s=30,
+    stop_grace_s=3.0,
+    inspect_timeout_s=60,
+    salvage_timeout_s=60,
 )
+# For those that do answer, or are answered for: however late that is, it is in time.
+PATIENT = replace(QUICK, answer_timeout_s=LIMIT_S, nudge_timeout_s=LIMIT_S)
 # Works a moment, then waits to be told; SIGTERM ends it.
 POLITE = "sleep 1000 & wait"
 
@@ -51,7 +57,7 @@ class Lab:
     def stop_driving(self) -> None:
         self.engine.close()
 
-    def create(self, policy: Policy = QUICK) -> None:
+    def create(self, policy: Policy = PATIENT) -> None:
         self.app.settings = type(self.app.settings)(policy=policy)
         create_team(self.app, TEAM, environ=os.environ)
 
@@ -67,7 +73,7 @@ class Lab:
         assert team is not None
         return team
 
-    def wait_state(self, key: str, condition: Callable[[Member], bool], limit_s: float = 20) -> Member:
+    def wait_state(self, key: str, condition: Callable[[Member], bool], limit_s: float = LIMIT_S) -> Member:
         team = wait_for(self.app, TEAM, lambda t: key in t.members and condition(t.members[key]), limit_s)
         assert condition(team.members[key]), team.members[key]
         return team.members[key]
@@ -85,7 +91,7 @@ class Lab:
         assert fact is not None
         return str(fact["path"])
 
-    def wait_file(self, key: str, name: str, limit_s: float = 10) -> str:
+    def wait_file(self, key: str, name: str, limit_s: float = LIMIT_S) -> str:
         path = f"{self.workspace(key)}/{name}"
         deadline = time.monotonic() + limit_s
         while not os.path.exists(path):
@@ -93,7 +99,7 @@ class Lab:
             time.sleep(0.01)
         return path
 
-    def wait_flag(self, name: str, limit_s: float = 10) -> None:
+    def wait_flag(self, name: str, limit_s: float = LIMIT_S) -> None:
         """A script says `touch $HEADCOUNT_HOME/NAME` to be heard without making its workspace dirty."""
         deadline = time.monotonic() + limit_s
         while not os.path.exists(f"{self.app.home}/{name}"):

@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,7 +29,7 @@ from headcount.runtime.plain import PlainRuntime
 from headcount.workspace.port import EngineWorkspaces
 from headcount.workspace.worktrees import Workspaces
 
-from .lab import POLITE, QUICK, TEAM, Lab
+from .lab import LIMIT_S, PATIENT, POLITE, QUICK, TEAM, Lab
 
 
 def test_who_is_resumed_and_asked_at_once_is_awake_to_answer(lab: Lab) -> None:
@@ -37,7 +38,7 @@ def test_who_is_resumed_and_asked_at_once_is_awake_to_answer(lab: Lab) -> None:
     lab.say(ev.Paused("bob#1"))
     _wait_note(lab, "processes_paused")
     lab.say(ev.Resumed("bob#1"), ev.StandDown("r1", None, "enough"))
-    _wait_note(lab, "processes_resumed", 0.9)  # sooner than its time to answer is over
+    _wait_note(lab, "processes_resumed", PATIENT.answer_timeout_s / 2)  # sooner than that is over
 
 
 def test_who_is_started_while_sweep_looks_is_nobodys_orphan(
@@ -136,17 +137,22 @@ def test_no_engine_is_started_inside_a_member(lab: Lab, monkeypatch: pytest.Monk
 
 
 def test_a_notification_that_hangs_delays_nobodys_salvage(lab: Lab) -> None:
-    lab.create(replace(QUICK, notify=("sleep", "8"), on_escalation="force-kill", max_attempts=1))
+    heard = f"{lab.app.home}/heard"
+    hangs = ("sh", "-c", f"until [ -e {heard} ]; do sleep 0.05; done")
+    lab.create(replace(QUICK, notify=hangs, on_escalation="force-kill", max_attempts=1))
     lab.start("bob", f"echo precious > draft; touch $HEADCOUNT_HOME/up; {POLITE}")
     lab.wait_flag("up")
     lab.say(ev.DoneSignalled("bob#1"))
-    assert lab.wait_state("bob#1", lambda m: m.settled, limit_s=6).refs
+    assert lab.wait_state("bob#1", lambda m: m.settled).refs
+    assert lab.journal("notified") == [], "it hangs still"
+    Path(heard).touch()
+    _wait_note(lab, "notified")
 
 
 def test_a_removal_that_hangs_does_not_cost_the_archive(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     released = threading.Event()
     monkeypatch.setattr(EngineWorkspaces, "remove", lambda *_: released.wait(30) and None)
-    lab.create(replace(QUICK, finalizer_timeout_s=0.5))
+    lab.create(replace(QUICK, finalizer_timeout_s=3))
     lab.start("bob", "exit 0")
     answer = lab.finish(lab.ask())
     released.set()
@@ -155,7 +161,7 @@ def test_a_removal_that_hangs_does_not_cost_the_archive(lab: Lab, monkeypatch: p
 
 
 def test_a_finalizer_that_takes_too_long_is_ended_with_what_it_started(lab: Lab) -> None:
-    lab.create(replace(QUICK, finalizer_timeout_s=0.5, cleanup_retries=0))
+    lab.create(replace(QUICK, finalizer_timeout_s=4, cleanup_retries=0))
     pid = f"{lab.app.home}/pid"
     lab.start("bob", "exit 0", finalizers=(("sh", "-c", f"sleep 1000 & echo $! > {pid}; wait"),))
     assert lab.finish(lab.ask())["status"] == "shutdown"
@@ -164,7 +170,7 @@ def test_a_finalizer_that_takes_too_long_is_ended_with_what_it_started(lab: Lab)
     assert process is None or process.dead
 
 
-def _wait_note(lab: Lab, kind: str, limit_s: float = 10) -> None:
+def _wait_note(lab: Lab, kind: str, limit_s: float = LIMIT_S) -> None:
     deadline = time.monotonic() + limit_s
     while not lab.journal(kind):
         assert time.monotonic() < deadline, f"no {kind}"

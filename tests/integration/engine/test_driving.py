@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,13 +21,13 @@ from headcount.engine.engine import Engine
 from headcount.errors import StoreError
 from headcount.protocol.member import State
 
-from .lab import TEAM, Lab
+from .lab import LIMIT_S, QUICK, TEAM, Lab
 
 
 def test_an_engine_that_a_bug_ends_is_followed_by_one_that_goes_on(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lab.create()
+    lab.create(QUICK)
     turn, broken = Engine._turn, threading.Event()
 
     def breaks_once(self: Engine, items: Any) -> None:
@@ -60,7 +61,7 @@ def test_whoever_watches_takes_over_when_the_one_that_drives_dies(
 
 
 def test_a_stand_down_that_is_watched_outlives_its_engine(lab: Lab) -> None:
-    lab.create()
+    lab.create(replace(QUICK, answer_timeout_s=5))  # long enough to be seen while it is asked
     lab.start("ada", "sleep 1000")
     lab.stop_driving()
     ensure_driven(lab.app)
@@ -71,7 +72,7 @@ def test_a_stand_down_that_is_watched_outlives_its_engine(lab: Lab) -> None:
         [driven] = status(lab.app)
         with open(f"{lab.app.home}/engine.lock") as file:
             os.kill(int(file.read()), signal.SIGKILL)
-        assert watcher.wait(30) == 0
+        assert watcher.wait(LIMIT_S) == 0
     assert driven["driven"]
     assert lab.team().members["ada#1"].settled
 
@@ -100,7 +101,7 @@ def test_an_engine_that_cannot_begin_says_why(lab: Lab, monkeypatch: pytest.Monk
 def test_a_store_that_cannot_be_read_delays_the_recovery_and_nothing_else(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lab.create()
+    lab.create(QUICK)
     lab.start("ada", "sleep 1000")
     lab.stop_driving()
     load, failures = Engine._load_all, iter(range(2))
@@ -133,7 +134,7 @@ def test_leaving_ends_it_also_while_no_engine_can_begin(lab: Lab, monkeypatch: p
     with driving(lab.app):
         monkeypatch.setattr(Engine, "_turn", breaks)
         lab.app.store.ring(["engine"])
-        assert refused.wait(10)
+        assert refused.wait(LIMIT_S)
     assert not is_driven(lab.app.home)
     monkeypatch.setattr(lab.app.store, "take_lease", take)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 from headcount.app.salvages import restore_saved
 from headcount.protocol import events as ev
 from headcount.protocol.member import State
 
-from .lab import QUICK, TEAM, Lab, git
+from .lab import PATIENT, QUICK, TEAM, Lab, git
 
 
 def test_polite_members_are_asked_approved_and_proved_gone(lab: Lab) -> None:
@@ -56,13 +57,13 @@ def test_A5_one_that_was_dead_before_is_already_gone_at_once(lab: Lab) -> None:
     assert answer["status"] == "shutdown"
     assert answer["members"][0]["outcome"] == "already_gone"
     assert answer["members"][0]["answer"] is None
-    assert answer["seconds"] < QUICK.answer_timeout_s
+    assert answer["seconds"] < PATIENT.answer_timeout_s
 
 
 def test_C2_uncommitted_untracked_stashed_work_of_a_silent_member_is_saved_before_it_is_killed(
     lab: Lab,
 ) -> None:
-    lab.create()
+    lab.create(QUICK)
     lab.start(
         "ada",
         "trap '' TERM; echo stashed > README; git stash -q; echo changed > README; echo new > new.txt;"
@@ -172,12 +173,12 @@ def test_a_member_that_is_dirty_is_sent_back_and_ends_clean(lab: Lab) -> None:
 
 def test_E12_many_members_are_stopped_at_once_not_one_after_the_other(lab: Lab) -> None:
     """Not by the clock, which a busy machine slows down: by how many were being stopped at the same time."""
-    lab.create()
+    lab.create(replace(PATIENT, stop_grace_s=8))  # none is gone before the last has been looked at
     names = [f"m{n}" for n in range(12)]
     for name in names:
-        lab.start(name, "trap '' TERM; touch ready; while :; do sleep 0.2; done")
+        lab.start(name, f"trap '' TERM; touch $HEADCOUNT_HOME/{name}; while :; do sleep 0.2; done")
     for name in names:
-        lab.wait_file(f"{name}#1", "ready")
+        lab.wait_flag(name)
     answer = lab.ask(force=True)
     lab.approve(answer)
     answer = lab.finish(answer)
@@ -194,7 +195,7 @@ def test_E12_many_members_are_stopped_at_once_not_one_after_the_other(lab: Lab) 
 def test_D10_one_whose_records_are_lost_is_ended_by_its_mark_and_was_never_unstarted(
     lab: Lab,
 ) -> None:
-    lab.create()
+    lab.create(QUICK)
     lab.start("ada", "trap '' TERM; while :; do sleep 0.2; done")
     lab.stop_driving()
     shutil.rmtree(f"{lab.app.home}/run")

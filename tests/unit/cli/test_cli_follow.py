@@ -120,17 +120,17 @@ def test_a_record_that_vanishes_while_it_is_read_says_nothing_and_the_others_are
 def test_an_idle_client_is_waited_for_asleep_and_its_end_is_noticed_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    child = subprocess.Popen(["sleep", "60"])
+    child = subprocess.Popen(["sleep", "600"])
     end = os.pidfd_open(child.pid)
     try:
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
+        before = resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
         assert not follow._has_ended(child, end)
-        assert resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw - before <= 3
-        monkeypatch.setattr(follow, "_LOOK_S", 30.0)
+        assert resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw - before <= 3
+        monkeypatch.setattr(follow, "_LOOK_S", 60.0)
         began = time.monotonic()
         child.terminate()
         assert follow._has_ended(child, end)
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 50
     finally:
         child.kill()
         child.wait()

@@ -13,8 +13,10 @@ import pytest
 _NAME = "日本 ☂ 😀"
 
 
-def _headcount(words: str, place: Path, redirect: str = "", **env: str) -> subprocess.CompletedProcess[bytes]:
-    command = f"{sys.executable} -m headcount {words} {redirect}"
+def _headcount(
+    words: str, place: Path, redirect: str = "", before: str = "", **env: str
+) -> subprocess.CompletedProcess[bytes]:
+    command = f"{before} {sys.executable} -m headcount {words} {redirect}"
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
     return subprocess.run(
         ["bash", "-c", command], cwd=place, env={**kept, "HOME": str(place), **env}, capture_output=True,
@@ -24,7 +26,9 @@ def _headcount(words: str, place: Path, redirect: str = "", **env: str) -> subpr
 
 @pytest.mark.parametrize("words", ["--help", "explain", "inbox --help", "explain --json"])
 def test_a_reader_that_goes_away_ends_it_quietly(words: str, tmp_path: Path) -> None:
-    done = _headcount(words, tmp_path, "| true; exit ${PIPESTATUS[0]}")
+    """It is gone before anything is written: the other end of a FIFO that was opened and closed."""
+    reader_left = "mkfifo f; exec 3<>f 4>f 3<&-;"
+    done = _headcount(words, tmp_path, ">&4 4>&-", before=reader_left)
     assert (done.returncode, done.stderr) == (141, b"")
 
 

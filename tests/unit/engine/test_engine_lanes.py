@@ -23,7 +23,7 @@ def test_what_is_put_into_one_lane_runs_in_order_and_never_at_the_same_time() ->
 
     for number in range(100):
         lanes.put("ada", lambda n=number: work(n))
-    assert done.wait(10)
+    assert done.wait(60)
     lanes.close()
     assert seen == list(range(100))
 
@@ -31,9 +31,9 @@ def test_what_is_put_into_one_lane_runs_in_order_and_never_at_the_same_time() ->
 def test_a_lane_that_hangs_delays_nobody_else() -> None:
     lanes = Lanes(2)
     let_go, other = threading.Event(), threading.Event()
-    lanes.put("ada", lambda: let_go.wait(10))
+    lanes.put("ada", lambda: let_go.wait(60))
     lanes.put("ben", other.set)
-    assert other.wait(10)
+    assert other.wait(60)
     let_go.set()
     lanes.close()
 
@@ -47,7 +47,7 @@ def test_work_that_raises_does_not_close_its_lane() -> None:
 
     lanes.put("ada", fails)
     lanes.put("ada", after.set)
-    assert after.wait(10)
+    assert after.wait(60)
     lanes.close()
 
 
@@ -58,12 +58,12 @@ def test_closing_lets_what_runs_finish_and_leaves_the_rest() -> None:
 
     def first() -> None:
         began.set()
-        let_go.wait(10)
+        let_go.wait(60)
         finished.append("first")
 
     lanes.put("ada", first)
     lanes.put("ada", lambda: finished.append("second"))
-    assert began.wait(10)
+    assert began.wait(60)
     threading.Timer(0.05, let_go.set).start()
     lanes.close()
     assert finished == ["first"]
@@ -75,11 +75,11 @@ def test_how_long_work_is_under_way_is_counted_from_when_it_has_a_thread() -> No
 
     def first() -> None:
         begun.set()
-        let_go.wait(10)
+        let_go.wait(60)
 
     lanes.put("ada", first)
     lanes.put("ben", lambda: None)
-    assert begun.wait(10)
+    assert begun.wait(60)
     time.sleep(0.01)
     assert (lanes.seconds_under_way("ada") or 0) >= 0.01
     assert lanes.seconds_under_way("ben") == 0

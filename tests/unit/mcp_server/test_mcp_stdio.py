@@ -179,7 +179,7 @@ class HeldSession:
 
     def call(self, params: dict[str, Any]) -> dict[str, Any]:
         self.entered.set()
-        self.gate.wait(10)
+        self.gate.wait(60)
         self.performed.append(params["name"])
         return {"name": params["name"]}
 
@@ -217,7 +217,7 @@ def test_a_cancelled_call_that_waits_is_not_performed(held) -> None:
 def test_a_cancelled_call_under_way_is_finished_and_not_answered(held) -> None:
     session, worker, said = held
     worker.put(1, {"name": "first"})
-    assert session.entered.wait(10)
+    assert session.entered.wait(60)
     worker.cancel(1)
     session.gate.set()
     worker.finish()
