@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from engine.lab import QUICK, TEAM, Lab
+from engine.lab import PATIENT, QUICK, TEAM, Lab
 
 from headcount.app.salvages import restore_saved
 from headcount.protocol import events as ev
@@ -33,7 +33,6 @@ from .members import (
 )
 
 DECIDES = replace(QUICK, on_escalation="force-kill")
-PATIENT = replace(QUICK, answer_timeout_s=30)
 
 
 @pytest.mark.usefixtures("runtime")
@@ -77,12 +76,14 @@ def test_A2_an_approval_under_another_name_counts_and_an_unknown_one_is_told_so(
     lab.create(PATIENT)
     talks = tmp_path / "talks.py"
     talks.write_text(_TALKS)
-    for name, types in [
-        ("ada", "shutdown_perhaps shutdown_acknowledged"),
-        ("ben", "shutdown_approved"),
-        ("cy", "approve_shutdown"),
+    # The others wait for ada: when all have approved, who has not yet told what it heard never will.
+    for name, types, first in [
+        ("ada", "shutdown_perhaps shutdown_acknowledged", "true"),
+        ("ben", "shutdown_approved", until("ada-told")),
+        ("cy", "approve_shutdown", until("ada-told")),
     ]:
-        start(lab, name, f"{READY}; {tell(f'python3 {talks} {types}', f'{name}-told')}; {WAIT}")
+        talk = tell(f"python3 {talks} {types}", f"{name}-told")
+        start(lab, name, f"{READY}; {first}; {talk}; {WAIT}")
     answer = lab.finish(lab.ask())
     assert answer["status"] == "shutdown"
     assert [(m["answer"], m["outcome"]) for m in answer["members"]] == [("approved", "clean")] * 3
@@ -93,10 +94,13 @@ def test_A2_an_approval_under_another_name_counts_and_an_unknown_one_is_told_so(
 @pytest.mark.usefixtures("runtime")
 def test_A3_plain_text_to_the_lead_is_not_an_answer(lab: Lab) -> None:
     said = "Acknowledged. Exiting."
-    lab.create(replace(QUICK, answer_timeout_s=2))
-    start(lab, "ada", f"{READY}; {ASKED}; headcount send lead -s ok -m '{said}'; {WAIT}")
+    lab.create(replace(QUICK, answer_timeout_s=8))
+    tells = tell(f"headcount send lead -s ok -m '{said}'", "sent")
+    # What ends it does not end what it says, however late it comes to that.
+    start(lab, "ada", f"trap '' TERM; {READY}; {ASKED}; {tells}; trap - TERM; {WAIT}")
     answer = lab.finish(lab.ask())
     assert answer["members"][0]["answer"] == "unanswered"
+    assert told(lab, "sent")[1] == 0
     with lab.app.store.read() as tx:
         assert [m.body for m in tx.inbox(f"{TEAM}#1", None) if m.sender == "ada#1"] == [said]
 
@@ -186,7 +190,7 @@ def test_A12_an_old_request_does_not_reach_a_namesake_that_was_started_again(lab
 
 @pytest.mark.usefixtures("runtime")
 def test_A13_a_member_cannot_open_a_stand_down_by_mail_and_a_lead_goes_last(lab: Lab) -> None:
-    lab.create(PATIENT)
+    lab.create(replace(PATIENT, stop_grace_s=30))
     order = 'trap \'echo "$HEADCOUNT_MEMBER" >> "$HEADCOUNT_HOME/order"; exit 0\' TERM'
     ends = "while :; do sleep 0.05; done"
     start(lab, "boss", f"{order}; {READY}; {ends}", role="lead")

@@ -5,16 +5,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
 
 import pytest
-from engine.lab import QUICK, Lab
+from engine.lab import PATIENT, Lab
 
 from headcount.protocol.member import State
 
 from .members import APPROVES, QUIET, headcount, kill_agent, record_of, start, tell, told
 
-PATIENT = replace(QUICK, answer_timeout_s=30)
 READS = tell("headcount inbox", "read-$HEADCOUNT_GENERATION")
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from engine.lab import QUICK, TEAM, Lab, git
+from engine.lab import LIMIT_S, PATIENT, TEAM, Lab, git
 
 from headcount.app import tasks
 from headcount.app.app import open_app
@@ -32,7 +31,7 @@ ID = f"{TEAM}#1"
 
 @pytest.mark.usefixtures("runtime")
 def test_B2_no_task_is_claimed_while_the_team_is_stood_down(lab: Lab) -> None:
-    lab.create(replace(QUICK, answer_timeout_s=30))
+    lab.create(PATIENT)
     start(lab, "ada", f"{READY}; {ASKED}; {tell('headcount task claim', 'claim')}; headcount approve; {WAIT}")
     task = tasks.create(lab.app, "left over", team=TEAM)
     assert lab.finish(lab.ask())["status"] == "shutdown"
@@ -226,7 +225,7 @@ def test_C19_one_that_crashed_before_its_first_commit_has_not_done_its_task(lab:
 
 @pytest.mark.usefixtures("runtime")
 def test_C22_clean_an_hour_ago_is_not_clean_now(lab: Lab) -> None:
-    lab.create(replace(QUICK, answer_timeout_s=30))
+    lab.create(PATIENT)
     later = f"{until('verified')}; echo since > later.txt"
     start(
         lab, "ada", f"headcount done --verified; {READY}; {later}; {ASKED}; headcount approve; {WAIT}",
@@ -247,7 +246,7 @@ def test_members_that_are_started_at_the_same_moment_all_get_a_workspace(lab: La
     for name in names:
         spawn(lab.app, TEAM, Plan(name, command=("sleep", "1000")))
     team = wait_for(
-        lab.app, TEAM, lambda t: all(m.state is not State.STARTING for m in t.members.values()), 30
+        lab.app, TEAM, lambda t: all(m.state is not State.STARTING for m in t.members.values()), LIMIT_S
     )
     assert {m.state for m in team.members.values()} == {State.RUNNING}
 
@@ -256,7 +255,7 @@ def test_B8_a_team_that_is_created_twice_at_once_is_one(lab: Lab) -> None:
     def create(_: int) -> str:
         app = open_app(lab.app.root, {})
         try:
-            Lab(app).create(QUICK)
+            Lab(app).create()
         except HeadcountError as error:
             return error.code
         finally:

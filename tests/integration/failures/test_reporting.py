@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from engine.lab import QUICK, TEAM, Lab, git
+from engine.lab import PATIENT, QUICK, TEAM, Lab, git
 
 from headcount.app.members import pause
 from headcount.app.teams import status
@@ -56,7 +56,7 @@ def test_E2_pause_reaches_the_processes_and_says_so_when_they_stand_still(lab: L
 
 @pytest.mark.usefixtures("runtime")
 def test_E2_one_that_is_paused_is_continued_before_it_is_asked(lab: Lab) -> None:
-    lab.create(replace(QUICK, answer_timeout_s=20))
+    lab.create(PATIENT)
     start(lab, "ada", APPROVES)
     assert pause(lab.app, "ada", TEAM)["confirmed"] is True
     [member] = lab.finish(lab.ask())["members"]

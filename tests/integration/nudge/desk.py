@@ -20,6 +20,8 @@ REAL = {
     "readline": 'echo ready; while IFS= read -e -r -p "> " line; do printf "%s\\n" "$line" >> heard; done',
     "cat": "echo ready; exec cat > heard",
 }
+# What is on the screen when it reads: readline has the terminal only when its prompt is there.
+READS = {"readline": "(?m)^>"}
 
 
 class Desk:
@@ -33,7 +35,7 @@ class Desk:
         argv = ("bash", "-c", REAL[program]) if program in REAL else ours
         env = {"PATH": os.environ["PATH"], "TERM": "screen", "LC_ALL": "C.UTF-8"}
         self.handle = self.runtime.start(SpawnSpec(mark, argv, str(self.directory), env, columns=columns))
-        wait_until(lambda: re.search("ready|thinking", self.screen()))
+        wait_until(lambda: re.search(READS.get(program, "ready|thinking"), self.screen()))
         return self.handle
 
     def tmux(self, *words: str) -> str:
@@ -65,6 +67,11 @@ class Desk:
         path = self.directory / "heard"
         return path.read_text().splitlines() if path.exists() else []
 
+    def check_heard(self, *lines: str) -> None:
+        """These and no others. What the terminal says was read, the program writes down a moment later."""
+        wait_until(lambda: len(self.heard()) >= len(lines))
+        assert self.heard() == list(lines)
+
     def wake(self) -> None:
         (self.directory / "wake").touch()
 
@@ -80,7 +87,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
     desk.runtime.close()
 
 
-def wait_until(condition: Callable[[], object], limit_s: float = 10) -> None:
+def wait_until(condition: Callable[[], object], limit_s: float = 60) -> None:
     deadline = time.monotonic() + limit_s
     while not condition():
         assert time.monotonic() < deadline, "did not come true in time"

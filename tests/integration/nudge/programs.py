@@ -2,7 +2,7 @@
 
 reader      reads lines, as the terminal edits them
 sleeper     the same, after the file `wake` has appeared; till then it reads nothing and shows nothing
-spinner     the same, but its screen changes all the time until `wake`
+spinner     the same, but its screen changes all the time until `wake`; then there is a file `spinning`
 editor      a line editor of its own on a raw terminal, with bracketed paste, as agents' clients have;
             Enter within a moment of a paste belongs to the paste
             it wraps at words, and kills a row at a time
@@ -50,6 +50,8 @@ def spinner() -> None:
     while not os.path.exists("wake"):
         turns += 1
         print(f"\r{'|/-'[turns % 3]} thinking {turns}", end="", flush=True)
+        if turns == 1:
+            open(f"{os.environ.get('HEADCOUNT_HOME', '.')}/spinning", "w").close()
         time.sleep(0.05)
     print("\r> ", end="", flush=True)
     reader()

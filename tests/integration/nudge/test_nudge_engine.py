@@ -8,18 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from engine.lab import QUICK, TEAM, Lab
+from engine.lab import LIMIT_S, PATIENT, QUICK, TEAM, Lab
 
 from headcount.app.witness import nudge
 from headcount.protocol import events as ev
 from headcount.protocol.member import State
 
 PROGRAMS = Path(__file__).with_name("programs.py")
-PATIENT = replace(QUICK, nudge_timeout_s=30, answer_timeout_s=30)
 HEADCOUNT = f"{sys.executable} -m headcount"
 
 
-def wait_note(lab: Lab, kind: str, count: int = 1, limit_s: float = 15) -> list[dict[str, object]]:
+def wait_note(lab: Lab, kind: str, count: int = 1, limit_s: float = LIMIT_S) -> list[dict[str, object]]:
     deadline = time.monotonic() + limit_s
     while len(lab.journal(kind)) < count:
         assert time.monotonic() < deadline, [(e.kind, e.data) for e in lab.journal()]
@@ -36,6 +35,18 @@ def busy(lab: Lab, runtime: str = "tmux") -> None:
     script = {"plain": works, "tmux": f"exec {sys.executable} -I {PROGRAMS} spinner"}[runtime]
     lab.start("ada", f"touch dirty.txt; {script}; sleep 1000 & wait", runtime=runtime)
     lab.wait_file("ada#1", "dirty.txt")
+    if runtime == "tmux":  # until its screen moves it looks as if it paused
+        lab.wait_flag("spinning")
+
+
+def wait_heard(lab: Lab) -> str:
+    """All of it: a file is there before anything is in it."""
+    path = Path(lab.wait_file("ada#1", "heard"))
+    deadline = time.monotonic() + LIMIT_S
+    while not path.read_text().endswith("\n"):
+        assert time.monotonic() < deadline, "nothing was heard"
+        time.sleep(0.02)
+    return path.read_text()
 
 
 def test_E11_a_nudge_waits_while_the_member_is_busy_and_is_given_once_at_its_next_pause(
@@ -50,7 +61,7 @@ def test_E11_a_nudge_waits_while_the_member_is_busy_and_is_given_once_at_its_nex
     Path(lab.workspace("ada#1"), "wake").touch()
     [nudge] = wait_note(lab, "nudged")
     assert nudge["by"] == {"plain": "mail", "tmux": "tmux"}[runtime]
-    heard = Path(lab.wait_file("ada#1", "heard")).read_text()
+    heard = wait_heard(lab)
     assert heard.count({"plain": "Verification failed", "tmux": "WITNESS CHECK"}[runtime]) == 1
     assert "dirty.txt" in heard
 
@@ -100,10 +111,14 @@ def test_D4_a_silent_member_is_shown_as_stalled_and_nudged_once(lab: Lab) -> Non
 
 
 def test_D4_a_member_that_prints_is_not_stalled(lab: Lab) -> None:
-    lab.create(replace(QUICK, stall_timeout_s=0.6))
-    lab.start("ada", "for i in $(seq 12); do echo working; sleep 0.1; done; sleep 1000 & wait")
-    time.sleep(1.0)
+    lab.create(replace(QUICK, stall_timeout_s=3))
+    lab.start(
+        "ada", 'until [ -e "$HEADCOUNT_HOME/quiet" ]; do echo working; sleep 0.1; done; sleep 1000 & wait'
+    )
+    time.sleep(4.5)  # one and a half such times
+    assert lab.journal("moved")[-1].data["cue"] == "registered"
     assert lab.team().members["ada#1"].activity == "working"
+    Path(lab.app.home, "quiet").touch()
     lab.wait_state("ada#1", lambda m: m.activity == "stalled")
 
 
@@ -113,5 +128,5 @@ def test_E11_a_nudge_by_hand_that_comes_at_a_bad_moment_is_given_once_at_the_nex
     assert nudge(lab.app, "ada", "Say what you wait for.")["delivered"] is False
     Path(lab.workspace("ada#1"), "wake").touch()
     wait_note(lab, "nudged")
-    heard = Path(lab.wait_file("ada#1", "heard")).read_text()
+    heard = wait_heard(lab)
     assert heard.count("Say what you wait for.") == 1

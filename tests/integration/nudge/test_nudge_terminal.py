@@ -13,13 +13,13 @@ from .desk import CHECK, Desk, wait_until
 def test_E10_a_nudge_is_typed_submitted_and_seen_to_be_read(desk: Desk, program: str) -> None:
     handle = desk.start(program)
     assert desk.runtime.nudge(handle, CHECK, tag="n1")
-    assert desk.heard() == [CHECK]
+    desk.check_heard(CHECK)
 
 
 def test_E10_several_lines_are_one_text_to_a_client_that_knows_bracketed_paste(desk: Desk) -> None:
     handle = desk.start("editor")
     assert desk.runtime.nudge(handle, "WITNESS VERIFICATION FAILED\n\n  - a.py\n  - b.py", tag="n1")
-    assert desk.heard() == ["WITNESS VERIFICATION FAILED\\n\\n  - a.py\\n  - b.py"]
+    desk.check_heard("WITNESS VERIFICATION FAILED\\n\\n  - a.py\\n  - b.py")
 
 
 @pytest.mark.parametrize("program", ["reader", "editor"])
@@ -27,7 +27,7 @@ def test_a_person_in_copy_mode_is_not_disturbed(desk: Desk, program: str) -> Non
     handle = desk.start(program)
     desk.tmux("copy-mode", "-t", handle.record.pane)
     assert desk.runtime.nudge(handle, CHECK, tag="n1")
-    assert desk.heard() == [CHECK]
+    desk.check_heard(CHECK)
     assert desk.in_copy_mode()
 
 
@@ -37,7 +37,7 @@ def test_E11_a_program_whose_screen_moves_is_busy_and_not_typed_at(desk: Desk) -
     assert "WITNESS" not in desk.screen()
     desk.wake()
     wait_until(lambda: desk.runtime.nudge(handle, CHECK, tag="n1"))
-    wait_until(lambda: desk.heard() == [CHECK])
+    desk.check_heard(CHECK)
 
 
 def test_E11_what_is_urgent_is_typed_into_a_busy_terminal_too(desk: Desk) -> None:
@@ -45,7 +45,7 @@ def test_E11_what_is_urgent_is_typed_into_a_busy_terminal_too(desk: Desk) -> Non
     desk.person_types("wait, I")
     assert not desk.runtime.nudge(handle, CHECK, tag="n1")
     assert desk.runtime.nudge(handle, CHECK, urgent=True, tag="n2")
-    assert desk.heard() == [CHECK]
+    desk.check_heard(CHECK)
     wait_until(lambda: "wait, I" in desk.screen().rpartition("thank you")[2])
 
 
@@ -55,7 +55,7 @@ def test_E11_a_program_that_prints_over_what_is_typed_is_left_alone_however_urge
     assert not desk.runtime.nudge(handle, CHECK, urgent=True, tag="n1")
     desk.wake()
     wait_until(lambda: desk.runtime.nudge(handle, CHECK, urgent=True, tag="n1"))
-    assert desk.heard() == [CHECK]
+    desk.check_heard(CHECK)
 
 
 def test_E10_what_waits_in_the_terminal_is_not_claimed_and_not_typed_twice(desk: Desk) -> None:
@@ -65,11 +65,11 @@ def test_E10_what_waits_in_the_terminal_is_not_claimed_and_not_typed_twice(desk:
     assert not TmuxRuntime(str(desk.directory)).nudge(handle, CHECK, tag="n1")
     desk.wake()
     wait_until(lambda: desk.runtime.nudge(handle, CHECK, tag="n1"))
-    assert desk.heard() == [CHECK]
+    desk.check_heard(CHECK)
     assert desk.runtime.nudge(handle, CHECK, tag="n1"), "it was taken, and stays so"
-    assert desk.heard() == [CHECK]
+    desk.check_heard(CHECK)
     assert desk.runtime.nudge(handle, CHECK, tag="n2")
-    assert desk.heard() == [CHECK, CHECK]
+    desk.check_heard(CHECK, CHECK)
 
 
 def test_E10_a_program_that_takes_nothing_is_reported_and_nothing_is_left_on_its_line(desk: Desk) -> None:

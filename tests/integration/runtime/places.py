@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import signal
@@ -15,7 +16,7 @@ from headcount.runtime import Handle, ProcessRuntime, SpawnSpec, TmuxRuntime, ne
 SHAPES = Path(__file__).with_name("shapes.py")
 
 
-def wait_until(condition: Callable[[], object], timeout_s: float = 10.0) -> None:
+def wait_until(condition: Callable[[], object], timeout_s: float = 60.0) -> None:
     deadline = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < deadline, "did not come true in time"
@@ -74,7 +75,8 @@ class Place:
 
     def clean_up(self) -> None:
         for pid in self.survivors():
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it has just ended
+                os.kill(pid, signal.SIGKILL)
         for handle in self.handles:
             self.runtime.kill(handle)
             handle.close()

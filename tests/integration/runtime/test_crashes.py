@@ -49,7 +49,7 @@ def test_an_agent_without_keeper_is_not_killed_by_its_own_output(plain: Place) -
     done = plain.directory / "done"
     handle = plain.start("sh", "-c", f"read go; echo more && touch {done}", stdin=True)
     kill_keeper(plain)
-    status = plain.runtime.wait_exit(handle, 10)
+    status = plain.runtime.wait_exit(handle, 60)
     assert done.exists()
     assert str(status) == "gone, nobody saw how"
     assert plain.runtime.prove_gone(handle).method == BY_MARK_ONLY
@@ -99,7 +99,7 @@ def test_D11_nothing_starts_when_the_asker_died_before_the_keeper_came(
     for name in (SPEC, REPLY, OUTPUT, STDIN):
         os.mkfifo(home / name)
     reader = os.open(home / REPLY, os.O_RDONLY | os.O_NONBLOCK) if wish_is_written else None
-    subprocess.run([*KEEPER, "serve"], input=os.fsencode(home).hex(), text=True, timeout=10)
+    subprocess.run([*KEEPER, "serve"], input=os.fsencode(home).hex(), text=True, timeout=60)
     if reader is not None:
         wait_until(lambda: _read(reader))
         os.close(reader)
@@ -184,7 +184,7 @@ os.set_inheritable(inherited, True)
 PlainRuntime({str(plain.directory)!r}).start(SpawnSpec({mark!r}, ("sleep", "3141"), "/", dict(os.environ)))
 os._exit(0)
 """
-    done = subprocess.run([sys.executable, "-c", engine], stdout=subprocess.PIPE, timeout=20)
+    done = subprocess.run([sys.executable, "-c", engine], stdout=subprocess.PIPE, timeout=60)
     assert done.returncode == 0
     handle = plain.runtime.adopt(mark)
     assert handle is not None
@@ -247,7 +247,7 @@ def test_marked_processes_without_a_record_are_listed_and_ended_by_mark(place: P
 
 def test_records_of_what_is_alive_are_not_removed(place: Place) -> None:
     handle = place.start_shape("leaver", ready=False)
-    place.runtime.wait_exit(handle, 10)
+    place.runtime.wait_exit(handle, 60)
     with pytest.raises(ProcessError) as error:
         place.runtime.discard(handle.record.mark)
     assert error.value.code == "still-alive"

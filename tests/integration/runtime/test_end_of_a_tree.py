@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from places import Place, wait_until
@@ -31,9 +32,11 @@ def test_C13_nothing_of_any_shape_is_left_after_a_stop(place: Place, shape: str)
 
 def test_C13_what_an_agent_left_when_it_exited_is_found_below_its_keeper(place: Place) -> None:
     handle = place.start_shape("leaver", ready=False)
-    assert str(place.runtime.wait_exit(handle, 10)) == "exited with code 0"
+    assert str(place.runtime.wait_exit(handle, 60)) == "exited with code 0"
 
     (stray,) = place.survivors()
+    # Until it has called exec it has the environment of its parent, and the mark in it.
+    wait_until(lambda: b"stubborn" in Path(f"/proc/{stray}/cmdline").read_bytes())
     assert [process.pid for process in place.runtime.list_marked()[handle.record.mark]] == [stray]
     before = place.runtime.prove_gone(handle)
     assert not before.empty
@@ -57,16 +60,16 @@ def test_a_process_whose_main_thread_has_ended_is_not_taken_for_dead(plain: Plac
 def test_a_polite_agent_is_not_made_to_wait_for_the_grace(place: Place) -> None:
     handle = place.start_shape("polite")
     began = time.monotonic()
-    proof = place.runtime.stop(handle, grace_s=30)
+    proof = place.runtime.stop(handle, grace_s=60)
     assert proof.empty
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 50
     assert [process.ended for process in proof.processes] == ["ended by signal 15"]
 
 
 def test_a_paused_tree_obeys_a_polite_stop(place: Place) -> None:
     handle = place.start_shape("polite")
     assert place.runtime.pause(handle).confirmed
-    proof = place.runtime.stop(handle, grace_s=10)
+    proof = place.runtime.stop(handle, grace_s=60)
     assert [process.ended for process in proof.processes] == ["ended by signal 15"]
 
 
@@ -96,7 +99,7 @@ def test_C14_a_shell_that_stays_in_the_workspace_prevents_the_proof(place: Place
     stay = 'trap "" HUP; touch here; while :; do sleep 1; done'
     script = f"cd {workspace}; setsid sh -c '{stay}' & until [ -e {workspace}/here ]; do sleep 0.01; done"
     handle = place.start("sh", "-c", script)
-    assert place.runtime.wait_exit(handle, 10) is not None
+    assert place.runtime.wait_exit(handle, 60) is not None
     proof = place.runtime.prove_gone(handle)
     assert not proof.empty
     shells = [process.pid for process in proof.alive if process.name == "sh"]
@@ -106,10 +109,10 @@ def test_C14_a_shell_that_stays_in_the_workspace_prevents_the_proof(place: Place
 
 def test_E12_twenty_are_ended_in_about_the_time_of_one(place: Place) -> None:
     handles = [place.start_shape("stubborn") for _ in range(20)]
-    grace_s = 1.0
+    grace_s = 2.0
     began = time.monotonic()
     with ThreadPoolExecutor(20) as pool:
         proofs = list(pool.map(lambda handle: place.runtime.stop(handle, grace_s), handles))
     assert all(proof.empty for proof in proofs)
     assert not place.survivors()
-    assert time.monotonic() - began < 5 * grace_s  # one after the other: 20
+    assert time.monotonic() - began < 10 * grace_s  # one after the other: 20

@@ -20,10 +20,10 @@ def disk_bytes(home: str) -> int:
 def test_the_log_has_a_limit_keeps_both_ends_and_never_blocks_the_member(plain: Place) -> None:
     limit = 40_000
     handle = plain.start("sh", "-c", "echo first; seq 1 200000; echo last", log_limit=limit)
-    status = plain.runtime.wait_exit(handle, 30)
+    status = plain.runtime.wait_exit(handle, 60)
     assert status is not None
     assert status.code == 0
-    assert plain.runtime.wait_empty(handle, 10)
+    assert plain.runtime.wait_empty(handle, 60)
 
     home = handle.directory.path
     assert limit / 2 < disk_bytes(home) <= limit
@@ -34,7 +34,7 @@ def test_the_log_has_a_limit_keeps_both_ends_and_never_blocks_the_member(plain: 
 
 def test_a_reader_who_goes_on_by_offset_sees_every_byte_once(plain: Place) -> None:
     handle = plain.start("seq", "1", "20000", log_limit=1_000_000)
-    assert plain.runtime.wait_empty(handle, 10)
+    assert plain.runtime.wait_empty(handle, 60)
     seen, offset = b"", 0
     while (chunk := read_log(handle.directory.path, offset, limit=777)).data:
         assert chunk.offset == offset
@@ -44,13 +44,13 @@ def test_a_reader_who_goes_on_by_offset_sees_every_byte_once(plain: Place) -> No
 
 def test_a_script_that_reopens_its_own_output_loses_none_of_it(plain: Place) -> None:
     handle = plain.start("sh", "-c", "echo one; echo two > /dev/stderr; echo three > /dev/stdout")
-    assert plain.runtime.wait_empty(handle, 10)
+    assert plain.runtime.wait_empty(handle, 60)
     assert plain.runtime.capture(handle) == "one\ntwo\nthree\n"
 
 
 def test_output_in_a_terminal_is_in_the_log_after_its_end(tmux: Place) -> None:
     handle = tmux.start("sh", "-c", r"printf '\033[31mred\033[0m\n'; printf '\033]0;title\007plain\n'")
-    assert tmux.runtime.wait_empty(handle, 10)
+    assert tmux.runtime.wait_empty(handle, 60)
     assert tmux.runtime.capture(handle) == "red\nplain\n"
 
 
@@ -75,20 +75,20 @@ def test_a_hundred_quick_exits_are_all_noticed_through_their_descriptors(plain: 
             os.close(fd)
         codes = []
         while len(codes) < 100:
-            for key, _ in selector.select(timeout=10):
+            for key, _ in selector.select(timeout=60):
                 selector.unregister(key.fileobj)
                 status = plain.runtime.exit_status(key.data)
                 assert status is not None
                 codes.append(status.code)
     assert sorted(code for code in codes if code is not None) == list(range(100))
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 100
 
 
 def test_exit_code_and_signal_are_told_apart(place: Place) -> None:
     coded = place.start("sh", "-c", "exit 143")
     killed = place.start("sh", "-c", "kill -TERM $$")
-    assert str(place.runtime.wait_exit(coded, 10)) == "exited with code 143"
-    assert str(place.runtime.wait_exit(killed, 10)) == "ended by signal 15"
+    assert str(place.runtime.wait_exit(coded, 60)) == "exited with code 143"
+    assert str(place.runtime.wait_exit(killed, 60)) == "ended by signal 15"
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_a_program_that_cannot_run_is_an_error_that_says_why(
 
 def test_a_huge_environment_arrives_whole_and_a_too_huge_one_is_refused(plain: Place) -> None:
     handle = plain.start("sh", "-c", 'echo "${#BIG}"', "x" * 100_000, mark=plain.mark())
-    assert plain.runtime.wait_empty(handle, 10)
+    assert plain.runtime.wait_empty(handle, 60)
     with pytest.raises(ProcessError) as error:
         plain.start("echo", "x" * 5_000_000)
     assert error.value.code == "start-too-large"
@@ -164,8 +164,8 @@ def test_request_exit_by_text_and_by_signal(place: Place) -> None:
     )
     wait_until(lambda: "ready" in place.runtime.capture(talker))
     place.runtime.request_exit(talker, "/exit")
-    assert str(place.runtime.wait_exit(talker, 10)) == "exited with code 4"
+    assert str(place.runtime.wait_exit(talker, 60)) == "exited with code 4"
     silent = place.start("sh", "-c", "trap 'exit 5' TERM; echo ready; while :; do sleep 0.05; done")
     wait_until(lambda: "ready" in place.runtime.capture(silent))
     assert place.runtime.request_exit(silent)
-    assert str(place.runtime.wait_exit(silent, 10)) == "exited with code 5"
+    assert str(place.runtime.wait_exit(silent, 60)) == "exited with code 5"

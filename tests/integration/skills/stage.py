@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from engine.lab import POLITE, QUICK, TEAM, Lab
+from engine.lab import PATIENT, POLITE, TEAM, Lab
 
 from headcount.app.world import make_runtimes
 from headcount.domain.settings import Agent, Agents, Settings
@@ -43,7 +43,7 @@ class Stage:
         self.lab = lab
         self.names: dict[str, str] = {"team": TEAM, "model": "haiku"}
         Path(lab.app.root, "headcount.toml").write_text(SETTINGS)
-        lab.create(replace(QUICK, answer_timeout_s=60, nudge_timeout_s=60, **policy))
+        lab.create(replace(PATIENT, **policy))
         stubs = {name: Agent(command=("bash", "-c", POLITE)) for name in STUBS}
         lab.app.settings = Settings(policy=lab.app.settings.policy, agents=Agents(workers=stubs))
 
