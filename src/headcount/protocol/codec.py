@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+# Every member of a team is built anew for each step of it, and asking for the fields took most of that.
+_FIELD_NAMES: dict[type, tuple[str, ...]] = {}
+
 EVENTS: dict[str, type[events.Event]] = {cls.__name__: cls for cls in events.Event.__subclasses__()}
 
 
@@ -75,13 +78,20 @@ def _load_request(raw: dict[str, Any]) -> Request:
 
 def _build(cls: type[T], raw: Mapping[str, Any]) -> T:
     """Lists are tuples in the values: immutable, and equal to what was written."""
-    known = {f.name for f in fields(cls)}  # type: ignore[arg-type]
-    return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in raw.items() if k in known})
+    given = {name: raw[name] for name in _field_names(cls) if name in raw}
+    return cls(**{name: tuple(v) if isinstance(v, list) else v for name, v in given.items()})
+
+
+def _field_names(cls: type) -> tuple[str, ...]:
+    names = _FIELD_NAMES.get(cls)
+    if names is None:
+        names = _FIELD_NAMES[cls] = tuple(field.name for field in fields(cls))
+    return names
 
 
 def _plain(value: Any) -> Any:
     if hasattr(value, "__dataclass_fields__"):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+        return {name: _plain(getattr(value, name)) for name in _field_names(type(value))}
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, tuple | list):

@@ -29,6 +29,7 @@ from headcount.runtime.tree import Tree
 
 _START_TIMEOUT_S = 20.0
 _EXIT_RECORD_S = 2.0  # from the agent's end to the keeper's synced record of it
+_EXIT_LOOK_S = 0.005  # a keeper that others keep alive tells nobody when the record is there
 _CAPTURE_BYTES = 16384
 TAKEN_S = 2.0  # what is put before an agent that pauses is read at once, or not soon
 
@@ -164,9 +165,8 @@ class ProcessRuntime:
             status = handle.directory.exit_status()
             if status is not None:
                 return status
-            if not handle.tree.keeper_alive() or time.monotonic() > deadline:
+            if handle.tree.wait_keeper(_EXIT_LOOK_S) or time.monotonic() > deadline:
                 return handle.directory.exit_status() or ExitStatus(None, None, time.time())
-            time.sleep(0.001)
         return None
 
     def wait_exit(self, handle: Handle, timeout_s: float) -> ExitStatus | None:

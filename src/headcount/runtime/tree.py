@@ -187,6 +187,10 @@ class Tree:
             return proof
         return self.kill(limit_s)
 
+    def wait_keeper(self, timeout_s: float) -> bool:
+        """True as soon as the keeper has ended."""
+        return not self.keeper_alive() or wait_until_gone([self.record.keeper], timeout_s)
+
     def wait_empty(self, timeout_s: float) -> bool:
         """True as soon as the tree seems empty; only `prove_gone` makes it a fact."""
         deadline = time.monotonic() + timeout_s
