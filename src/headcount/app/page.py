@@ -20,7 +20,7 @@ from headcount.domain.names import show
 from headcount.engine.conduct import PHASE
 from headcount.errors import UsageError
 from headcount.protocol.member import limit_s
-from headcount.protocol.team import why_not_decide
+from headcount.protocol.team import decisions_now
 
 if TYPE_CHECKING:
     from headcount.app.app import App
@@ -34,7 +34,6 @@ Row = dict[str, Any]
 _MAIL = 200
 _LOG = 400
 _BODY = 4000
-_DECISIONS = ("wait", "force-kill", "reassign", "human")
 
 
 class View(NamedTuple):
@@ -228,10 +227,7 @@ def _escalations(team: Team, policy: Policy) -> list[Row]:
             "state": e.state,
             "decision": e.decision,
             "by": e.by,
-            "decisions": {
-                decision: refused[1] if (refused := why_not_decide(team, e.id, decision, policy)) else None
-                for decision in _DECISIONS
-            },
+            "decisions": decisions_now(team, e.id, policy),
         }
         for e in found
     ]

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import policy_of
+from headcount.app.stand_down_answer import can_decide
 from headcount.app.starting import check_clients
 from headcount.app.teams import create_team, read_limits, spawn
 from headcount.app.world import find_repository
@@ -36,9 +37,10 @@ if TYPE_CHECKING:
     from headcount.app.definition import Definition
     from headcount.app.starting import Plan
     from headcount.compiler import ir
+    from headcount.domain.policy import Policy
     from headcount.domain.settings import Gates
     from headcount.protocol.phase import Phase
-    from headcount.protocol.team import Team
+    from headcount.protocol.team import Escalation, Team
     from headcount.workspace import Repository
 
 ESCALATED = "escalated"
@@ -118,7 +120,7 @@ def read_run(app: App, team_name: str) -> dict[str, Any]:
         "reason": phase.reason,
         "tasks": [_task_line(task, roster, waits) for task in phase.tasks.values()],
         "limits": limits,
-        "escalations": [{"id": e.id, "member": e.key, "issues": list(e.issues)} for e in open_ones],
+        "escalations": [_escalation_line(team, e, policy) for e in open_ones],
         "checklist": [
             {"item": item.title, "done": item.done, "evidence": item.evidence}
             for item in checklist(phase, team.members.values())
@@ -140,6 +142,15 @@ def _status(phase: Phase, team: Team) -> str:
     if phase.state is State.TASKS and waiting and not moves_by_itself(team):
         return ESCALATED
     return "running" if phase.state is State.TASKS else str(phase.state)
+
+
+def _escalation_line(team: Team, escalation: Escalation, policy: Policy) -> dict[str, Any]:
+    return {
+        "id": escalation.id,
+        "member": escalation.key,
+        "issues": list(escalation.issues),
+        "decisions": can_decide(team, escalation.id, policy),
+    }
 
 
 def _task_line(task: Task, roster: Any, waits: Mapping[str, str]) -> dict[str, Any]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from headcount.app.app import policy_of
 from headcount.domain.times import utc
 from headcount.protocol.member import State
-from headcount.protocol.team import Status
+from headcount.protocol.team import Status, decisions_now
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from headcount.domain.policy import Policy
     from headcount.ports import Entry, Tx
     from headcount.protocol.member import Member
     from headcount.protocol.team import Request, Team
@@ -44,7 +46,7 @@ def report(tx: Tx, team: Team, request_id: str | None, gone: Sequence[str] = ())
         "warnings": list(team.warnings),
         "archive": next((e.data["path"] for e in told if e.kind == "archived"), None),
     }
-    answer.update(_more(team, told, asked, targets, status))
+    answer.update(_more(tx, team, told, asked, targets, status))
     covered = _covered(asked)
     early = [m for m in targets if _was_gone(m, covered)]
     return {**answer, "alreadyGone": [_proof(tx, team, m) for m in early]} if early else answer
@@ -65,7 +67,7 @@ def report_gone(tx: Tx, team: Team, gone: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def describe_escalation(team: Team, escalation_id: str) -> dict[str, Any]:
+def describe_escalation(team: Team, escalation_id: str, policy: Policy) -> dict[str, Any]:
     escalation = team.escalations[escalation_id]
     return {
         "id": escalation.id,
@@ -76,13 +78,20 @@ def describe_escalation(team: Team, escalation_id: str) -> dict[str, Any]:
         "issues": list(escalation.issues),
         "attempts": escalation.attempts,
         "state": escalation.state,
+        "decisions": can_decide(team, escalation_id, policy),
         "decision": escalation.decision,
         "by": escalation.by,
     }
 
 
+def can_decide(team: Team, escalation_id: str, policy: Policy) -> list[str]:
+    """The decisions about it that would be taken at this moment; none when it is decided."""
+    refusals = decisions_now(team, escalation_id, policy)
+    return [decision for decision, refused in refusals.items() if refused is None]
+
+
 def _more(
-    team: Team, told: list[Entry], asked: Entry | None, targets: list[Member], status: str
+    tx: Tx, team: Team, told: list[Entry], asked: Entry | None, targets: list[Member], status: str
 ) -> dict[str, Any]:
     if status == "pending_shutdown":
         return {"pendingApprovals": [m.name for m in targets if _is_pending(m)]}
@@ -92,7 +101,8 @@ def _more(
         )
         return {"rejectedBy": [{"name": name, "reason": why} for name, why in rejected.data["rejected_by"]]}
     if status == "escalated":
-        found = [describe_escalation(team, m.escalation) for m in targets if m.escalation]
+        policy = policy_of(tx.team_settings(team.id))
+        found = [describe_escalation(team, m.escalation, policy) for m in targets if m.escalation]
         return {"escalations": found}
     if status == "stuck":
         return {"alive": {m.name: list(m.alive) for m in targets if m.stuck}}

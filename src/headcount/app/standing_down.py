@@ -5,12 +5,13 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any
 
+from headcount.app.app import policy_of
 from headcount.app.members import incarnation
 from headcount.app.stand_down_answer import describe_escalation, report, report_gone
 from headcount.domain.names import show
 from headcount.errors import Declined, UsageError
 from headcount.protocol import events as ev
-from headcount.protocol.team import ONE_OF_DECISIONS, Status, why_not_decide, why_not_stand_down
+from headcount.protocol.team import Status, why_not_decide, why_not_stand_down
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -76,7 +77,7 @@ def decide(
     app: App, escalation_id: str, decision: str, reason: str = "", team: str | None = None
 ) -> dict[str, Any]:
     """Decide an escalation; the first decision wins, and later ones hear which it was."""
-    name = app.pick_team(team)
+    name = _team_of(app, escalation_id, team)
     app.check("decide")
     with app.turn(name) as (_, found, policy):
         refused = why_not_decide(found, escalation_id, decision, policy)
@@ -85,11 +86,31 @@ def decide(
             raise kind(
                 f"Did not decide {show(escalation_id)}",
                 refused[1],
-                ("See what is open with `headcount escalations`",),
+                ("See what is open, and what can be decided now, with `headcount escalations`",),
                 code=refused[0],
             )
     team_now = app.hear(name, ev.Decided(escalation_id, decision, app.caller.who, reason))
-    return describe_escalation(team_now, escalation_id)
+    return describe_escalation(team_now, escalation_id, policy)
+
+
+def _team_of(app: App, escalation_id: str, team: str | None) -> str:
+    """The named one, or the only one in which something of that name waits."""
+    if team or app.caller.is_member:
+        return app.pick_team(team)
+    waiting = [one["team"] for one in escalations(app) if one["id"] == escalation_id]
+    if len(waiting) > 1:
+        raise UsageError(
+            f"Which {show(escalation_id)}?",
+            f"{' and '.join(waiting)} have one of that name",
+            ("Say which with --team T",),
+            code="which-team",
+        )
+    return waiting[0] if waiting else app.pick_team(None)
+
+
+def decide_call(escalation: dict[str, Any]) -> str:
+    """The command that decides it, with what can be decided at this moment."""
+    return f"headcount decide {escalation['id']} {'|'.join(escalation['decisions'])}"
 
 
 def escalations(app: App, team: str | None = None, *, every: bool = False) -> list[dict[str, Any]]:
@@ -97,8 +118,9 @@ def escalations(app: App, team: str | None = None, *, every: bool = False) -> li
     with app.store.read() as tx:
         names = [app.pick_team(team)] if team or app.caller.is_member else tx.team_names()
         teams = [app.load(tx, name) for name in names]
+        policies = {found.id: policy_of(tx.team_settings(found.id)) for found in teams}
     return [
-        describe_escalation(found, escalation.id)
+        describe_escalation(found, escalation.id, policies[found.id])
         for found in teams
         for escalation in found.escalations.values()
         if every or escalation.state in ("open", "parked")
@@ -147,8 +169,8 @@ def hint_for(answer: dict[str, Any], call: str) -> str:
     """What to do next, for a person; `call` is the command that asks for the same again."""
     match answer["status"]:
         case "escalated":
-            first = answer["escalations"][0]["id"] if answer.get("escalations") else "ID"
-            return f"Decide it with `headcount decide {first} {ONE_OF_DECISIONS}`"
+            first = answer["escalations"][0]
+            return f"Decide it with `{decide_call(first)}`"
         case "stuck":
             return f"Ask again with `{call}`: it goes on with what is alive"
         case "rejected":

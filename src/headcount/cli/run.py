@@ -10,9 +10,9 @@ from headcount.app.app import open_app
 from headcount.app.definition import read_definition
 from headcount.app.resident import driving
 from headcount.app.run import begin_run, follow_run, has_changed, take_over_hint
+from headcount.app.standing_down import decide_call
 from headcount.cli.limits import describe_limits
 from headcount.cli.terminal import Live, paint, plain
-from headcount.protocol.team import ONE_OF_DECISIONS
 
 if TYPE_CHECKING:
     import argparse
@@ -96,7 +96,7 @@ def _summary(now: dict[str, Any], file: str) -> None:
 def _what_next(now: dict[str, Any], file: str) -> list[str]:
     if now["status"] == "complete":
         return [f"The result is on {now['integration']}. Take it over with `{take_over_hint(now)}`."]
-    hints = [f"Decide it with `headcount decide {e['id']} {ONE_OF_DECISIONS}`." for e in now["escalations"]]
+    hints = [f"Decide it with `{decide_call(e)}`." for e in now["escalations"]]
     what = "Go on" if now["escalations"] else "Try what is blocked again"
     hints.append(f"{what} with `headcount run {file}`, or end it with `headcount down {now['team']}`.")
     return [*hints, f"What was merged so far is on {now['integration']}."]

@@ -16,7 +16,6 @@ from headcount.cli.screen import Screen, fit, waking
 from headcount.cli.terminal import paint, plain
 from headcount.cli.watch_lines import Scene, draw
 from headcount.errors import HeadcountError
-from headcount.protocol.team import DECISIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -130,13 +129,15 @@ class Watch:
         if not waiting:
             return "Nothing waits for a decision."
         one = next((e for e in waiting if e["key"] == self._scene.chosen), waiting[0])
-        choices = [f"{number} {decision}" for number, decision in enumerate(DECISIONS, 1)]
+        numbers = {str(number): decision for number, decision in enumerate(one["decisions"], 1)}
+        can = [f"{number} {name}" for number, name in numbers.items() if one["decisions"][name] is None]
         self._ask(
             [
                 f"{one['id']} {one['key']}: {'; '.join(one['issues'])}",
-                "  ".join([*choices, "any other key: nothing"]),
+                "  ".join([*can, "any other key: nothing"]),
             ],
-            {str(number): self._deciding(one["id"], d) for number, d in enumerate(DECISIONS, 1)},
+            # Also those that are not offered: whoever knows their number hears why not.
+            {number: self._deciding(one["id"], decision) for number, decision in numbers.items()},
         )
         return None
 

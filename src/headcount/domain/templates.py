@@ -81,9 +81,19 @@ def witness_handoff(
 
 
 def worker_escalation(
-    team: str, worker: str, task: str, attempts: int, issues: tuple[str, ...]
+    team: str,
+    worker: str,
+    task: str,
+    attempts: int,
+    issues: tuple[str, ...],
+    escalation: str,
+    decisions: dict[str, str | None],
 ) -> tuple[str, str]:
-    """Witness to lead: one worker is stuck, and somebody must decide."""
+    """Witness to lead: one worker is stuck, and somebody must decide.
+
+    `decisions`: each that there is, and why it would be refused now; None where it would not.
+    """
+    can = "|".join(decision for decision, refused in decisions.items() if not refused)
     metadata = {
         "template": WORKER_ESCALATION,
         "rig": team,
@@ -95,11 +105,16 @@ def worker_escalation(
         f"Worker {worker} cannot complete cleanup.\n\n{write_metadata(metadata)}\n\n"
         f"After {attempts} verification attempts, the following issues remain:\n{_bullets(issues)}\n\n"
         "Requesting guidance:\n"
-        "1. Force kill and abandon changes?\n"
-        "2. Reassign to another worker?\n"
-        "3. Escalate to human?\n"
+        f"1. Force kill and abandon changes?{_not_now(decisions['force-kill'])}\n"
+        f"2. Reassign to another worker?{_not_now(decisions['reassign'])}\n"
+        f"3. Escalate to human?{_not_now(decisions['human'])}\n\n"
+        f"Decide with: headcount decide {escalation} {can}\n"
     )
     return f"Escalation: {worker} stuck on {task}", body
+
+
+def _not_now(why: str | None) -> str:
+    return f" Not now: {why}." if why else ""
 
 
 STALLED = "WITNESS CHECK: There has been no sign of progress for a while. Say what you wait for, or go on."

@@ -52,7 +52,6 @@ DECISIONS: Final = {
     "human": Cue.HUMAN,
     "wait": Cue.WAIT,
 }
-ONE_OF_DECISIONS: Final = "|".join(DECISIONS)  # as it stands in a command's usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,3 +182,12 @@ def why_not_decide(team: Team, escalation_id: str, decision: str, policy: Policy
     if decision == "wait" and member.waits >= policy.max_waits:
         return "no-more-waits", f"{member.key} was given {member.waits} of {policy.max_waits} waits"
     return None
+
+
+def decisions_now(team: Team, escalation_id: str, policy: Policy) -> dict[str, str | None]:
+    """Every decision, and why it would be refused at this moment; None: it would be taken.
+
+    Whatever is offered to anybody (in mail, by a command, as a button) comes from here.
+    """
+    refusals = {decision: why_not_decide(team, escalation_id, decision, policy) for decision in DECISIONS}
+    return {decision: refused[1] if refused else None for decision, refused in refusals.items()}

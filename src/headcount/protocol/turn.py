@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from headcount.domain import templates
 from headcount.protocol.effects import Act, ActKind, GiveBackTasks, Note, Post, Seal
 from headcount.protocol.member import LIMITED, TABLE, Cue, Do, Member, final_outcome
-from headcount.protocol.team import Escalation
+from headcount.protocol.team import Escalation, decisions_now
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -248,8 +248,9 @@ def _escalate(turn: Turn, member: Member, facts: Facts) -> None:
     member = turn.put(member, escalation=escalation.id)
     turn.note("escalated", member.key, escalation=escalation.id, cause=cause, issues=list(issues))
     subject, body = templates.worker_escalation(
-        turn.team.name, member.name, member.task or "no task", member.attempts, issues
-    )
+        turn.team.name, member.name, member.task or "no task", member.attempts, issues, escalation.id,
+        decisions_now(turn.team_now(), escalation.id, turn.policy),
+    )  # fmt: skip
     turn.effects.append(Post("lead", subject, body, template=templates.WORKER_ESCALATION, priority="high"))
     if turn.policy.notify:
         turn.act(ActKind.NOTIFY, member, escalation=escalation.id)

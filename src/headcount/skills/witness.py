@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from headcount.domain import templates
 from headcount.domain.findings import Finding, Findings, Kind
+from headcount.protocol.team import DECISIONS
 from headcount.skills.words import bullets, join, seconds, shell, text, times
 
 if TYPE_CHECKING:
@@ -96,8 +97,9 @@ def _kill(policy: Policy) -> str:
 
 def _escalation(policy: Policy) -> str:
     subject, body = templates.worker_escalation(
-        "<team>", "<member>", "<task>", policy.max_attempts, (_CHANGED,)
-    )
+        "<team>", "<member>", "<task>", policy.max_attempts, (_CHANGED,), "<escalation>",
+        dict.fromkeys(DECISIONS),
+    )  # fmt: skip
     return join(
         "## Escalation",
         f"Found dirty {times(policy.max_attempts)}, or silent: the lead has to "

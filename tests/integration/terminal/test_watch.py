@@ -81,7 +81,7 @@ def test_an_escalation_is_decided_with_two_keys(lab: TermLab) -> None:
     lab.press("t")
     lab.see("! e1 ada#1: 1 untracked: notes.md", "crew: escalated")
     lab.press("e")
-    lab.see("1 force-kill  2 reassign  3 human  4 wait")
+    lab.see("1 force-kill  3 human  4 wait")
     lab.press("2")
     lab.see("crew is being stood down, nothing is reassigned")
     lab.press("e")
