@@ -33,10 +33,10 @@ LIMIT_S = 90.0
 
 SETTINGS = """\
 [policy]
-answer_timeout_s = 0.6
-nudge_timeout_s = 0.3
+answer_timeout_s = 2
+nudge_timeout_s = 0.6
 exit_grace_s = 0.2
-stop_grace_s = 0.6
+stop_grace_s = 2
 """
 
 _BIG = "".join(f"line {n} of something long\n" for n in range(4000))
@@ -96,8 +96,8 @@ _SCRIPTED = {
 }
 
 # A member's command takes a moment: whoever speaks through it must not be called silent.
-_SETTINGS_SPEAKING = SETTINGS.replace("answer_timeout_s = 0.6", "answer_timeout_s = 5").replace(
-    "nudge_timeout_s = 0.3", "nudge_timeout_s = 4"
+_SETTINGS_SPEAKING = SETTINGS.replace("answer_timeout_s = 2", "answer_timeout_s = 8").replace(
+    "nudge_timeout_s = 0.6", "nudge_timeout_s = 4"
 )
 
 

@@ -18,7 +18,7 @@ GUIDES = (
 )  # fmt: skip
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 @pytest.mark.parametrize("guide", GUIDES)
 def test_guide_shows_what_its_commands_print(guide: str, reader: Reader) -> None:
     _define_the_tutorials_team(reader)

@@ -32,7 +32,7 @@ def _without_numbers(line: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"\d+", "0", line)).strip()
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 def test_demo_that_the_readme_starts_ends_with_proof(reader: Reader) -> None:
     assert "headcount demo" in _block("bash", "pip install").text
     shown = reader.run(f"headcount demo --dir {reader.home}/demo")
@@ -44,7 +44,7 @@ def test_demo_that_the_readme_starts_ends_with_proof(reader: Reader) -> None:
         assert any(one.startswith(begin) for one in printed), f"the demo does not print {line!r}"
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 def test_commands_of_the_readme_run_on_its_own_example(reader: Reader) -> None:
     (reader.home / "team.py").write_text(_block("python", "define_team").text)
     agent = reader.home / "agent.sh"

@@ -58,7 +58,7 @@ class Node:
     def close(self) -> None:
         assert self._process.stdin and self._process.stdout
         self._process.stdin.close()
-        self._process.wait(timeout=10)
+        self._process.wait(timeout=60)
         self._process.stdout.close()
 
 

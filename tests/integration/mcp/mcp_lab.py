@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from headcount.app.app import App, open_app
@@ -23,11 +23,11 @@ from headcount.testing.store_suite import add_members
 TEAM = "crew"
 HEADCOUNT = [sys.executable, "-m", "headcount"]
 QUICK = {
-    "HEADCOUNT_POLICY_ANSWER_TIMEOUT_S": "20",
+    "HEADCOUNT_POLICY_ANSWER_TIMEOUT_S": "60",
     "HEADCOUNT_POLICY_EXIT_GRACE_S": "0.3",
-    "HEADCOUNT_POLICY_STOP_GRACE_S": "2",
+    "HEADCOUNT_POLICY_STOP_GRACE_S": "4",
 }
-LIMIT_S = 30.0
+LIMIT_S = 60.0
 
 
 class Result(NamedTuple):
@@ -157,7 +157,10 @@ class Lab:
     def _end_engine(self) -> None:
         """The one that a server of this test started for this very state directory."""
         if is_driven(self.home):
-            with open(f"{self.home}/engine.lock", encoding="ascii") as file:
+            with (
+                open(f"{self.home}/engine.lock", encoding="ascii") as file,
+                suppress(ProcessLookupError),  # it has just ended by itself
+            ):
                 os.kill(int(file.read()), signal.SIGTERM)
 
 

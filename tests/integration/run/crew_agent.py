@@ -127,7 +127,7 @@ class Agent:
 
     def wait_for_limit(self) -> None:
         """As a client does that waits by itself; until the test says that the limit is over."""
-        said = json.dumps({"reason": "You have hit your limit", "until": time.time() + 60})
+        said = json.dumps({"reason": "You have hit your limit", "until": time.time() + 600})
         call = [sys.executable, "-m", "headcount", "hook"]
         subprocess.run([*call, "Limited"], input=said, text=True, check=True)
         self.wait_file("limit-over")

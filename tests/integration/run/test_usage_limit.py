@@ -71,7 +71,7 @@ def test_a_reviewer_at_its_limit_is_parked_and_no_other_task_begins(lab: RunLab)
 
 
 def test_a_run_that_is_aborted_at_a_limit_starts_nobody_and_ends(lab: RunLab) -> None:
-    quick = SETTINGS.replace("answer_timeout_s = 20", "answer_timeout_s = 2\ntasks_at_once = 2")
+    quick = SETTINGS.replace("answer_timeout_s = 60", "answer_timeout_s = 2\ntasks_at_once = 2")
     (lab.repo / "headcount.toml").write_text(quick)
     lab.plan({1: {"work": ["limit"]}, 2: {"work": ["wait"]}})
     running = lab.start("run", lab.define({1: (), 2: ()}), "--json")

@@ -53,7 +53,7 @@ def test_B6_what_could_not_be_printed_is_not_marked_as_read(world: World) -> Non
     reader = world.start("alice", "inbox")
     assert reader.stdout is not None
     reader.stdout.close()
-    assert reader.wait(30) == 141  # as if SIGPIPE had ended it
+    assert reader.wait(60) == 141  # as if SIGPIPE had ended it
     assert [m["read"] for m in world.json("alice", "inbox", "--peek")] == [False]
 
 

@@ -173,23 +173,34 @@ def test_a_writer_killed_at_any_time_leaves_whole_transactions_and_all_that_it_h
     db.close()
 
 
+_WAIT_FOR_THE_BELL = """
+import sys
+from headcount.cli import main
+from headcount.cli.member import mail
+mail._LOOK_AGAIN_S = 600.0
+sys.exit(main(["inbox", "--wait", "600", "--unread"]))
+"""
+
+
 def test_waiting_for_mail_wakes_at_once_in_another_process(world: World) -> None:
-    waiting = world.start("alice", "inbox", "--wait", "30", "--unread")
+    """By its bell: before it looks for itself, the test is over."""
+    waiting = subprocess.Popen(
+        [sys.executable, "-c", _WAIT_FOR_THE_BELL], env=world.env("alice"), stdout=subprocess.PIPE, text=True
+    )
     try:
         _until(lambda: _listeners(world))
-        before = time.monotonic()
         world.run("boss", "send", "alice", "-s", "hello", "-m", "there")
-        out, _ = waiting.communicate(timeout=20)
+        out, _ = waiting.communicate(timeout=60)
     finally:
         waiting.kill()
-    assert "hello" in out and time.monotonic() - before < 4.5  # before it looks for itself
+    assert "hello" in out
 
 
 def _listeners(world: World) -> list[str]:
     return [name for _, _, names in os.walk(world.home / "run") for name in names]
 
 
-def _until(condition: object, seconds: float = 20) -> None:
+def _until(condition: object, seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not condition():  # type: ignore[operator]
         assert time.monotonic() < end, "it did not happen in time"
@@ -199,8 +210,8 @@ def _until(condition: object, seconds: float = 20) -> None:
 def test_mail_that_is_there_already_is_not_waited_for(world: World) -> None:
     world.run("boss", "send", "alice", "-s", "hello", "-m", "there")
     before = time.monotonic()
-    assert "hello" in world.run("alice", "inbox", "--wait", "60").stdout
-    assert time.monotonic() - before < 30
+    assert "hello" in world.run("alice", "inbox", "--wait", "600").stdout
+    assert time.monotonic() - before < 60
     assert _listeners(world) == []
 
 
@@ -210,7 +221,7 @@ def test_a_wait_that_nothing_ends_is_over_in_its_time(world: World) -> None:
 
 
 def test_a_killed_waiter_leaves_nothing_that_a_ring_does_not_clean_up(world: World) -> None:
-    waiting = world.start("alice", "inbox", "--wait", "60")
+    waiting = world.start("alice", "inbox", "--wait", "600")
     _until(lambda: _listeners(world))
     waiting.kill()
     waiting.communicate()
@@ -226,7 +237,7 @@ def test_a_bell_rings_however_long_the_path_is(tmp_path: Path, depth: int) -> No
     try:
         assert not bell.wait(0)
         doorbell.ring(deep, ["a channel/with # anything"])
-        assert bell.wait(10)
+        assert bell.wait(60)
     finally:
         bell.close()
     assert [name for _, _, names in os.walk(deep) for name in names] == []

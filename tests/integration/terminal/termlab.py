@@ -17,8 +17,9 @@ from headcount.domain.policy import Policy
 from headcount.protocol.member import State
 
 TEAM = "crew"
+LIMIT_S = 60.0
 QUICK = Policy(
-    answer_timeout_s=1.0, nudge_timeout_s=0.4, exit_grace_s=0.3, stop_grace_s=1.0, salvage_timeout_s=30
+    answer_timeout_s=1.0, nudge_timeout_s=0.4, exit_grace_s=0.3, stop_grace_s=3.0, salvage_timeout_s=30
 )
 POLITE = "sleep 1000 & wait"
 UNTIDY = "echo mine > notes.md; sleep 1000 & wait"
@@ -37,12 +38,12 @@ class TermLab:
         key = spawn(self.app, TEAM, Plan(name, command=("bash", "-c", script), **more)).key
         self.wait(lambda team: team.members[key].state is not State.STARTING)
 
-    def wait(self, condition: Any, limit_s: float = 20) -> None:
+    def wait(self, condition: Any, limit_s: float = LIMIT_S) -> None:
         assert condition(wait_for(self.app, TEAM, condition, limit_s))
 
     def tmux(self, *words: str) -> str:
         command = ["tmux", "-S", self._socket, "-f", os.devnull, *words]
-        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=10).stdout
+        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=LIMIT_S).stdout
 
     def open(self, *words: str, columns: int = 110, lines: int = 24, **environ: str) -> None:
         """Run `headcount WORDS` in a pane; when it ends, its exit code is shown."""
@@ -57,11 +58,11 @@ class TermLab:
     def screen(self, *, colours: bool = False) -> str:
         return self.tmux("capture-pane", "-p", "-t", "w", *(["-e"] if colours else []))
 
-    def see(self, *wanted: str, limit_s: float = 20) -> str:
+    def see(self, *wanted: str, limit_s: float = LIMIT_S) -> str:
         """The screen as soon as all of `wanted` stand on it."""
         return self.see_that(lambda shown: all(text in shown for text in wanted), f"{wanted}", limit_s)
 
-    def see_that(self, holds: Callable[[str], bool], what: str, limit_s: float = 20) -> str:
+    def see_that(self, holds: Callable[[str], bool], what: str, limit_s: float = LIMIT_S) -> str:
         deadline = time.monotonic() + limit_s
         while True:
             shown = self.screen()

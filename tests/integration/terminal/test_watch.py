@@ -168,7 +168,7 @@ def test_off_a_terminal_each_change_is_a_line_of_json_until_the_team_is_closed(l
         assert (first["status"], first["members"][0]["state"]) == ("active", "running")
         down = [sys.executable, "-m", "headcount", "down", TEAM, "--force", "--json"]
         subprocess.run(
-            down, cwd=lab.app.root, check=True, stdout=subprocess.DEVNULL, env=dict(os.environ), timeout=30
+            down, cwd=lab.app.root, check=True, stdout=subprocess.DEVNULL, env=dict(os.environ), timeout=60
         )
         *_, last = (json.loads(line) for line in process.stdout)
     assert (last["status"], process.returncode) == ("shutdown", 0)

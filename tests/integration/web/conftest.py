@@ -7,8 +7,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
-from weblab import FLAGS, WebLab, chromium
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+from weblab import FLAGS, LIMIT_S, WebLab, chromium
 
 from headcount.app.app import open_app
 from headcount.app.resident import driving
@@ -59,11 +59,14 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
+expect.set_options(timeout=LIMIT_S * 1000)  # a page's own default does not hold for these
+
+
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
     context = browser.new_context(viewport={"width": 1240, "height": 860})
     page = context.new_page()
-    page.set_default_timeout(15_000)
+    page.set_default_timeout(LIMIT_S * 1000)
     problems: list[str] = []
 
     def hear(message: ConsoleMessage) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import signal
-import time
 from pathlib import Path
 
 from playwright.sync_api import Locator, Page, expect
-from weblab import POLITE, QUICK, TEAM, UNTIDY, WebLab
+from weblab import LIMIT_S, POLITE, QUICK, TEAM, UNTIDY, WebLab
 
 from headcount.app.mail import send
 from headcount.app.witness import nudge
@@ -150,9 +149,7 @@ def test_serving_ends_at_once_and_without_a_word_while_a_page_is_open(lab: WebLa
     page.goto(lab.serve())
     expect(page.locator("#link")).to_have_text("live")
     assert lab.server is not None
-    began = time.monotonic()
     lab.server.send_signal(signal.SIGINT)
-    assert lab.server.wait(10) == 0
-    assert time.monotonic() - began < 4
+    assert lab.server.wait(LIMIT_S) == 0
     assert lab.server.stderr is not None
-    assert lab.server.stderr.read() == ""
+    assert lab.server.stderr.read() == ""  # a stream that had to be cut off when its time was over is said

@@ -18,7 +18,7 @@ from headcount.app.teams import create_team
 
 def report(lab: WebLab, *words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "headcount", "report", *words]
-    return subprocess.run(command, cwd=lab.app.root, capture_output=True, text=True, timeout=30)
+    return subprocess.run(command, cwd=lab.app.root, capture_output=True, text=True, timeout=60)
 
 
 def as_json(lab: WebLab, *words: str) -> dict[str, Any]:

@@ -21,12 +21,14 @@ from headcount.protocol.effects import Note
 from headcount.protocol.member import Member, State
 
 TEAM = "crew"
+# A page, a server and a team, on a machine that has other things to do.
+LIMIT_S = 60.0
 QUICK = Policy(
-    answer_timeout_s=1.0, nudge_timeout_s=0.4, exit_grace_s=0.3, stop_grace_s=1.0, salvage_timeout_s=30
+    answer_timeout_s=1.0, nudge_timeout_s=0.4, exit_grace_s=0.3, stop_grace_s=3.0, salvage_timeout_s=30
 )
 POLITE = "sleep 1000 & wait"
 # Never answers, and leaves a file lying around: it ends with an escalation.
-UNTIDY = "echo mine > notes.md; touch $HEADCOUNT_HOME/ready; sleep 1000 & wait"
+UNTIDY = "echo mine > notes.md; touch $HEADCOUNT_HOME/untidy-$HEADCOUNT_MEMBER; sleep 1000 & wait"
 FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
@@ -51,10 +53,13 @@ class WebLab:
         create_team(self.app, TEAM, "Those who are looked at", environ=os.environ)
 
     def start(self, name: str, script: str = POLITE, **more: Any) -> None:
+        """Returns when it runs, and, if it is untidy, when its file is there."""
         key = spawn(self.app, TEAM, Plan(name, command=("bash", "-c", script), **more)).key
         self.wait(lambda team: team.members[key].state is not State.STARTING)
+        if script == UNTIDY:
+            self.wait(lambda _: os.path.exists(f"{self.app.home}/untidy-{name}"))
 
-    def wait(self, condition: Any, limit_s: float = 20) -> None:
+    def wait(self, condition: Any, limit_s: float = LIMIT_S) -> None:
         assert condition(wait_for(self.app, TEAM, condition, limit_s))
 
     def put(self, change: dict[str, Member], notes: list[Note]) -> None:
@@ -79,7 +84,7 @@ class WebLab:
     def stop_serving(self) -> None:
         if self.server is not None:
             self.server.terminate()
-            self.server.communicate(timeout=10)
+            self.server.communicate(timeout=LIMIT_S)
 
     @property
     def origin(self) -> str:
@@ -95,7 +100,7 @@ class WebLab:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         request = urllib.request.Request(f"{self.origin}/{path}", data, named)
         try:
-            with urllib.request.urlopen(request, timeout=10) as answer:
+            with urllib.request.urlopen(request, timeout=LIMIT_S) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             with error:

@@ -101,7 +101,7 @@ def test_C14_nothing_is_removed_while_a_process_is_alive_or_stands_in_it(world: 
     try:
         assert f"process {shell.pid}" in refused(world, alice)
     finally:
-        shell.communicate(timeout=10)
+        shell.communicate(timeout=60)
     removed(world, alice)
 
 
