@@ -221,3 +221,12 @@ def test_workspace_whose_directory_the_member_deleted_is_closed_after_a_salvage(
     saved = world.salvage(alice)
     assert git(world.top, "show", f"{saved.ref}:index/0/a.txt") == "staged"
     assert removed(world, alice).salvage == saved.ref
+
+
+def test_a_workspace_that_was_moved_behind_a_link_is_not_removed_through_it(world: World) -> None:
+    alice = world.member()
+    elsewhere = world.top / "elsewhere"
+    os.rename(alice.path, elsewhere)
+    os.symlink(elsewhere, alice.path)
+    assert "leads somewhere else" in refused(world, alice)
+    assert (elsewhere / "a.txt").exists()
