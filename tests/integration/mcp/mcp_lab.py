@@ -159,7 +159,7 @@ class Lab:
         if is_driven(self.home):
             with (
                 open(f"{self.home}/engine.lock", encoding="ascii") as file,
-                suppress(ProcessLookupError),  # it has just ended by itself
+                suppress(ProcessLookupError, ValueError),  # it has just ended by itself, or just begun
             ):
                 os.kill(int(file.read()), signal.SIGTERM)
 
