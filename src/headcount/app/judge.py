@@ -7,40 +7,43 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from headcount.domain.findings import Verdict
-from headcount.engine.command import run_command
 from headcount.protocol.member import State
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from headcount.domain.findings import Findings
     from headcount.domain.policy import Policy
     from headcount.protocol.member import Member
     from headcount.protocol.team import Team
 
+    Run = Callable[..., subprocess.CompletedProcess[str]]
+
 _NOT_JUDGED = ("lead", "witness")  # nobody judges itself, or who would stand above it
 
 
-def judge(place: str, team: Team, member: Member, findings: Findings, policy: Policy) -> Verdict | None:
+def judge(run: Run, team: Team, member: Member, findings: Findings, policy: Policy) -> Verdict | None:
     """None: the witness is to judge; its verdict comes as an input, within the limit.
 
-    A command runs in `place`, where the settings are, not in the workspace: there, a relative path would be
-    a file that the member can replace.
+    `run` is for a command. It runs where the settings are, not in the workspace: there, a relative path would
+    be a file that the member can replace.
     """
     if member.role in _NOT_JUDGED or policy.judge == "rules":
         return Verdict.by_rules(findings)
     if policy.judge == "witness":
         return None if _has_witness(team) else Verdict.by_rules(findings)
     command = (policy.judge,) if isinstance(policy.judge, str) else policy.judge
-    return by_command(command, place, member, findings, policy.judge_timeout_s)
+    return by_command(command, run, member, findings, policy.judge_timeout_s)
 
 
 def by_command(
-    command: tuple[str, ...], place: str, member: Member, findings: Findings, timeout_s: float
+    command: tuple[str, ...], run: Run, member: Member, findings: Findings, timeout_s: float
 ) -> Verdict:
     """Findings as JSON on its standard input, `{"clean": bool, "issues": [text]}` on its standard output."""
     question = json.dumps({"member": member.name, "attempt": member.attempts, **findings.as_dict()})
     name = f"command {command[0]}"
     try:
-        done = run_command(command, given=question, cwd=place, timeout_s=timeout_s)
+        done = run(command, given=question, timeout_s=timeout_s)
         done.check_returncode()
         answer = json.loads(done.stdout)
         clean, issues = answer["clean"], answer.get("issues", [])

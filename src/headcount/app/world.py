@@ -7,7 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, TypedDict, cast
 
 from headcount.app.judge import judge
+from headcount.engine.command import Commands
 from headcount.engine.job import World
+from headcount.runtime.limits import members_file_limit
 from headcount.runtime.plain import PlainRuntime
 from headcount.runtime.tmux import TmuxRuntime
 from headcount.workspace.port import EngineWorkspaces
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
 
 def make_world(app: App) -> World:
     runtimes = cast("dict[str, Runtime]", make_runtimes(app))
-    return World(app.home, runtimes, make_workspaces(app), partial(judge, app.root), app.make_start)
+    commands = Commands(members_file_limit())
+    judging = partial(judge, partial(commands.run, cwd=app.root))
+    return World(app.home, runtimes, make_workspaces(app), judging, app.make_start, commands)
 
 
 def make_workspaces(app: App) -> EngineWorkspaces:

@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from headcount.domain.findings import GoneProof, Workspace
-from headcount.engine.command import run_command
 from headcount.engine.job import Job, Outcome
 from headcount.engine.writing import utc_now
 from headcount.errors import HeadcountError
@@ -66,7 +65,7 @@ def _run_finalizer(job: Job, key: str, argv: list[str]) -> str:
     env = {**os.environ, **job.start.get("env", {}), "HEADCOUNT_TEAM": job.team.name, "HEADCOUNT_ABOUT": key}
     try:
         place = workspace if os.path.isdir(workspace) else job.world.home
-        done = run_command(argv, cwd=place, timeout_s=job.policy.finalizer_timeout_s, env=env)
+        done = job.world.commands.run(argv, cwd=place, timeout_s=job.policy.finalizer_timeout_s, env=env)
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"finalizer {argv[0]} of {key}: {error}"
     if done.returncode == 0:

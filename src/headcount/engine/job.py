@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headcount.domain.policy import Policy
+    from headcount.engine.command import Commands
     from headcount.engine.conduct import MakeStart
     from headcount.ports import Handle, Judge, Runtime, Workspaces
     from headcount.protocol.effects import Act, Note, Post
@@ -27,6 +28,7 @@ class World:
     workspaces: Workspaces
     judge: Judge
     make_start: MakeStart
+    commands: Commands
 
 
 @dataclass(frozen=True, slots=True)

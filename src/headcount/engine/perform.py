@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from headcount.domain.findings import GoneProof, Workspace
 from headcount.engine import closing, run_acts
-from headcount.engine.command import run_command
 from headcount.engine.job import Job, Outcome
 from headcount.engine.nudging import nudge
 from headcount.engine.readiness import wait_ready
@@ -287,7 +286,8 @@ def _notify(job: Job) -> Outcome:
     }
     try:
         place = os.path.dirname(job.world.home)
-        done = run_command(job.policy.notify, cwd=place, timeout_s=job.policy.finalizer_timeout_s, env=env)
+        limit = job.policy.finalizer_timeout_s
+        done = job.world.commands.run(job.policy.notify, cwd=place, timeout_s=limit, env=env)
         result = f"exit code {done.returncode}"
     except (OSError, subprocess.TimeoutExpired) as error:
         result = str(error)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.domain.checklist import VERIFICATION
 from headcount.domain.findings import Workspace
-from headcount.engine.command import run_command
 from headcount.engine.complexity import measure
 from headcount.engine.job import Outcome
 from headcount.engine.writing import utc_now
@@ -73,7 +72,9 @@ def _verify(job: Job, place: str) -> tuple[str, str]:
     command = str(_gates(job)["verify"])
     env = {**os.environ, **job.start.get("env", {})}
     try:
-        done = run_command(command, cwd=place, timeout_s=job.policy.gate_timeout_s, env=env, together=True)
+        done = job.world.commands.run(
+            command, cwd=place, timeout_s=job.policy.gate_timeout_s, env=env, together=True
+        )
     except subprocess.TimeoutExpired:
         return "not_run", f"`{command}` took more than {job.policy.gate_timeout_s:g} s"
     last = done.stdout.strip()[-_TAIL:]
