@@ -39,6 +39,11 @@ _SETTINGS = (
     *("-c", "core.quotePath=false"),
     *("-c", "core.hooksPath=/dev/null"),
     *("-c", "core.untrackedCache=false"),
+    # A file is looked into unless all of its times are as they were, also the one that nobody can set; and
+    # `A.txt` beside `a.txt` is a file of its own wherever there can be both.
+    *("-c", "core.trustctime=true"),
+    *("-c", "core.checkStat=default"),
+    *("-c", "core.ignoreCase=false"),
     # A salvage is worth nothing if a power cut takes it: objects and refs are synced before we say "saved".
     *("-c", "core.fsync=committed,loose-object,reference"),
     *("-c", "gc.auto=0"),

@@ -12,6 +12,8 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from headcount.workspace.files import read_file
+
 GITLINK = 0o160000
 _HASHES = ("sha1", "sha256")
 _HEADER = struct.Struct(">4sII")
@@ -19,6 +21,7 @@ _EXTENSION = struct.Struct(">4sI")
 _MODE_AT = 24  # in an entry; before it are two times, a device and an inode
 _OID_AT = 40
 _ASSUME_UNCHANGED, _EXTENDED, _NAME_LENGTH = 0x8000, 0x4000, 0x0FFF
+_LARGEST = 1 << 30  # bytes
 _SKIP_WORKTREE = 0x40  # in the first byte of the extended flags
 
 
@@ -32,10 +35,11 @@ class Entry(NamedTuple):
 def read_unusual(path: str) -> list[Entry] | None:
     """The entries that git was told not to look at, and the submodules; None: not known, ask git."""
     try:
-        with open(path, "rb") as file:
-            data = file.read()
+        data = read_file(path, _LARGEST + 1)
     except FileNotFoundError:
         return []
+    if len(data) > _LARGEST:
+        return None
     digest = next((name for name in _HASHES if _is_whole(data, name)), None)
     try:
         return None if digest is None else _unusual(data, hashlib.new(digest).digest_size)

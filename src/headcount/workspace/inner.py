@@ -6,6 +6,10 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from headcount.workspace.files import read_file
+
+_LINK_BYTES = 1 << 16
+
 
 @dataclass(frozen=True, slots=True)
 class Inner:
@@ -18,8 +22,7 @@ class Inner:
     def common_dir(self) -> str:
         """Where its refs are: its own git directory, unless it is a linked worktree of something."""
         try:
-            with open(os.path.join(self.git_dir, "commondir"), encoding="utf-8") as file:
-                return os.path.realpath(os.path.join(self.git_dir, file.read().strip()))
+            return os.path.realpath(os.path.join(self.git_dir, _read(self.git_dir, "commondir").strip()))
         except FileNotFoundError:
             return os.path.realpath(self.git_dir)
 
@@ -50,8 +53,11 @@ def _git_dir_of(directory: str) -> str:
     path = os.path.join(directory, ".git")
     if os.path.isdir(path):
         return path
-    with open(path, encoding="utf-8", errors="surrogateescape") as file:
-        return os.path.join(directory, file.read().removeprefix("gitdir:").strip())
+    return os.path.join(directory, _read(directory, ".git").removeprefix("gitdir:").strip())
+
+
+def _read(directory: str, name: str) -> str:
+    return os.fsdecode(read_file(os.path.join(directory, name), _LINK_BYTES))
 
 
 def _git_dirs(modules: str) -> Iterator[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from headcount.workspace.files import read_file
+
 
 @dataclass(frozen=True, slots=True)
 class Operation:
@@ -45,7 +47,7 @@ def read_autostashes(git_dir: str) -> list[str]:
 
 def _oid(git_dir: str, file: str) -> str | None:
     try:
-        with open(os.path.join(git_dir, file), "rb") as content:
-            return content.read(64).split(b"\n")[0].strip().decode("ascii", "replace") or None
+        start = read_file(os.path.join(git_dir, file), 64)
+        return start.split(b"\n")[0].strip().decode("ascii", "replace") or None
     except OSError:
         return None

@@ -30,6 +30,8 @@ from headcount.workspace.status import read_status
 FILES, STATE = b"files/", b"gitdir/"
 MB = 1 << 20
 
+_OVER_LIMIT = "over the limit for a salvage"
+_ASKING = 0.25  # of its time is spent on asking git in the workspace, where a filter may hang
 _OID = re.compile(rb"(?<![0-9a-f])(?:[0-9a-f]{64}|[0-9a-f]{40})(?![0-9a-f])")
 # These say where the worktree is, and whose; they are made anew for a restored one.
 _PLACE = frozenset({b"gitdir", b"commondir", b"locked", b"headcount.json", b"headcount.removing"})
@@ -45,6 +47,27 @@ class Limits:
     @classmethod
     def mb(cls, total: int, ignored: int) -> Limits:
         return cls(total * MB, ignored * MB)
+
+
+@dataclass(frozen=True, slots=True)
+class _Patience:
+    """Until when bytes are read. A file over the limit, which may be one large hole, has half of the time to
+    show that git has it already."""
+
+    limit: int
+    deadline: float
+    deadline_over_limit: float
+
+    @classmethod
+    def of(cls, timeout_s: float, limit: int) -> _Patience:
+        now = time.monotonic()
+        return cls(limit, now + timeout_s, now + timeout_s / 2)
+
+    def until(self, node: Node) -> float:
+        return self.deadline_over_limit if self.is_over(node) else self.deadline
+
+    def is_over(self, node: Node) -> bool:
+        return node.size > self.limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +95,17 @@ def take_picture(repo: Repository, workspace: Workspace, limits: Limits, timeout
         raise UsageError(
             f"{workspace.path} is a plain directory", "only worktrees are kept in git", code="no-git"
         )
-    git = repo.git.on(workspace.git_dir, workspace.path).until(timeout_s)
-    deadline = time.monotonic() + timeout_s
+    _check_place(repo, workspace, workspace.git_dir)
+    asking = repo.git.until(timeout_s * _ASKING)
+    patience = _Patience.of(timeout_s, limits.total)
     picture = Picture()
     files = list_directory(os.fsencode(workspace.path), _skip_link(workspace))
     state = list_directory(os.fsencode(workspace.git_dir), _PLACE.__contains__)
-    kept = _leave_out_ignored(files, _read_ignored(git), limits.ignored, picture)
-    _hash(picture, FILES, os.fsencode(workspace.path), kept, repo.hash_name, deadline)
-    _hash(picture, STATE, os.fsencode(workspace.git_dir), state.nodes, repo.hash_name, deadline)
+    kept = _leave_out_ignored(
+        files, _read_ignored(asking.on(workspace.git_dir, workspace.path)), limits.ignored, picture
+    )
+    _hash(picture, FILES, os.fsencode(workspace.path), kept, repo.hash_name, patience)
+    _hash(picture, STATE, os.fsencode(workspace.git_dir), state.nodes, repo.hash_name, patience)
     _leave_out_over_limit(repo, picture, limits.total)
     for prefix, listing in ((FILES, files), (STATE, state)):
         _note_unreadable(picture, prefix, listing)
@@ -94,6 +120,24 @@ def take_picture(repo: Repository, workspace: Workspace, limits: Limits, timeout
         "left_out": [[item.path, item.size, item.why] for item in picture.left_out],
     }
     return picture
+
+
+def _check_place(repo: Repository, workspace: Workspace, git_dir: str) -> None:
+    """It stands where it was recorded. Else nothing, or what is not its own, would be saved in its name."""
+    if os.path.commonpath((os.path.realpath(git_dir), repo.common_dir)) != repo.common_dir:
+        raise GitError(
+            f"Did not save {workspace.path}",
+            f"it belongs to the repository of {git_dir}, and that is at {repo.common_dir} now",
+            ("Move the repository back to where the team was started",),
+            code="salvage-failed",
+        )
+    if os.path.islink(workspace.path):
+        raise GitError(
+            f"Did not save {workspace.path}",
+            f"it is a link to {shown(os.readlink(workspace.path))} now",
+            ("Put the directory back in its place",),
+            code="salvage-failed",
+        )
 
 
 def _skip_link(workspace: Workspace) -> Any:
@@ -157,15 +201,20 @@ def _left_out(path: bytes, size: int, why: str) -> LeftOut:
 
 
 def _hash(
-    picture: Picture, prefix: bytes, root: bytes, nodes: Iterable[Node], algorithm: str, deadline: float
+    picture: Picture, prefix: bytes, root: bytes, nodes: Iterable[Node], algorithm: str, patience: _Patience
 ) -> None:
     for node in nodes:
         if not (node.is_file or node.is_link):
             continue
         try:
-            oid = hash_node(root, node, algorithm, deadline)
+            oid = hash_node(root, node, algorithm, patience.until(node))
         except PermissionError as error:
             picture.left_out.append(_left_out(node.path, node.size, f"could not be read: {error.strerror}"))
+            continue
+        except TimeoutError:
+            if not patience.is_over(node):
+                raise
+            picture.left_out.append(_left_out(node.path, node.size, _OVER_LIMIT))
             continue
         path = prefix + to_tree(node.path)
         picture.leaves[path] = Leaf(node.tree_mode, oid)
@@ -182,7 +231,7 @@ def _leave_out_over_limit(repo: Repository, picture: Picture, limit: int) -> Non
     for path in _over(new, limit):
         node = picture.sources.pop(path).node
         del picture.leaves[path]
-        picture.left_out.append(_left_out(node.path, node.size, "over the limit for a salvage"))
+        picture.left_out.append(_left_out(node.path, node.size, _OVER_LIMIT))
 
 
 def _note_unreadable(picture: Picture, prefix: bytes, listing: Listing) -> None:

@@ -13,6 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
+from headcount.workspace.files import NotAFile, read_file
+
+_LARGEST = 1 << 28  # bytes
 _LINE = re.compile(rb"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) .*?> (\d+) [+-]\d+(?:\t(.*))?")
 _MOVED = re.compile(r"checkout: moving from .+ to (.+)")
 _RETURNED = re.compile(r"rebase.* \(?finish\)?: returning to refs/heads/(.+)")
@@ -20,6 +23,7 @@ _RENAMED = re.compile(r"Branch: renamed refs/heads/(.+) to refs/heads/(.+)")
 _STASHED = re.compile(r"(?:WIP on|On) ([^:]+): (?:([0-9a-f]{4,64}) )?")
 _NOT_A_BRANCH = re.compile(r"[0-9a-f]{7,64}|HEAD.*|.*[~^@:].*|refs/.*|tags/.*|heads/.*")
 _NO_BRANCH = "(no branch)"
+_WHOLE_OID = re.compile(rb"(?:[0-9a-f]{64}|[0-9a-f]{40})(?=\s|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +50,10 @@ class Stay:
 
 
 def read_reflog(path: str) -> list[Entry]:
-    """Oldest first. A line that is not a reflog's (torn by a crash) is passed over."""
+    """Oldest first. A line that is not a reflog's (torn by a crash) is passed over; so is what is no file."""
     try:
-        with open(path, "rb") as file:
-            lines = file.read().split(b"\n")
-    except FileNotFoundError:
+        lines = read_file(path, _LARGEST).split(b"\n")
+    except (FileNotFoundError, NotAFile):
         return []
     found = (_LINE.fullmatch(line) for line in lines)
     return [
@@ -107,7 +110,22 @@ def read_ownership(
         if after != before:
             stays.append(Stay(entry.time, after))
         own |= reader.made_or_moved(entry, before, after)
-    return Ownership(frozenset(own), tuple(stays), tuple(dict.fromkeys(entry.new for entry in entries)))
+    commits = dict.fromkeys([*(entry.new for entry in entries), *_read_own_refs(git_dir)])
+    return Ownership(frozenset(own), tuple(stays), tuple(commits))
+
+
+def _read_own_refs(git_dir: str) -> list[str]:
+    """What refs of this worktree alone stand for (`refs/worktree/…`); git never packs them."""
+    walk = os.walk(os.path.join(git_dir, "refs"))
+    starts = (_start_of(os.path.join(directory, name)) for directory, _, names in walk for name in names)
+    return [oid[0].decode() for oid in map(_WHOLE_OID.match, starts) if oid]
+
+
+def _start_of(path: str) -> bytes:
+    try:
+        return read_file(path, 65)
+    except (FileNotFoundError, NotAFile):
+        return b""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,11 @@ from typing import NamedTuple
 
 from headcount.errors import GitError
 from headcount.shared_look import SharedLook
+from headcount.workspace.files import NotAFile, read_file
 from headcount.workspace.git import Git, read_version
 
 _REBASES = ("rebase-merge", "rebase-apply")
+_LINE_BYTES = 1 << 16
 
 
 class Linked(NamedTuple):
@@ -191,9 +193,8 @@ def keep_out(common_dir: str, pattern: str) -> None:
 
 
 def first_line(path: str) -> str | None:
-    """The first line of one of git's small files; None if it is not there."""
+    """The first line of one of git's small files; None if it is not there, or no file."""
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return file.readline().rstrip("\n")
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return os.fsdecode(read_file(path, _LINE_BYTES).partition(b"\n")[0])
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, NotAFile):
         return None

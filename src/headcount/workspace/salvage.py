@@ -127,7 +127,7 @@ class _Writer:
         """
         store, git_dir = self.store, self.workspace.git_dir or ""
         original = os.path.join(git_dir, "index")
-        if not os.path.exists(original):
+        if not os.path.isfile(original):
             return {}
         copy = os.path.join(self.scratch, "index")
         shutil.copyfile(original, copy)

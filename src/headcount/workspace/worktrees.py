@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from headcount.domain.findings import Workspace
 from headcount.errors import Declined, GitError
 from headcount.workspace.carry import carry_over
-from headcount.workspace.files import exclusive, write_durably
+from headcount.workspace.files import NotAFile, exclusive, read_file, write_durably
 from headcount.workspace.linking import can_link, ensure_link, is_free, link
 from headcount.workspace.names import branch_name, encode, numbered, parse_salvage_ref
 from headcount.workspace.repository import Linked, Repository, first_line
@@ -28,6 +28,7 @@ from headcount.workspace.verify import Saved, read_saved
 
 RECORD = "headcount.json"
 LOCK = "headcount.lock"
+_RECORD_BYTES = 1 << 20
 _ON_BRANCH = "ref: refs/heads/"
 _LOCK_LOOKS = 20
 _LOCK_LOOK_S = 0.1
@@ -97,9 +98,9 @@ def read_record(repo: Repository, path: str) -> Workspace | None:
     if git_dir is None:
         return None
     try:
-        with open(os.path.join(git_dir, RECORD), encoding="utf-8") as file:
-            workspace = Workspace.from_dict(json.load(file))
-    except (FileNotFoundError, ValueError, TypeError):
+        record = json.loads(read_file(os.path.join(git_dir, RECORD), _RECORD_BYTES))
+        workspace = Workspace.from_dict(record)
+    except (FileNotFoundError, NotAFile, ValueError, TypeError):
         return None
     return workspace if os.path.realpath(workspace.path) == os.path.realpath(path) else None
 
