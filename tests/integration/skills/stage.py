@@ -17,6 +17,7 @@ from headcount.app.world import make_runtimes
 from headcount.domain.settings import Agent, Agents, Settings
 from headcount.mcp_server.session import Session
 from headcount.protocol.member import Member, State
+from headcount.runtime.mark import VARIABLE
 
 BLOCK = re.compile(r"^```(bash|json)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 STUBS = ("worker", "spec-reviewer", "code-quality-reviewer")
@@ -53,7 +54,10 @@ class Stage:
         return member
 
     def environment(self, key: str) -> dict[str, str]:
-        """That of the member's own process, as the kernel has it: whoever has it is this member."""
+        """That of the member's own process, as the kernel has it: whoever has it is this member.
+
+        But for its mark: with that it would be ended with the member, in the middle of its answer.
+        """
         with self.lab.app.store.read() as tx:
             mark = (tx.fact(f"{TEAM}#1", key, "start") or {})["mark"]
         handle = make_runtimes(self.lab.app)["plain"].adopt(mark)
@@ -61,6 +65,7 @@ class Stage:
         raw = Path(f"/proc/{handle.record.agent.pid}/environ").read_bytes()
         handle.close()
         env = dict(item.split("=", 1) for item in raw.decode().split("\0") if "=" in item)
+        del env[VARIABLE]
         return {**env, "PATH": f"{os.path.dirname(sys.executable)}:{env['PATH']}"}
 
     def filled(self, text: str) -> str:
