@@ -24,6 +24,7 @@ def removed(world: World, workspace: Workspace, **options: object) -> Removed:
     answer = remove(world.repo, workspace, gone(workspace), **options)  # type: ignore[arg-type]
     assert isinstance(answer, Removed), answer
     assert not os.path.lexists(workspace.path) and not os.path.lexists(workspace.git_dir or "")
+    assert not [name for name in os.listdir(world.repo.common_dir) if name.startswith("headcount.removed")]
     return answer
 
 
