@@ -215,6 +215,9 @@ class SpawnSpec:
     log_limit: int = 16 * 1024 * 1024
     columns: int = 200
     rows: int = 50
+    hold: str = ""
+    """What its terminal shows while nothing may be typed there, because it would answer a dialog: a regular
+    expression, for each line by itself."""
 
 
 class Handle(Protocol):

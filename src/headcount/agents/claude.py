@@ -166,6 +166,8 @@ def _read_api_error(event: dict[str, Any], message: Mapping[str, Any]) -> Seen:
         return Seen(limit=text, resets_at=resets_at or reset_time(text), turn="ended")
     if "too long" in text.lower():
         return Seen(overflow=text, turn="ended")
+    if event.get("apiErrorStatus") == 401:
+        return Seen(login=text, turn="ended")
     return NOTHING
 
 
@@ -182,6 +184,9 @@ CLIENT = Client(
     screen=Screen(
         ready=r"^\s*❯",
         dialog=r"(?i)do you trust|enter to confirm|do you want to (proceed|use|make|create)|select login",
+        # A marked choice, or the keys of a form; and no prompt below, which is a line between two rules.
+        asks=r"^ *(❯ \d+\. |.*\b(Esc to (cancel|exit|close|go back)|Enter to (confirm|select|submit))\b)"
+        r"(?![\s\S]*^─{10,}.*\n❯)",
     ),
     exit_text="/exit",
     hooked=True,

@@ -60,6 +60,8 @@ class Seen(NamedTuple):
     resets_at: float | None = None
     overflow: str = ""
     """The conversation no longer fits."""
+    login: str = ""
+    """Nobody is logged in any more, and a person has to; in the words of the client."""
     turn: str = ""
     """`begun` or `ended`, in a record."""
     answer: str = ""
@@ -84,12 +86,21 @@ class Record(NamedTuple):
 
 
 class Screen(NamedTuple):
-    """What a terminal shows, as regular expressions. A dialog decides, whatever else is there."""
+    """What a terminal shows, as regular expressions, each line by itself (`re.MULTILINE`)."""
 
     ready: str
     dialog: str
+    """At the start, where a dialog decides, whatever else is there."""
+    asks: str
+    """In the middle of its work: a person is asked something, and what is typed would be the answer. By the
+    shape of such a dialog, in the place of the prompt, because the model's own words stand there too."""
     limit: str = ""
     """Of a client that tells nowhere else: the dialog about its usage limit, in which Enter tries again."""
+
+    @property
+    def hold(self) -> str:
+        """While this is shown, nothing is typed."""
+        return f"{self.asks}|{self.limit}" if self.limit else self.asks
 
 
 @dataclass(frozen=True, slots=True)

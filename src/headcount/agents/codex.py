@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -105,7 +106,9 @@ def _read_error(text: str) -> Seen:
     low = text.lower()
     if "context window" in low or "context_length" in low:
         return Seen(overflow=text)
-    if "usage limit" in low or "429" in low or "rate limit" in low:
+    if "401 unauthorized" in low:
+        return Seen(login=text)
+    if "usage limit" in low or re.search(r"\b429\b", low) or "rate limit" in low:
         return Seen(limit=text, resets_at=reset_time(text))
     return NOTHING
 
@@ -141,6 +144,8 @@ CLIENT = Client(
     screen=Screen(
         ready=r"Working \(|Worked for|default · /",
         dialog=r"(?i)trust this folder|enter continue|sign in with|press enter to",
+        # A marked choice, and no prompt below: that begins with the same mark.
+        asks=r"^› \d+\. (?![\s\S]*^›( |$))",
     ),
     exit_text="/quit",
     record=Record(lambda setup: f"{setup.directory}/config/sessions/**/*.jsonl", _read_record),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from typing import Any
@@ -154,7 +155,7 @@ def _read_error(text: str, tokens: int) -> Seen:
     low = text.lower()
     if "token count" in low and "exceed" in low:
         return Seen(tokens=tokens, overflow=text[:500])
-    if "resource_exhausted" in low or "quota" in low or "429" in low:
+    if "resource_exhausted" in low or "quota" in low or re.search(r"\b429\b", low):
         return Seen(tokens=tokens, limit=text[:500], resets_at=reset_time(text))
     return Seen(tokens=tokens)
 
@@ -207,7 +208,9 @@ CLIENT = Client(
         ready=r"Type your message|esc to cancel|Usage limit reached for",
         dialog=r"(?i)do you trust the (files|following)|would you like to auth|waiting for auth|select theme|"
         r"enter gemini api key|action required|allow execution of|apply this change\?",
-        limit=r"(?s)Usage limit reached for.{,2000}?● 1\. Keep trying",
+        # A marked choice in a frame, and no prompt below.
+        asks=r"^[│ ]*● +\d+\. (?!Keep trying)(?![\s\S]*^ [*>!]( |$))",
+        limit=r"(?s:Usage limit reached for.{,2000}?● 1\. Keep trying)",
     ),
     exit_text="/quit",
     hooked=True,

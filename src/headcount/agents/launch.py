@@ -47,6 +47,8 @@ class Launch:
     """What its screen shows when it can be spoken to, as a regular expression; "": it is not looked at."""
     dialog: str = ""
     """What its screen shows when it waits for a person."""
+    hold: str = ""
+    """What its screen shows while nothing may be typed there."""
 
 
 def _launch_command(order: Order) -> Launch:
@@ -67,7 +69,7 @@ def _launch_client(name: str, order: Order) -> Launch:
         return Launch(tuple(words), stdin=True)
     return Launch(
         (*words, "--terminal"), exit_text=client.exit_text, runtime="tmux", ready=client.screen.ready,
-        dialog=client.screen.dialog,
+        dialog=client.screen.dialog, hold=client.screen.hold,
     )  # fmt: skip
 
 

@@ -149,6 +149,8 @@ CLIENT = Client(
     screen=Screen(
         ready=r"ctrl\+p commands|esc interrupt",
         dialog=r"(?i)permission required|connect a provider|select (auth|provider|model)|update available",
+        # Buttons in the place of the prompt, or a window above everything, with its way out in the title.
+        asks=r"△ (?=[\s\S]*\benter confirm\b)(?![\s\S]*ctrl\+p commands)|^ {20,}\S.* {3,}esc *$",
     ),
     exit_text="/exit",
     hooked=True,

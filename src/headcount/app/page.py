@@ -14,6 +14,7 @@ from headcount.app.report import describe_salvage
 from headcount.app.run import read_run
 from headcount.app.stand_down_answer import report as read_stand_down
 from headcount.app.story import tell, whom
+from headcount.app.teams import read_dialogs, shown_activity
 from headcount.app.timeline import Timeline
 from headcount.domain.findings import Findings
 from headcount.domain.names import show
@@ -121,14 +122,17 @@ class Onlooker:
     def _members(self, tx: Tx, team: Team, changed: set[str], unread: dict[str, int]) -> dict[str, Row]:
         policy = policy_of(tx.team_settings(team.id))
         self._count_findings(tx, team, changed)
+        waiting = {one["member"] for one in read_dialogs(tx, team)}
         rows: dict[str, Row] = {}
         for key, member in team.members.items():
             lane = self._timeline.lanes.get(key)
             dirty = self.seen.get(key, self._findings.get(key)) if member.live else None
-            basis = (member, len(lane.spans) if lane else 0, unread.get(key, 0), dirty)
+            activity = shown_activity(member, waiting)
+            basis = (member, activity, len(lane.spans) if lane else 0, unread.get(key, 0), dirty)
             kept = self._rows.get(key)
             if kept is None or kept[0] != basis:
-                kept = self._rows[key] = basis, _member(member, lane, unread.get(key, 0), dirty, policy)
+                row = _member(member, lane, unread.get(key, 0), dirty, policy)
+                kept = self._rows[key] = basis, {**row, "activity": activity}
             rows[key] = kept[1]
         return rows
 
@@ -197,7 +201,6 @@ def _member(member: Member, lane: Lane | None, unread: int, dirty: int | None, p
         "generation": member.generation,
         "role": member.role,
         "state": "stuck" if member.stuck else str(member.state),
-        "activity": member.activity if member.live else None,
         "task": member.task,
         "answer": member.answer,
         "issues": list(member.issues),

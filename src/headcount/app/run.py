@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from headcount.app.app import policy_of
 from headcount.app.stand_down_answer import can_decide
 from headcount.app.starting import check_clients
-from headcount.app.teams import create_team, read_limits, spawn
+from headcount.app.teams import create_team, read_dialogs, read_limits, spawn
 from headcount.app.world import find_repository
 from headcount.domain.names import show
 from headcount.engine.conduct import PHASE, ROSTER, Conductor, moves_by_itself, who_is_there
@@ -107,7 +107,7 @@ def read_run(app: App, team_name: str) -> dict[str, Any]:
         raw = tx.fact(team.id, "", PHASE)
         roster = tx.fact(team.id, "", ROSTER) or {}
         policy = policy_of(tx.team_settings(team.id))
-        limits = read_limits(tx, team)
+        limits, dialogs = read_limits(tx, team), read_dialogs(tx, team)
     if raw is None:
         raise UsageError(f"{show(team_name)} runs no tasks", "it was started by up", code="no-run")
     phase = phase_from_json(raw)
@@ -120,6 +120,7 @@ def read_run(app: App, team_name: str) -> dict[str, Any]:
         "reason": phase.reason,
         "tasks": [_task_line(task, roster, waits) for task in phase.tasks.values()],
         "limits": limits,
+        "dialogs": dialogs,
         "escalations": [_escalation_line(team, e, policy) for e in open_ones],
         "checklist": [
             {"item": item.title, "done": item.done, "evidence": item.evidence}

@@ -74,6 +74,7 @@ def make_start(
         "runtime": plan.runtime or launch.runtime,
         "ready": launch.ready,
         "dialog": launch.dialog,
+        "hold": launch.hold,
         "prompt": plan.prompt,
         "model": order.model,
         "base": plan.base,

@@ -103,6 +103,8 @@ _TELL: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
     "parked": lambda d: f"parked by {d['by']}: nothing is stopped until somebody decides again",
     "limited": lambda d: f"at a usage limit, parked until {d['until']}: {d['reason']}",
     "limit_over": lambda _: "goes on: its usage limit is over",
+    "dialog": lambda d: f"needs a person: {d['text']}",
+    "dialog_over": lambda _: "goes on: it needs nobody any more",
     "held": lambda d: f"is started when the usage limit of {d['limited']} is over",
     "paused": lambda d: f"paused by {d['by']}",
     "resumed": lambda d: f"resumed by {d['by']}",

@@ -21,12 +21,15 @@ from headcount.protocol.member import LIMITED
 from headcount.protocol.team import Status, why_not_start
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Container, Mapping
 
     from headcount.app.app import App
     from headcount.ports import Tx
     from headcount.protocol.member import Member
     from headcount.protocol.team import Team
+
+DIALOG = "dialog"  # of an incarnation: what its client asks, and since when; nothing when that is over
+WAITING = "waiting"
 
 
 def create_team(
@@ -114,15 +117,15 @@ def _agent_of_team(app: App, tx: Tx, team_id: str, plan: Plan) -> str | None:
 # --- how everything stands ------------------------------------------------------------------------------
 
 
-def roster(team: Team) -> list[dict[str, Any]]:
-    """Keyed by incarnation: a name that was used before hides nobody (E1)."""
+def roster(team: Team, waiting: Container[str] = ()) -> list[dict[str, Any]]:
+    """Keyed by incarnation: a name that was used before hides nobody (E1). `waiting` are in a dialog."""
     return [
         {
             "name": m.name,
             "generation": m.generation,
             "role": m.role,
             "state": "stuck" if m.stuck else str(m.state),
-            "activity": m.activity if m.live else None,
+            "activity": shown_activity(m, waiting),
             "task": m.task,
             "answer": m.answer,
             "attempts": m.attempts,
@@ -136,11 +139,28 @@ def roster(team: Team) -> list[dict[str, Any]]:
     ]
 
 
+def shown_activity(member: Member, waiting: Container[str]) -> str | None:
+    """A dialog is seen from outside: the rules do not know of it, and nothing is decided by it."""
+    if not member.live:
+        return None
+    return WAITING if member.key in waiting else member.activity
+
+
 def read_limits(tx: Tx, team: Team) -> list[dict[str, Any]]:
     """Who waits for the end of a usage limit, until when, and in which words its client said so."""
     parked = [m.key for m in team.live() if m.activity == LIMITED]
     said = {entry.about: entry.data for entry in tx.journal(team.id, kinds=("limited",))} if parked else {}
     return [{"member": key, "until": said[key]["until"], "reason": said[key]["reason"]} for key in parked]
+
+
+def read_dialogs(tx: Tx, team: Team) -> list[dict[str, Any]]:
+    """Whose client waits in a dialog, since when, what it asks, and which command leads to its terminal."""
+    found = tx.facts(team.id, DIALOG)
+    return [
+        {"member": m.key, **found[m.key], "attach": f"headcount attach {m.name} --team {team.name}"}
+        for m in team.live()
+        if found.get(m.key)
+    ]
 
 
 def status(app: App, team_name: str | None = None) -> list[dict[str, Any]]:
@@ -152,16 +172,18 @@ def status(app: App, team_name: str | None = None) -> list[dict[str, Any]]:
 
 
 def _team_status(app: App, tx: Tx, team: Team) -> dict[str, Any]:
+    dialogs = read_dialogs(tx, team)
     return {
         "team": team.name,
         "teamId": team.id,
         "status": str(team.status),
         "driven": team.status is not Status.SHUTDOWN and is_driven(app.home),
-        "members": roster(team),
+        "members": roster(team, {one["member"] for one in dialogs}),
         "tasks": [asdict(task) for task in tx.tasks(team.id)],
         "unread": tx.count_unread(team.id),
         "usage": tx.facts(team.id, "usage"),
         "limits": read_limits(tx, team),
+        "dialogs": dialogs,
         "escalations": [e.id for e in team.escalations.values() if e.state in ("open", "parked")],
         "warnings": list(team.warnings),
     }

@@ -1,4 +1,4 @@
-"""Who is parked at a usage limit, as `status`, `run` and `report` show it."""
+"""Who waits for something outside of the team, as `status` and `run` show it: a limit's end, an answer."""
 
 from __future__ import annotations
 
@@ -20,6 +20,14 @@ def describe_limits(team: str, limits: list[dict[str, Any]]) -> list[str]:
     name = limits[0]["member"].partition("#")[0]
     wait = "Nobody is started until it is over; then it goes on by itself."
     return [*lines, f"  {wait} To go on without it: `headcount down {team} --member {name}`."]
+
+
+def describe_dialogs(dialogs: list[dict[str, Any]]) -> list[str]:
+    return [
+        f"  Waiting: {one['member']} needs a person since {_clock(one['since'])}: {plain(one['text'])} "
+        f"(`{one['attach']}`)"
+        for one in dialogs
+    ]
 
 
 def _clock(until: str) -> str:

@@ -11,7 +11,7 @@ from headcount.app.definition import read_definition
 from headcount.app.resident import driving
 from headcount.app.run import begin_run, follow_run, has_changed, take_over_hint
 from headcount.app.standing_down import decide_call
-from headcount.cli.limits import describe_limits
+from headcount.cli.limits import describe_dialogs, describe_limits
 from headcount.cli.terminal import Live, paint, plain
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ def _lines(now: dict[str, Any]) -> list[str]:
         f"{now['team']}: {status}, {done} of {len(now['tasks'])} tasks complete",
         *(plain(_task(task, width)) for task in now["tasks"]),
         *describe_limits(now["team"], now["limits"]),
+        *describe_dialogs(now["dialogs"]),
         *_decisions(now),
     ]
 

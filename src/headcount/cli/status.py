@@ -11,7 +11,7 @@ from headcount.app.app import open_app
 from headcount.app.native_teams import observe
 from headcount.app.report import pick_any
 from headcount.app.teams import status
-from headcount.cli.limits import describe_limits
+from headcount.cli.limits import describe_dialogs, describe_limits
 from headcount.cli.native import describe_native
 from headcount.cli.options import add_team_word
 from headcount.cli.terminal import Live, is_live, plain, table
@@ -76,6 +76,7 @@ def describe(team: dict[str, Any]) -> list[str]:
         owner = f", {task['owner']}" if task["owner"] else ""
         lines.append(f"  task {task['id']}: {plain(task['subject'])} - {task['status']}{owner}{why}")
     lines += describe_limits(team["team"], team["limits"])
+    lines += describe_dialogs(team["dialogs"])
     if not team["driven"] and any(member["state"] != "gone" for member in team["members"]):
         lines.append("  Nobody drives this team: its engine ended. Take it over with `headcount sweep`.")
     if team["escalations"]:

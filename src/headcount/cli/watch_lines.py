@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 KEYS = "up/down choose  d stand down  e decide  a attach  c capture  q quit"
 _COLOURS = {
     "working": "green", "escalated": "red", "stuck": "red", "killing": "red", "nudged": "yellow",
-    "stalled": "yellow", "limited": "yellow", "asked": "yellow", "forced": "yellow", "salvaged": "yellow",
-    "clean": "green",
+    "stalled": "yellow", "limited": "yellow", "waiting": "yellow", "asked": "yellow", "forced": "yellow",
+    "salvaged": "yellow", "clean": "green",
 }  # fmt: skip
 # heading, columns that it gets, and from which width of the terminal on it is shown
 _COLUMNS = (("MEMBER", 18, 0), ("STATE", 12, 0), ("UNSAVED", 8, 60), ("UNREAD", 7, 80), ("TASK", 12, 100))

@@ -321,15 +321,16 @@ class Engine:
         """The pending acts that nobody performs yet. What the members have moved on from is over."""
         jobs = []
         for act in tx.pending_acts(team.id):
-            if (team.id, act.id) in self._under_way:
+            who, over = (team.id, act.id), is_superseded(team, act)
+            if who in self._under_way and not (over and self._later.drop(who)):
                 continue
-            if is_superseded(team, act):
+            if over:
                 tx.end_act(team.id, act.id)
-                self._later.forget((team.id, act.id))
+                self._under_way.discard(who)
+                self._later.forget(who)
                 report_lost(tx, team, act)
             else:
-                tries = self._later.tries((team.id, act.id))
-                jobs.append(make_job(tx, team, act, policy, self._world, tries))
+                jobs.append(make_job(tx, team, act, policy, self._world, self._later.tries(who)))
         return jobs
 
     # --- performing ---------------------------------------------------------------------------------

@@ -28,6 +28,14 @@ class Later:
     def forget(self, who: _Who) -> None:
         self._tries.pop(who, None)
 
+    def drop(self, who: _Who) -> bool:
+        """Whether it waited here; it does not any more."""
+        kept = [item for item in self._due if item[1] != who]
+        waited = len(kept) < len(self._due)
+        self._due = kept
+        heapq.heapify(kept)
+        return waited
+
     def seconds_to_next(self) -> float | None:
         return max(0.0, self._due[0][0] - self._now()) if self._due else None
 

@@ -124,7 +124,10 @@ def _spec(job: Job, workspace: Workspace) -> SpawnSpec:
         "PWD": workspace.path,
         **({"HEADCOUNT_TASK": member.task} if member.task else {}),
     }
-    return SpawnSpec(start["mark"], tuple(start["argv"]), workspace.path, env, stdin=bool(start.get("stdin")))
+    return SpawnSpec(
+        start["mark"], tuple(start["argv"]), workspace.path, env, stdin=bool(start.get("stdin")),
+        hold=str(start.get("hold") or ""),
+    )  # fmt: skip
 
 
 def _undo_start(job: Job, workspace: Workspace | None, error: Exception) -> str:

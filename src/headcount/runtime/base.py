@@ -121,6 +121,8 @@ class ProcessRuntime:
 
     def _ask_keeper(self, spec: SpawnSpec, directory: SpawnDirectory) -> str:
         os.makedirs(directory.path, mode=0o700, exist_ok=True)
+        if spec.hold:
+            directory.put_hold(spec.hold)
         for name in (SPEC, REPLY, OUTPUT, STDIN):
             if not os.path.exists(directory.file(name)):
                 os.mkfifo(directory.file(name), 0o600)

@@ -63,9 +63,25 @@ class Emptied:
     reaped: tuple[tuple[int, int], ...]
 
 
+_HOLD = "hold"
+
+
 class SpawnDirectory:
     def __init__(self, path: str) -> None:
         self.path = path
+
+    def put_hold(self, pattern: str) -> None:
+        """Before its start, so that whoever types there later, after whatever crash, knows of it."""
+        with open(self.file(_HOLD), "w", encoding="utf-8") as file:
+            file.write(pattern)
+
+    def hold(self) -> str:
+        """What the terminal shows while nothing may be typed there; "" when nothing is known."""
+        try:
+            with open(self.file(_HOLD), encoding="utf-8") as file:
+                return file.read()
+        except FileNotFoundError:
+            return ""
 
     def file(self, name: str) -> str:
         return f"{self.path}/{name}"

@@ -2,6 +2,9 @@
 
     still? ─→ put aside what stands on the input line ─→ paste, see it ─→ Enter, see it go ─→ put back
 
+A dialog takes whatever is typed for an answer. So it is looked for before anything is put aside, pasted or
+entered, and while one is shown nothing of ours goes there, not even what would take our own text away.
+
 Everything goes to the pane as pasted bytes, not as tmux keys: so a person who reads the scrollback in copy
 mode is neither disturbed nor in the way. Whether a program has read what was typed is asked of its terminal,
 whose input queue is empty then; a screen only shows what was echoed.
@@ -13,6 +16,7 @@ import array
 import fcntl
 import math
 import os
+import re
 import termios
 import time
 from collections.abc import Callable
@@ -39,11 +43,15 @@ Answer = TypeVar("Answer")
 class Terminal:
     """One pane; `tmux` calls tmux on our socket, and raises `ProcessError`.
 
-    After `limit_s` it waits for nothing any more: then what was not seen is taken as not happened.
+    After `limit_s` it waits for nothing any more: then what was not seen is taken as not happened. `hold` is
+    what a dialog looks like, as a regular expression.
     """
 
-    def __init__(self, pane: str, tmux: Callable[..., str], limit_s: float = math.inf) -> None:
+    def __init__(
+        self, pane: str, tmux: Callable[..., str], limit_s: float = math.inf, hold: str = ""
+    ) -> None:
         self._deadline = time.monotonic() + limit_s
+        self._hold = re.compile(hold, re.MULTILINE) if hold else None
         self._pane = pane
         self._tmux = tmux
         self._tty = tmux("display-message", "-p", "-t", pane, "#{pane_tty}").strip()
@@ -61,18 +69,26 @@ class Terminal:
         still_s = self._at_most(_STILL_S)
         return self.unread() == 0 and not wait_for(lambda: self.screen() != before, still_s, step_s=0.1)
 
+    def in_dialog(self) -> bool:
+        return self._shows_dialog(self.screen())
+
+    def _shows_dialog(self, screen: Screen) -> bool:
+        return self._hold is not None and self._hold.search(screen.text) is not None
+
     def _at_most(self, seconds: float) -> float:
         return max(0.0, min(seconds, self._deadline - time.monotonic()))
 
     def type_last_line(self, text: str) -> bool:
         """As `type_line`, for what ends the program: what stands on its line goes with it in any case."""
+        if self.in_dialog():
+            return False
         self.send(_KILL_LINE)
         return self._paste_and_enter(text)
 
     def type_line(self, text: str) -> bool:
         """Text and Enter. False when it did not get there, and then the input line is as it was."""
         modes = self.modes()
-        aside = put_aside(self)
+        aside = None if self.in_dialog() else put_aside(self)
         if aside is None:
             return False
         try:
@@ -84,7 +100,8 @@ class Terminal:
     def _put_back(self, aside: str, modes: int) -> None:
         """When the program is back at its line: what comes in between is taken for something else."""
         wait_for(lambda: self.modes() == modes and self._is_quiet(), self._at_most(_SHOWN_S), step_s=0.03)
-        self._paste(aside)
+        if not self.in_dialog():
+            self._paste(aside)
 
     def _is_quiet(self) -> bool:
         before = self.screen()
@@ -92,22 +109,30 @@ class Terminal:
         return self.unread() == 0 and self.screen() == before
 
     def _paste_and_enter(self, text: str) -> bool:
-        before = self.screen().text
+        before = self.screen()
+        if self._shows_dialog(before):
+            return False
         self._paste(text)
         shown_s = self._at_most(_SHOWN_S)
-        if not wait_for(lambda: _shows(self.screen().text, before, text), shown_s, step_s=0.03):
-            self.send(_KILL_LINE)
-            return False
+        if not wait_for(lambda: _shows(self.screen().text, before.text, text), shown_s, step_s=0.03):
+            return self._take_away()
         for _ in range(_ENTER_TRIES):
             time.sleep(_AFTER_PASTE_S)
             pasted = self.screen()
+            if self._shows_dialog(pasted):
+                return False
             self.send(_ENTER)
             taken_s = self._at_most(_SHOWN_S)
             if wait_for(lambda: self._is_submitted(text, pasted), taken_s, step_s=0.03):  # noqa: B023
                 return True
             if self._at_most(_SHOWN_S) == 0.0:
                 break
-        self.send(_KILL_LINE)
+        return self._take_away()
+
+    def _take_away(self) -> bool:
+        """What was pasted and not taken; for whoever says so with the answer."""
+        if not self.in_dialog():
+            self.send(_KILL_LINE)
         return False
 
     def _is_submitted(self, text: str, pasted: Screen) -> bool:

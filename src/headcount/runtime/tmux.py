@@ -103,7 +103,9 @@ class TmuxRuntime(ProcessRuntime):
         return terminal is not None and terminal.was_read() and self.alive(handle)
 
     def _terminal(self, handle: Handle, limit_s: float = math.inf) -> Terminal | None:
-        return Terminal(handle.record.pane, self._tmux, limit_s) if self.server_alive(handle) else None
+        if not self.server_alive(handle):
+            return None
+        return Terminal(handle.record.pane, self._tmux, limit_s, handle.directory.hold())
 
     def server_alive(self, handle: Handle) -> bool:
         """Ids are counted anew by every server: those of a dead one may name another's pane now."""

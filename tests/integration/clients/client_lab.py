@@ -166,6 +166,16 @@ class Lab:
         handle = runtime.adopt(fact["mark"])
         return runtime.capture(handle) if handle else ""
 
+    def terminal(self, key: str) -> tuple[Any, Any]:
+        """The runtime, and the handle of a member in a terminal."""
+        runtime = make_runtimes(self.app)["tmux"]
+        return runtime, runtime.adopt(self.start_fact(key)["mark"])
+
+    def person_types(self, key: str, *keys: str) -> None:
+        """Somebody who is attached to its terminal; keys by tmux's names."""
+        runtime, handle = self.terminal(key)
+        runtime._tmux("send-keys", "-t", handle.record.pane, *keys)
+
     def processes(self, key: str) -> list[Any]:
         return make_runtimes(self.app)["plain"].list_marked().get(self.start_fact(key)["mark"], [])
 

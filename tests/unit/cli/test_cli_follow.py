@@ -16,7 +16,7 @@ import pytest
 
 from headcount.agents.client import Record, Seen, Setup
 from headcount.agents.clients import CLIENTS
-from headcount.cli.member import follow, pauses
+from headcount.cli.member import dialogs, follow, pauses
 from headcount.cli.member.terminal import Terminal
 from headcount.errors import StoreError
 from headcount.runtime import tmux
@@ -36,6 +36,8 @@ class Desk:
         monkeypatch.setattr(pauses, "limit_end", lambda _, at, count: at)
         for name in ("begin_work", "record_turn", "park", "lift_limit", "end_work", "warn"):
             monkeypatch.setattr(pauses, name, lambda _, *more, name=name: self._do(name))
+        monkeypatch.setattr(dialogs, "tell", lambda *_: self._do("told"))
+        monkeypatch.setattr(dialogs, "tell_end", lambda _: self._do("over"))
         opening: Any = SimpleNamespace(answered=lambda: self._do("answered"))
         never: Any = None
         self.follower = follow.Follower(never, CLIENTS["codex"], opening, never, self)  # type: ignore[arg-type]
@@ -51,6 +53,12 @@ class Desk:
             self.typed.add(tag)
             self.done.append("typed")
         return True
+
+    def printed(self) -> int:
+        return 0
+
+    def read(self) -> str:
+        return "› "
 
     def hear(self, *seen: Seen) -> list[Any]:
         """What was done then, with one look."""
@@ -72,6 +80,14 @@ def test_a_second_limit_with_the_same_end_is_typed_away_too(desk: Desk) -> None:
     assert desk.hear(BEGUN, LIMIT) == ["begin_work", "record_turn", "park", "typed"]
     desk.hear(BEGUN, DONE)
     assert desk.hear(BEGUN, LIMIT)[-1] == "typed"
+
+
+def test_a_login_that_ran_out_is_told_once_and_over_when_the_model_has_answered(desk: Desk) -> None:
+    ran_out = Seen(login="401 Unauthorized", turn="ended")
+    assert desk.hear(BEGUN, ran_out) == ["begin_work", "record_turn", "told"]
+    assert desk.hear(BEGUN, ran_out) == ["begin_work", "record_turn"]
+    assert desk.hear(BEGUN) == ["begin_work"]
+    assert desk.hear(DONE) == ["record_turn", "answered", "lift_limit", "over", "end_work"]
 
 
 @pytest.mark.parametrize("trouble", [StoreError("The state is busy"), OSError(28, "No space left on device")])

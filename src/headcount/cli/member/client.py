@@ -1,8 +1,8 @@
 """`headcount client`: what a member of a known client runs as. Started by the engine, not by hand.
 
-In a terminal it prepares the client's files and becomes the client. Otherwise it stays, and the client is run
-once for each turn: at the start, and then whenever there is mail. What woke it is in the prompt; mail counts
-as read when the turn that was told about it has ended well, so a turn that fails loses none.
+In a terminal it starts the client, and follows it (`follow.py`). Otherwise the client is run once for each
+turn: at the start, and then whenever there is mail. What woke it is in the prompt; mail counts as read when
+the turn that was told about it has ended well, so a turn that fails loses none.
 
 Between two turns nothing of the client is alive, and the member is idle: it costs a sleeping process.
 """
@@ -69,22 +69,12 @@ class Host:
     # --- in a terminal
 
     def run_terminal(self) -> int:
+        from headcount.cli.member.follow import Follower
+
         for name in _NO_COLOURS:
             self._env.pop(name, None)
         with open(os.environ["HEADCOUNT_PROMPT_FILE"], encoding="utf-8", errors="replace") as file:
             task = file.read().strip()
-        if self._client.record is not None:
-            return self._follow(task)
-        argv = self._client.terminal(self._new_session(), task or NOTHING_YET)
-        try:
-            os.execvpe(argv[0], argv, self._env)
-        except OSError as error:
-            raise _not_started(self._client, error) from error
-
-    def _follow(self, task: str) -> int:
-        """Below this process, which reads what it writes down."""
-        from headcount.cli.member.follow import Follower
-
         opening = Opening(self._call, task, self._client.hooked)
         return Follower(self._call, self._client, opening, self._start_in_terminal).run()
 

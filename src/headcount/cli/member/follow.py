@@ -1,9 +1,10 @@
 """A client in its terminal, followed by the process that started it, in the record that the client keeps.
 
-Clients write down their conversations: what each answer cost, when a turn is over, and how. So nothing is
-read off the screen, unless the client tells of its limit nowhere else (`attend.py`). A turn that ends at a
-usage limit parks the member; when the limit should be over, and the client has not gone on by itself, it is
-told to, at its prompt. A conversation that no longer fits is begun anew.
+Clients write down their conversations: what each answer cost, when a turn is over, and how. Only what they
+tell nowhere else is read off the screen: dialogs (`dialogs.py`), and a limit of some (`attend.py`). A turn
+that ends at a usage limit parks the member; when the limit should be over, and the client has not gone on by
+itself, it is told to, at its prompt. A conversation that no longer fits is begun anew. A client that keeps no
+record says all that by its hooks.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from collections import deque
 from functools import partial
 
 from headcount.agents.client import Seen, add_seen
-from headcount.cli.member import pauses
+from headcount.cli.member import dialogs, pauses
 from headcount.cli.member.terminal import Terminal
 from headcount.errors import HeadcountError
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from headcount.agents.client import Client, Setup
-    from headcount.cli.member.attend import Attendant
     from headcount.cli.member.call import Call
     from headcount.cli.member.opening import Opening
 
@@ -66,13 +66,14 @@ class Follower:
         self._opening = opening
         self._start = start
         self._terminal = terminal or Terminal(os.environ["HEADCOUNT_HOME"], os.environ["HEADCOUNT_MARK"])
-        self._attendant = _make_attendant(call, client, self._terminal)
+        self._lookers = _make_lookers(call, client, self._terminal)
         self._to_tell: deque[Callable[[], None]] = deque()
         self._troubles: set[str] = set()
         self._turn = Seen()
         self._failures = self._limits = 0
         self._times_parked = 0
         self._go_on_at: float | None = None
+        self._logged_out = False
 
     def run(self) -> int:
         """Until the client has ended by itself; its exit code."""
@@ -119,23 +120,26 @@ class Follower:
             self._turn = Seen()
 
     def _end_turn(self, turn: Seen) -> None:
-        code = 1 if turn.limit or turn.overflow else 0
+        code = 1 if turn.limit or turn.overflow or turn.login else 0
         self._to_tell.append(partial(pauses.record_turn, self._call, turn, code))
         if turn.limit:
             self._limits += 1
             self._to_tell.append(partial(self._park, turn, self._limits))
+        elif turn.login:
+            self._to_tell.append(partial(self._tell_login, turn.login))
         elif turn.overflow:
             self._failures += 1
         else:
             self._failures = self._limits = 0
             self._to_tell += (self._opening.answered, partial(pauses.lift_limit, self._call))
+            self._to_tell.append(partial(self._tell_login, ""))
             if not self._client.hooked:
                 self._to_tell.append(partial(pauses.end_work, self._call))
 
     # --- what is told, and done
 
     def _look(self) -> None:
-        for act in (self._tell, self._look_at_limit, self._attend):
+        for act in (self._tell, self._look_at_limit, *self._lookers):
             try:
                 act()
             except (HeadcountError, OSError) as error:
@@ -152,6 +156,14 @@ class Follower:
             self._troubles.add(str(error))
             text = f"What it did could not be followed for a while: {error}"
             self._to_tell.append(partial(pauses.warn, self._call, text))
+
+    def _tell_login(self, text: str) -> None:
+        """Once, however often it is asked to go on meanwhile; `""` when the model has answered again."""
+        if text and not self._logged_out:
+            dialogs.tell(self._call, text, [text])
+        elif self._logged_out and not text:
+            dialogs.tell_end(self._call)
+        self._logged_out = bool(text)
 
     def _begin_turn(self) -> None:
         self._go_on_at = None
@@ -172,26 +184,23 @@ class Follower:
         if self._terminal.type(_GO_ON, f"limit-{self._times_parked}"):
             self._go_on_at = None
 
-    def _attend(self) -> None:
-        if self._attendant is not None:
-            self._attendant.look()
 
+def _make_lookers(call: Call, client: Client, terminal: Terminal) -> list[Callable[[], None]]:
+    """For what is to be seen on the screen alone."""
+    lookers = [dialogs.Dialogs(call, client.screen.asks, terminal).look]
+    if client.screen.limit:
+        from headcount.cli.member.attend import Attendant
 
-def _make_attendant(call: Call, client: Client, terminal: Terminal) -> Attendant | None:
-    if not client.screen.limit:
-        return None
-    from headcount.cli.member.attend import Attendant
-
-    return Attendant(call, client.screen.limit, terminal)
+        lookers.append(Attendant(call, client.screen.limit, terminal).look)
+    return lookers
 
 
 class _Lines:
     """What is new in the client's record, whichever files it keeps it in."""
 
     def __init__(self, client: Client, setup: Setup) -> None:
-        assert client.record is not None
-        self._pattern = client.record.files(setup)
-        self._read = client.record.read
+        self._record = client.record
+        self._pattern = client.record.files(setup) if client.record else ""
         self._ends: dict[str, int] = {}
         for path in self._paths():
             with contextlib.suppress(OSError):
@@ -199,9 +208,11 @@ class _Lines:
         self._counted: set[str] = set()
 
     def read(self) -> Iterator[Seen]:
+        if self._record is None:
+            return
         for path in self._paths():
             for line in self._new_lines(path):
-                seen = self._read(line)
+                seen = self._record.read(line)
                 if seen.answer in self._counted:
                     seen = seen._replace(tokens=0)
                 if seen.answer:
@@ -209,7 +220,7 @@ class _Lines:
                 yield seen
 
     def _paths(self) -> list[str]:
-        return sorted(glob.glob(self._pattern, recursive=True))
+        return sorted(glob.glob(self._pattern, recursive=True)) if self._pattern else []
 
     def _new_lines(self, path: str) -> list[str]:
         """Whole ones only: it may be in the middle of the next. A file that is gone, or cannot be read this
