@@ -81,7 +81,7 @@ def _read_messages(request: dict[str, Any]) -> Turn:
 def _write_messages(request: dict[str, Any], blocks: list[Block], path: str) -> tuple[str, bytes]:
     content = [_messages_block(block) for block in blocks]
     stop = "tool_use" if any(block["type"] == "tool_use" for block in content) else "end_turn"
-    usage = {"input_tokens": TOKENS_IN, "output_tokens": TOKENS_OUT,
+    usage = {"input_tokens": request["context"] or TOKENS_IN, "output_tokens": TOKENS_OUT,
              "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}  # fmt: skip
     message = {"id": f"msg_{next(_ids)}", "type": "message", "role": "assistant", "model": request["model"],
                "content": content, "stop_reason": stop, "stop_sequence": None, "usage": usage}  # fmt: skip

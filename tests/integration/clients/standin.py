@@ -15,6 +15,7 @@ else by "Nothing more to do." Requests without tools (titles, summaries) get "ok
     {"shell": "git status"}             the client's own shell tool
     {"write": "/w/a.txt", "content": "…"}    the client's own tool for that
     {"sleep": 5}                        thought about for so long
+    {"context": 190000}                 so many tokens were read for it (Anthropic Messages)
     {"error": 429, "kind": "…"}         the interface's own error, with its headers
 
 `{"$match": "regex"}` as an argument becomes the last match of its group in the request. A tool that the
@@ -141,7 +142,8 @@ class _Handler(BaseHTTPRequestHandler):
             return self._send(
                 error["error"], "application/json", dialect.error(error), error.get("headers", {})
             )
-        spoken = [block for block in blocks if "sleep" not in block]
+        spoken = [block for block in blocks if not block.keys() & {"sleep", "context"}]
+        request["context"] = max((block.get("context", 0) for block in blocks), default=0)
         kind, answer = dialect.write(request, spoken, self.path)
         return self._send(200, kind, answer)
 
