@@ -13,8 +13,8 @@ from .reader import Reader
 GUIDES = (
     "bound-what-a-team-takes", "cycle-a-member", "decide-escalations", "judge-with-a-model", "look-at-a-team",
     "move-from-tsx-to-python", "notify-on-escalation",
-    "restore-from-salvage", "run-any-command", "shared-workspaces-and-finalizers",
-    "stand-down-single-members", "sweep-after-a-crash", "use-in-ci",
+    "restore-from-salvage", "run-any-command", "run-tasks", "shared-workspaces-and-finalizers",
+    "stand-down-single-members", "sweep-after-a-crash", "take-over-the-work", "use-in-ci",
 )  # fmt: skip
 
 
