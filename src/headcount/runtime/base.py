@@ -14,11 +14,20 @@ import shutil
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from headcount.errors import ProcessError, UsageError
 from headcount.ports import SpawnSpec
 from headcount.runtime import log
-from headcount.runtime.census import Census, Process, is_alive, open_pidfd, send_signal
+from headcount.runtime.census import (
+    Census,
+    Process,
+    find_keepers,
+    is_alive,
+    open_pidfd,
+    send_signal,
+    wait_until_gone,
+)
 from headcount.runtime.keeper import OUTPUT, REPLY, SPEC, STDIN, boot_id
 from headcount.runtime.limits import members_file_limit
 from headcount.runtime.mark import VARIABLE, Mark, parse_mark, state_id
@@ -30,6 +39,7 @@ from headcount.runtime.tree import Tree
 _START_TIMEOUT_S = 20.0
 _EXIT_RECORD_S = 2.0  # from the agent's end to the keeper's synced record of it
 _EXIT_LOOK_S = 0.005  # a keeper that others keep alive tells nobody when the record is there
+_CALLED_OFF_S = 2.0  # from then to the end of the keeper
 _CAPTURE_BYTES = 16384
 TAKEN_S = 2.0  # what is put before an agent that pauses is read at once, or not soon
 
@@ -75,16 +85,16 @@ class ProcessRuntime:
     def start(self, spec: SpawnSpec) -> Handle:
         """Start it, or find it started: the same mark never runs twice. Raises when nothing runs."""
         directory = self._directory(spec.mark)
-        if directory.record() is None:
+        if directory.known() is None:
             try:
                 reply = self._ask_keeper(spec, directory)
             except (ProcessError, OSError):
-                if directory.cancel():
+                if self._call_off(spec.mark, directory):
                     raise
                 reply = "started"  # in spite of the error
             if reply != "started":
                 self._refuse(spec, directory, reply)
-        handle = self.adopt(spec.mark)
+        handle = self.adopt(spec.mark) or self._adopt_unrecorded(spec.mark)
         if handle is None:
             raise ProcessError(f"Did not start {spec.mark}", "it was called off", code="start-failed")
         return handle
@@ -92,14 +102,42 @@ class ProcessRuntime:
     def adopt(self, mark: str) -> Handle | None:
         """The handle of a start that happened, whoever asked for it; None when there was none."""
         directory = self._directory(mark)
-        record = directory.record()
+        record = directory.known()
         return Handle(record, directory, self.census) if record else None
 
     def adopt_by_mark(self, mark: str) -> Handle:
-        """For processes that `list_marked` shows and of which no record is left: by mark only."""
+        """For processes of which no record is left: by mark, and by the keeper, if that is still there."""
         nobody = Identity(0, 0)
-        record = Record(mark, nobody, nobody, boot_id(), time.time())
-        return Handle(record, self._directory(mark), self.census)
+        directory = self._directory(mark)
+        keeper = self._keepers().get(mark, nobody)
+        return Handle(Record(mark, nobody, keeper, boot_id(), time.time()), directory, self.census)
+
+    def _adopt_unrecorded(self, mark: str) -> Handle | None:
+        """It runs, and its record is gone: somebody has removed it at once."""
+        handle = self.adopt_by_mark(mark)
+        if handle.tree.find():
+            return handle
+        handle.close()
+        return None
+
+    def _call_off(self, mark: str, directory: SpawnDirectory) -> bool:
+        """True when the start has not happened and never will. That no record is there proves nothing."""
+        return directory.cancel() and not self._runs(mark)
+
+    def _runs(self, mark: str) -> bool:
+        """Something of it, or a keeper that does not end as one does whose start was called off."""
+        if mark in self.census.fresh().marked:
+            return True
+        keeper = self._keepers().get(mark)
+        return keeper is not None and not wait_until_gone([keeper], _CALLED_OFF_S)
+
+    def _keepers(self) -> dict[str, Identity]:
+        """Those of this state directory that are alive, by mark, whatever is left of their records."""
+        return {
+            os.path.basename(home): keeper
+            for home, keeper in find_keepers(self.census.fresh()).items()
+            if os.path.dirname(home) == self._run_directory
+        }
 
     def cancel(self, mark: str) -> Handle | None:
         """Settle a start of which nobody knows how far it came: it can no longer happen, or here it is."""
@@ -136,11 +174,12 @@ class ProcessRuntime:
             os.close(spec_fd)
             os.close(reply_fd)
             for name in (SPEC, REPLY):
-                os.unlink(directory.file(name))
+                with suppress(FileNotFoundError):
+                    os.unlink(directory.file(name))
 
     def _refuse(self, spec: SpawnSpec, directory: SpawnDirectory, reply: str) -> None:
         """No "started": whatever the keeper is still about to do, it must not succeed unnoticed."""
-        if not directory.cancel() and directory.exit_status() is None:
+        if not self._call_off(spec.mark, directory) and directory.exit_status() is None:
             return
         exit_status = directory.exit_status()
         why = exit_status.error if exit_status and exit_status.error else reply
@@ -193,17 +232,15 @@ class ProcessRuntime:
             mark = parse_mark(text)
             if mark is not None and mark.state == self.state_id:
                 marked[text] = processes
-        for started in map(str, self.list_started()):
-            if started not in marked and (below := self._below_keeper(started)):
-                marked[started] = below
+        for kept in self._keepers():
+            if kept not in marked and (below := self._below_keeper(kept)):
+                marked[kept] = below
         return marked
 
     def _below_keeper(self, mark: str) -> list[Process]:
-        directory = self._directory(mark)
-        record = directory.record()
-        if record is None or record.boot != boot_id() or not is_alive(record.keeper):
-            return []
-        return list(Tree(record, directory, self.census).find().values())
+        handle = self.adopt_by_mark(mark)
+        handle.close()
+        return list(handle.tree.find().values())
 
     def list_started(self) -> list[Mark]:
         """Every start that left records here."""

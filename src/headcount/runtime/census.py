@@ -7,9 +7,10 @@ import os
 import select
 import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from headcount.runtime.keeper import NAME, OUTPUT
 from headcount.runtime.mark import VARIABLE
 from headcount.runtime.spawn import Identity
 from headcount.shared_look import SharedLook
@@ -19,6 +20,7 @@ _STOPPED = "Tt"
 _PAGE = 65536
 _KERNEL = 2  # parent of the kernel's own threads
 _CHILDREN_LOOKS = 5
+_REMOVED = " (deleted)"  # how /proc tells of an open file that it has no name any more
 # The last two: the number belongs to a thread now.
 _NO_SUCH_PROCESS = (errno.ESRCH, errno.EINVAL, errno.ENOENT)
 
@@ -154,12 +156,46 @@ class Everyone:
         process = self.by_pid.get(identity.pid)
         return process if process is not None and process.start == identity.start else None
 
+    def above(self, pid: int) -> set[int]:
+        """The parents of a process, as far as they are known."""
+        found: set[int] = set()
+        while (process := self.by_pid.get(pid)) is not None and process.ppid not in found:
+            pid = process.ppid
+            found.add(pid)
+        return found
+
 
 class Census(SharedLook[Everyone]):
     """Shares one pass over /proc, which reads the environment of every process, among all who ask."""
 
     def __init__(self) -> None:
         super().__init__(lambda: Everyone(read_all()))
+
+
+def find_keepers(everyone: Everyone) -> dict[str, Identity]:
+    """By directory: a keeper holds the pipe there that its member's output comes through, also one that was
+    removed. What a member starts has that pipe too, and may call itself what it likes, but is below."""
+    named = [process for process in everyone.by_pid.values() if process.name == NAME]
+    kept = {process.pid: _directories_kept(process.pid) for process in named}
+    found = {}
+    for process in named:
+        others = set[str]().union(*(kept.get(pid, ()) for pid in everyone.above(process.pid)))
+        found.update(dict.fromkeys(kept[process.pid] - others, process.identity))
+    return found
+
+
+def _directories_kept(pid: int) -> set[str]:
+    end = f"/{OUTPUT}"
+    places = (place.removesuffix(_REMOVED) for place in _open_files(pid))
+    return {place.removesuffix(end) for place in places if place.endswith(end)}
+
+
+def _open_files(pid: int) -> Iterator[str]:
+    try:
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            yield os.readlink(f"/proc/{pid}/fd/{fd}")
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return  # it ended, or is another user's
 
 
 def is_alive(identity: Identity) -> bool:

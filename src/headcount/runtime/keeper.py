@@ -35,6 +35,7 @@ import time
 PROCESS, EXIT, EMPTY, FAULT = "process.json", "exit.json", "empty.json", "keeper.err"
 SPEC, REPLY, OUTPUT, STDIN = "spec", "reply", "output", "stdin"
 LOG_PREFIX = "log."
+NAME = "hc-keeper"  # for people who look at `ps`, and for whoever looks for one whose records are gone
 
 _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
@@ -198,7 +199,7 @@ def _stand_apart(terminal: bool) -> None:
     for signal in (_SIGHUP, _SIGINT, _SIGQUIT, _SIGTERM, _SIGTTOU):
         _libc.signal(signal, _IGNORE)
     _libc.signal(_SIGCHLD, _DEFAULT)
-    _libc.prctl(_PR_SET_NAME, b"hc-keeper", 0, 0, 0)  # for people who look at `ps`
+    _libc.prctl(_PR_SET_NAME, NAME.encode(), 0, 0, 0)
     os.chdir("/")
     if terminal:
         _terminal(give_up=True)

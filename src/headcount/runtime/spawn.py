@@ -87,44 +87,60 @@ class SpawnDirectory:
         return f"{self.path}/{name}"
 
     def record(self) -> Record | None:
-        """None: not started, or called off, and then it never will be."""
+        """None: not started, or called off, and then it never will be. ProcessError: it cannot be read."""
         fields = self._read(PROCESS)
         if fields is None or "cancelled" in fields:
             return None
-        return _record(fields)
+        try:
+            return _record(fields)
+        except (KeyError, TypeError, ValueError) as error:
+            raise self._damaged(PROCESS, error) from error
+
+    def known(self) -> Record | None:
+        """The record, where there is one that can be read: a damaged one is worth no more than none."""
+        try:
+            return self.record()
+        except ProcessError:
+            return None
 
     def cancel(self) -> bool:
         """Make a start that has not happened impossible. False when it has happened."""
         os.makedirs(self.path, mode=0o700, exist_ok=True)
         if write_once(self.file(PROCESS), as_json(cancelled=1)):
             return True
-        return self.record() is None
+        return self.known() is None
 
     def exit_status(self) -> ExitStatus | None:
-        fields = self._read(EXIT)
-        if fields is None:
+        """None as well when it cannot be read: then nobody saw how it ended."""
+        try:
+            fields = self._read(EXIT) or {}
+            return ExitStatus(fields["code"], fields["signal"], fields["at"], fields["error"])
+        except (ProcessError, KeyError, TypeError):
             return None
-        return ExitStatus(fields["code"], fields["signal"], fields["at"], fields["error"])
 
     def emptied(self) -> Emptied | None:
-        fields = self._read(EMPTY)
-        if fields is None:
+        """None as well when it cannot be read: then the proof goes by the mark."""
+        try:
+            fields = self._read(EMPTY) or {}
+            reaped = tuple((pid, status) for pid, status in fields["reaped"])
+            return Emptied(fields["at"], fields["count"], reaped)
+        except (ProcessError, KeyError, TypeError, ValueError):
             return None
-        return Emptied(
-            fields["at"], fields["count"], tuple((pid, status) for pid, status in fields["reaped"])
-        )
 
     def _read(self, name: str) -> dict[str, Any] | None:
         try:
-            with open(self.file(name)) as file:
+            # Not waited for, should it be a pipe.
+            with open(os.open(self.file(name), os.O_RDONLY | os.O_NONBLOCK)) as file:
                 fields: dict[str, Any] = json.load(file)
         except FileNotFoundError:
             return None
-        except ValueError as error:
-            raise ProcessError(
-                f"{self.file(name)} cannot be read", str(error), code="process-record-damaged"
-            ) from error
+        except (ValueError, OSError) as error:
+            raise self._damaged(name, error) from error
         return fields
+
+    def _damaged(self, name: str, error: Exception) -> ProcessError:
+        what = f"{self.file(name)} cannot be read"
+        return ProcessError(what, str(error), code="process-record-damaged")
 
 
 def _record(fields: dict[str, Any]) -> Record:
