@@ -264,7 +264,8 @@ def test_a_run_killed_in_the_middle_of_a_cycle_comes_to_the_same_end(lab: RunLab
 
 def test_an_aborted_run_has_no_successor_for_whoever_is_being_cycled(lab: RunLab) -> None:
     lab.settings()
-    (lab.repo / "headcount.toml").write_text("[policy]\nanswer_timeout_s = 2\n")
+    # It never answers; the run is aborted while it is waited for.
+    (lab.repo / "headcount.toml").write_text("[policy]\nanswer_timeout_s = 12\n")
     lab.plan({1: {"work": ["half"], "answers": ["mute"]}})
     run = lab.start("run", lab.define({1: ()}, reviewers=()), "--json")
     wait_said(lab, "ada#1", "half")
