@@ -39,12 +39,12 @@ class TmuxRuntime(ProcessRuntime):
     def launch(self, spec: SpawnSpec, home: str) -> None:
         """One call, so that the log is attached before the pane prints. The mark is put into the
         session afterwards: for panes that the agent may open, and not for the keeper."""
-        name = _session_name(spec.mark)
+        name, output = _session_name(spec.mark), shlex.quote(f"{home}/{OUTPUT}")
         command = (
             *("start-server", ";", "set-option", "-g", "history-limit", str(_HISTORY_LINES), ";"),
             *("new-session", "-d", "-s", name, "-c", "/", "-x", str(spec.columns), "-y", str(spec.rows)),
             *(*KEEPER, "terminal", home, ";"),
-            *("pipe-pane", "-t", f"={name}:", f"exec cat > {shlex.quote(f'{home}/{OUTPUT}')}", ";"),
+            *("pipe-pane", "-t", f"={name}:", _literally(f"exec cat > {output}"), ";"),
             *("set-environment", "-t", f"={name}", VARIABLE, spec.mark),
         )
         # A server ends with its last session, and may do so while we talk to it.
@@ -157,6 +157,11 @@ class TmuxRuntime(ProcessRuntime):
         if done.returncode != 0:
             raise ProcessError(f"tmux refused {arguments[0]}", done.stderr.strip(), code="tmux")
         return done.stdout
+
+
+def _literally(command: str) -> str:
+    """Where tmux fills in its own `#{…}` and the time of day: a directory may have such a name."""
+    return command.replace("#", "##").replace("%", "%%")
 
 
 def _session_name(mark: str) -> str:
