@@ -149,9 +149,17 @@ def test_what_was_found_once_is_found_again_until_it_is_gone(alice: Looking) -> 
     extra.touch()
     settle()
     assert not alice.read().spotless and not alice.read().spotless
+    assert len(alice.asked) == 3
     extra.unlink()
     settle()
     assert alice.read().spotless
+
+
+def test_a_directory_without_git_is_read_every_time(alice: Looking) -> None:
+    alice.workspace = replace(alice.workspace, git_dir=None)
+    alice.sights = Sights(None, SETTLED_S)
+    assert alice.read().items == alice.read().items != ()
+    assert len(alice.asked) == 3
 
 
 def test_of_very_many_files_git_is_asked(alice: Looking) -> None:
