@@ -35,6 +35,7 @@ everything else on standard error. This page is written from the commands by `sc
 | 70 | a bug of ours |
 | 130 | interrupted with Ctrl-C; what the engine does goes on |
 | 141 | whoever should have read the answer went away, as `head` does |
+| 143 | `run` or `engine`, ended by SIGTERM |
 
 An error says what happened, because of what, and what to do next; [every code is explained](errors.md).
 

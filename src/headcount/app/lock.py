@@ -18,19 +18,32 @@ _LOOK_S = 0.005  # whoever only looks holds the lock for a moment
 _LOOKS = 10
 
 
+class DriveLock:
+    """Held. It is freed at the end of the block, or, once it is to be kept, with this process."""
+
+    def __init__(self) -> None:
+        self.kept = False
+
+    def keep(self) -> None:
+        self.kept = True
+
+
 @contextmanager
-def drive_lock(home: str) -> Iterator[bool]:
-    """True while this process is the one that drives; False at once when another is."""
+def drive_lock(home: str) -> Iterator[DriveLock | None]:
+    """The lock while this process is the one that drives; None at once when another is."""
     fd = os.open(f"{home}/engine.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    lock = None
     try:
         if not _lock(fd):
-            yield False
+            yield None
             return
         os.ftruncate(fd, 0)
         os.write(fd, f"{os.getpid()}\n".encode())
-        yield True
+        lock = DriveLock()
+        yield lock
     finally:
-        os.close(fd)
+        if lock is None or not lock.kept:
+            os.close(fd)
 
 
 def _lock(fd: int) -> bool:
@@ -41,6 +54,12 @@ def _lock(fd: int) -> bool:
         except BlockingIOError:
             time.sleep(_LOOK_S)
     return False
+
+
+def is_driven_by_another(home: str) -> bool:
+    """Not by this very process, which may keep its lock (`DriveLock`)."""
+    with open(f"{home}/engine.lock", encoding="utf-8") as file:
+        return is_driven(home) and file.read().strip() != str(os.getpid())
 
 
 def is_driven(home: str) -> bool:

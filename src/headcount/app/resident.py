@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from headcount.app.app import App
+    from headcount.app.lock import DriveLock
 
 _LOG = logging.getLogger(__name__)
 
@@ -45,10 +46,10 @@ def drive(app: App) -> bool:
     """
     drove = False
     while True:
-        with drive_lock(app.home) as mine:
-            if not mine:
+        with drive_lock(app.home) as lock:
+            if lock is None:
                 return drove
-            engine = _run(app, _idle_for(_STAY_S))
+            engine = _run(app, lock, _idle_for(_STAY_S))
         drove = True
         if not engine.idle or not _has_open_team(app):
             return drove
@@ -61,7 +62,10 @@ def _has_open_team(app: App) -> bool:
 
 @contextmanager
 def driving(app: App) -> Iterator[None]:
-    """Drive in this process, beside the caller, for as long as the block lasts, whenever no other does."""
+    """Drive in this process, beside the caller, for as long as the block lasts, whenever no other does.
+
+    What is under way at its end is let finish; after an exception, and that is Ctrl-C, nobody waits for it.
+    """
     beside = _Beside(app)
     beside.start()
     try:
@@ -69,9 +73,12 @@ def driving(app: App) -> Iterator[None]:
         if beside.failure is not None:
             raise beside.failure
         yield
-    finally:
         beside.stop()
         beside.join()
+    except BaseException:
+        beside.leave()
+        beside.join()
+        raise
 
 
 class _Beside(threading.Thread):
@@ -88,9 +95,9 @@ class _Beside(threading.Thread):
     def run(self) -> None:
         while not self._stopping.is_set():
             try:
-                with drive_lock(self._app.home) as mine:
-                    if mine:
-                        self._drive()
+                with drive_lock(self._app.home) as lock:
+                    if lock is not None:
+                        self._drive(lock)
             except Exception as error:
                 if not self.ready.is_set():
                     self.failure = error
@@ -105,8 +112,13 @@ class _Beside(threading.Thread):
         if self._engine is not None:
             self._engine.stop()
 
-    def _drive(self) -> None:
-        with _engine(self._app) as self._engine:
+    def leave(self) -> None:
+        self._stopping.set()
+        if self._engine is not None:
+            self._engine.leave()
+
+    def _drive(self, lock: DriveLock) -> None:
+        with _engine(self._app, lock) as self._engine:
             if not self._stopping.is_set():  # else nobody has told this one
                 self._engine.run(self._until)
 
@@ -116,7 +128,7 @@ class _Beside(threading.Thread):
         return self._stopping.is_set()
 
 
-def _run(app: App, until: Callable[[Engine], bool]) -> Engine:
+def _run(app: App, lock: DriveLock, until: Callable[[Engine], bool]) -> Engine:
     """Under the lock. An engine that a bug ends is followed by a new one, which recovers as from a crash.
 
     One that cannot even begin is another matter: whoever started it is told.
@@ -130,7 +142,7 @@ def _run(app: App, until: Callable[[Engine], bool]) -> Engine:
 
     while True:
         try:
-            with _engine(app) as engine:
+            with _engine(app, lock) as engine:
                 engine.run(lambda: asked(engine))
                 return engine
         except Exception:
@@ -142,15 +154,20 @@ def _run(app: App, until: Callable[[Engine], bool]) -> Engine:
 
 
 @contextmanager
-def _engine(app: App) -> Iterator[Engine]:
+def _engine(app: App, lock: DriveLock) -> Iterator[Engine]:
+    """Where something hangs when it leaves, nobody takes over before this process has ended with it."""
     raise_file_limit()
     fence = app.store.take_lease(LEASE, f"{os.getpid()}", _LEASE_TTL_S, steal=True)
     world = make_world(app)
+    engine = Engine(app.store, world, policy_of, fence)
     try:
-        yield Engine(app.store, world, policy_of, fence)
+        yield engine
     finally:
-        for runtime in world.runtimes.values():
-            runtime.close()
+        if engine.hangs:
+            lock.keep()
+        else:
+            for runtime in world.runtimes.values():
+                runtime.close()
         if fence is not None:
             app.store.release_lease(fence)
 

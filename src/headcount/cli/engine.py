@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from typing import TYPE_CHECKING
 
 from headcount.app.app import open_app
 from headcount.app.resident import drive
+from headcount.cli.interrupt import take_sigterm
 
 if TYPE_CHECKING:
     import argparse
-    from types import FrameType
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -19,13 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    ended: list[int] = []
-
-    def on_signal(number: int, _: FrameType | None) -> None:
-        ended.append(number)
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGTERM, on_signal)
+    take_sigterm()
     if drive(open_app()):
         return 0
     print("Another engine drives this state directory.", file=sys.stderr)

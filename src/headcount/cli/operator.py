@@ -11,6 +11,7 @@ from typing import NoReturn
 
 from headcount import __version__
 from headcount.cli import COMMANDS, HOT
+from headcount.cli.interrupt import exit_code
 from headcount.cli.options import add_json, settle_team
 from headcount.cli.streams import complain, is_output
 from headcount.errors import Bug, HeadcountError, UsageError, WorldError
@@ -32,9 +33,9 @@ def main(words: list[str]) -> int:
         return int(args.run(args))
     except HeadcountError as error:
         return report(error, wants_json)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         complain("Interrupted.")
-        return 130
+        return exit_code(stop)
     except Exception as error:
         if is_output(error):
             raise

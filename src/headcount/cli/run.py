@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import open_app
 from headcount.app.definition import read_definition
+from headcount.app.lock import is_driven_by_another
 from headcount.app.resident import driving
 from headcount.app.run import begin_run, follow_run, has_changed, take_over_hint
 from headcount.app.standing_down import decide_call
+from headcount.cli.interrupt import exit_code, take_sigterm
 from headcount.cli.limits import describe_dialogs, describe_limits
 from headcount.cli.terminal import Live, paint, plain
 
@@ -24,6 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     definition = read_definition(args.file)
+    take_sigterm()
     app = open_app()
     live = Live(sys.stderr)
     now: dict[str, Any] = {}
@@ -35,8 +38,9 @@ def run(args: argparse.Namespace) -> int:
             for now in follow_run(app, team):
                 if not args.json:
                     live.show(_lines(now))
-    except KeyboardInterrupt:
-        return _interrupted(now, args.file)
+    except KeyboardInterrupt as stop:
+        _tell_interrupted(now, args.file, is_driven_by_another(app.home))
+        return exit_code(stop)
     if args.json:
         print(json.dumps(now, ensure_ascii=False))
     else:
@@ -44,12 +48,16 @@ def run(args: argparse.Namespace) -> int:
     return 0 if now["status"] == "complete" else 1
 
 
-def _interrupted(now: dict[str, Any], file: str) -> int:
-    print("\nStopped watching. What was started runs on, but nobody gives it its next task.", file=sys.stderr)
-    print(f"Go on with `headcount run {file}`.", file=sys.stderr)
+def _tell_interrupted(now: dict[str, Any], file: str, driven: bool) -> None:
+    if driven:
+        lines = ["Stopped watching. The run goes on: another process drives it.",
+                 f"Watch it again with `headcount run {file}`."]  # fmt: skip
+    else:
+        lines = ["Stopped the run. Its members go on with what they do, and nobody gives them anything next.",
+                 f"Go on with `headcount run {file}`."]  # fmt: skip
     if now:
-        print(f"End it with `headcount down {now['team']}`.", file=sys.stderr)
-    return 130
+        lines.append(f"End it with `headcount down {now['team']}`.")
+    print("", *lines, sep="\n", file=sys.stderr)
 
 
 def _lines(now: dict[str, Any]) -> list[str]:

@@ -10,11 +10,11 @@ import json
 import os
 import shutil
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from headcount.domain.findings import GoneProof, Workspace
 from headcount.engine.job import Job, Outcome
+from headcount.engine.lanes import side_by_side
 from headcount.engine.writing import utc_now
 from headcount.errors import HeadcountError
 from headcount.protocol import events as ev
@@ -49,8 +49,7 @@ def _finalizers(job: Job) -> _Result:
         for index, argv in enumerate(start.get("finalizers", ()))
         if f"{key}/{index}" not in done
     ]
-    with ThreadPoolExecutor(CLOSE_AT_ONCE) as pool:
-        results = list(pool.map(lambda item: _run_finalizer(job, item[0], item[2]), wanted))
+    results = side_by_side(lambda item: _run_finalizer(job, item[0], item[2]), wanted, CLOSE_AT_ONCE)
     done |= {f"{key}/{index}" for (key, index, _), why in zip(wanted, results, strict=True) if not why}
     notes = [
         Note("finalizer", key, {"command": list(argv), "failed": why})
@@ -80,8 +79,7 @@ def _workspaces(job: Job) -> _Result:
     last_user = {
         w["path"]: (key, w) for key, w in job.everyone["workspace"].items() if w["path"] not in removed
     }
-    with ThreadPoolExecutor(CLOSE_AT_ONCE) as pool:
-        kept = list(pool.map(lambda item: _remove(job, *item), last_user.values()))
+    kept = side_by_side(lambda item: _remove(job, *item), list(last_user.values()), CLOSE_AT_ONCE)
     problems: list[str] = []
     notes: list[Note] = []
     for (key, workspace), why in zip(last_user.values(), kept, strict=True):

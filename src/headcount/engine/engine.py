@@ -24,15 +24,15 @@ from headcount.engine.cycling import grown_old
 from headcount.engine.handles import Handles
 from headcount.engine.hear import hear
 from headcount.engine.job import Job, Outcome, World
-from headcount.engine.jobs import is_superseded, lane_of, make_job
+from headcount.engine.jobs import is_held, is_superseded, lane_of, make_job
 from headcount.engine.lanes import Lanes
 from headcount.engine.later import Later
 from headcount.engine.listener import Listener
 from headcount.engine.mirror import SIGNALLED, Mirror
 from headcount.engine.nudging import report_lost
 from headcount.engine.perform import ended, failed, perform, prove
+from headcount.engine.reports import Again, End, Report, Result, record
 from headcount.engine.succession import wish_successor
-from headcount.engine.writing import new_mail
 from headcount.errors import FencedOut, HeadcountError, StoreError
 from headcount.protocol.bound import ACTS_AT_ONCE
 from headcount.protocol.effects import Act, ActKind
@@ -55,23 +55,8 @@ _THREADS = ACTS_AT_ONCE
 _IDLE_CHECK_S = 1.0
 _LOOK_AGAIN_S = 1.0
 _STORE_RETRY_S = 1.0
-
-
-class _Result(NamedTuple):
-    """An act, a look at an end, or a limit led to something; without `act`, nothing was pending for it."""
-
-    team: str
-    key: str
-    outcome: Outcome
-    act: Act | None = None
-
-
-class _End(NamedTuple):
-    """An agent's own process ended, or its keeper."""
-
-    team: str
-    key: str
-    agent: bool
+_LEAVING_CHECK_S = 0.1
+_LEAVE_S = 5.0  # longer than most acts take, shorter than the patience of whoever pressed Ctrl-C
 
 
 class _Known(NamedTuple):
@@ -80,13 +65,6 @@ class _Known(NamedTuple):
     team: Team
     policy: Policy
     starts: dict[str, Mapping[str, Any]]  # by incarnation: `mark` and `runtime`
-
-
-class _Again(NamedTuple):
-    """An act changed nothing, and is to be tried again."""
-
-    act: tuple[str, str]
-    seconds: float
 
 
 class Engine:
@@ -103,14 +81,16 @@ class Engine:
         self._fence = fence
         self._clock = Clock()
         self._mirror = Mirror(world.home)
-        self._queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Report | None] = queue.SimpleQueue()
         self._lanes = Lanes(_THREADS)
-        self._handles = Handles(lambda team, key, agent: self._queue.put(_End(team, key, agent)))
+        self._handles = Handles(lambda team, key, agent: self._queue.put(End(team, key, agent)))
         self._under_way: set[tuple[str, str]] = set()  # team's id, act's id
         self._later = Later()
-        self._unheard: dict[str, list[_Result]] = {}  # by team: the turn that was to hear it broke
+        self._unheard: dict[str, list[Result]] = {}  # by team: the turn that was to hear it broke
         self._known: dict[str, _Known] = {}
         self._stopping = threading.Event()
+        self._leaving = threading.Event()
+        self.hangs = False
 
     # --- the loop -----------------------------------------------------------------------------------
 
@@ -123,29 +103,49 @@ class Engine:
                 self._turn(self._take_all(self._seconds_to_wait()))
         except FencedOut:
             pass  # another engine drives now, and does all that is left
+        except KeyboardInterrupt:
+            self._leaving.set()
+            raise
         finally:
             self._stopping.set()
-            self._lanes.close()
-            self._handles.close()
+            self._finish()
             listener.close()
 
     def stop(self) -> None:
+        """Soon: what is under way is let finish."""
         self._stopping.set()
         self._queue.put(None)
 
+    def leave(self) -> None:
+        """Now: what is under way has seconds to finish, and is left to the next engine otherwise."""
+        self._leaving.set()
+        self.stop()
+
     @property
     def idle(self) -> bool:
-        """No team is open: nothing is left to drive."""
-        return not self._known
+        """No team is open, and nothing is under way: nothing is left to drive."""
+        return not self._known and not self._lanes.busy
+
+    def _finish(self) -> None:
+        """`hangs` afterwards, when something is still under way: then the descriptors of the members stay
+        open, and whoever holds the lock keeps it for as long as this process lives."""
+        self.hangs = True
+        while self.hangs and not self._leaving.is_set():
+            self.hangs = not self._lanes.close(_LEAVING_CHECK_S)
+        if self.hangs:
+            self._world.commands.end()
+            self.hangs = not self._lanes.close(_LEAVE_S)
+        if not self.hangs:
+            self._handles.close()
 
     def _seconds_to_wait(self) -> float | None:
         """Without a team nothing is due, but `until` wants to be asked now and then."""
         due = [s for s in (self._clock.seconds_to_next(), self._later.seconds_to_next()) if s is not None]
         return min(due) if due else _IDLE_CHECK_S if self.idle else None
 
-    def _take_all(self, timeout_s: float | None) -> list[_Item]:
+    def _take_all(self, timeout_s: float | None) -> list[Report]:
         """Wait for something, then take all that is there: one transaction hears it together."""
-        items: list[_Item | None] = []
+        items: list[Report | None] = []
         try:
             items.append(self._queue.get(timeout=timeout_s))
             while True:
@@ -154,12 +154,12 @@ class Engine:
             pass
         return [item for item in items if item is not None]
 
-    def _turn(self, items: list[_Item]) -> None:
-        results: dict[str, list[_Result]] = {}
+    def _turn(self, items: list[Report]) -> None:
+        results: dict[str, list[Result]] = {}
         for item in items:
-            if isinstance(item, _End):
+            if isinstance(item, End):
                 self._look_at_end(item)
-            elif isinstance(item, _Again):
+            elif isinstance(item, Again):
                 self._later.put(item.act, item.seconds)
             else:
                 results.setdefault(item.team, []).append(item)
@@ -168,7 +168,7 @@ class Engine:
             if left > 0:
                 self._clock.postpone(name, timeout, left)
                 continue
-            results.setdefault(name, []).append(_Result(name, "", Outcome((timeout,))))
+            results.setdefault(name, []).append(Result(name, "", Outcome((timeout,))))
         self._under_way.difference_update(self._later.take_due())  # pending, and nobody's: begun anew
         try:
             self._commit_all(results)
@@ -177,7 +177,7 @@ class Engine:
                 raise
             self._hear_again(results)
 
-    def _commit_all(self, results: dict[str, list[_Result]]) -> None:
+    def _commit_all(self, results: dict[str, list[Result]]) -> None:
         """`results` keeps what could not be committed.
 
         What breaks about one team must not leave all others without an engine: it is tried again with the
@@ -196,7 +196,7 @@ class Engine:
                 self._unheard[name] = results[name]
             del results[name]
 
-    def _hear_again(self, results: dict[str, list[_Result]]) -> None:
+    def _hear_again(self, results: dict[str, list[Result]]) -> None:
         """The disk is full, or somebody holds the database. What was done is not forgotten for it."""
         for result in (result for of_team in results.values() for result in of_team):
             self._queue.put(result)
@@ -259,7 +259,7 @@ class Engine:
 
     # --- committing ---------------------------------------------------------------------------------
 
-    def _commit(self, name: str, results: list[_Result]) -> None:
+    def _commit(self, name: str, results: list[Result]) -> None:
         """One transaction: what was done, what it means, and what is to do next."""
         with self._store.write(self._fence) as tx:
             team = tx.load_team(name)
@@ -268,7 +268,7 @@ class Engine:
                 return
             policy = self._policy_of(tx.team_settings(team.id))
             for result in results:
-                _record(tx, team, result)
+                record(tx, team, result)
             events = [event for result in results for event in result.outcome.events]
             happened = [event for result in results for event in result.outcome.happened]
             aged = grown_old(tx, team, self._clock.grown_old(team, policy))
@@ -297,7 +297,7 @@ class Engine:
         except OSError as error:
             _LOG.warning("what happened in %s could not be shown: %s", heard.team.name, error)
 
-    def _after(self, team: Team, policy: Policy, results: list[_Result]) -> None:
+    def _after(self, team: Team, policy: Policy, results: list[Result]) -> None:
         starts = self._known[team.name].starts if team.name in self._known else {}
         self._known[team.name] = _Known(team, policy, starts)
         self._clock.watch(team, policy)
@@ -322,7 +322,7 @@ class Engine:
         jobs = []
         for act in tx.pending_acts(team.id):
             who, over = (team.id, act.id), is_superseded(team, act)
-            if who in self._under_way and not (over and self._later.drop(who)):
+            if is_held(team, act) or (who in self._under_way and not (over and self._later.drop(who))):
                 continue
             if over:
                 tx.end_act(team.id, act.id)
@@ -341,7 +341,7 @@ class Engine:
             self._known[job.team.name].starts[job.act.about] = _how_to_find(job.start)
         self._lanes.put(lane_of(job.team, job.act), lambda: self._perform(job, perform, job.act))
 
-    def _look_at_end(self, end: _End) -> None:
+    def _look_at_end(self, end: End) -> None:
         """In the lane of the incarnation, like everything that touches its processes."""
         known = self._known.get(end.team)
         if known is None or end.key not in known.starts:
@@ -373,9 +373,9 @@ class Engine:
         except Exception as error:
             outcome = failed(job, error)
         if outcome.again_s is not None:
-            self._queue.put(_Again((job.team.id, job.act.id), outcome.again_s))
+            self._queue.put(Again((job.team.id, job.act.id), outcome.again_s))
         else:
-            self._queue.put(_Result(job.team.name, job.act.about, outcome, act))
+            self._queue.put(Result(job.team.name, job.act.about, outcome, act))
 
     def _find_handle(self, team: Team, key: str, start: Mapping[str, Any]) -> Handle | None:
         settle = bool(team.members[key].failure)
@@ -383,19 +383,6 @@ class Engine:
 
     def _runtime(self, start: Mapping[str, Any]) -> Runtime:
         return self._world.runtimes[str(start.get("runtime", "plain"))]
-
-
-_Item = _Result | _End | _Again
-
-
-def _record(tx: Tx, team: Team, result: _Result) -> None:
-    for (about, name), value in result.outcome.facts.items():
-        tx.put_fact(team.id, about, name, value)
-    tx.note(team.id, result.outcome.notes)
-    for mail in result.outcome.mail:
-        tx.post(new_mail(team, mail))
-    if result.act is not None:
-        tx.end_act(team.id, result.act.id)
 
 
 def _how_to_find(start: Mapping[str, Any]) -> Mapping[str, Any]:

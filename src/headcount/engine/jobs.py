@@ -11,6 +11,7 @@ from headcount.engine.job import Job
 from headcount.engine.nudging import has_read_mail
 from headcount.ports import Identity
 from headcount.protocol.effects import ActKind
+from headcount.protocol.team import Status
 
 if TYPE_CHECKING:
     from headcount.domain.policy import Policy
@@ -57,6 +58,11 @@ def is_superseded(team: Team, act: Act) -> bool:
     if act.kind is ActKind.RESUME:  # whoever was asked since must be awake to answer
         return team.members[act.about].activity == "paused"
     return act.kind not in _TIMELESS and team.members[act.about].epoch != act.epoch
+
+
+def is_held(team: Team, act: Act) -> bool:
+    """A gate can take long, and nobody may want it any more: it waits for how a stand-down ends."""
+    return act.kind is ActKind.RUN_GATE and team.status is not Status.ACTIVE
 
 
 def _new_token(tx: Tx, team: Team, key: str) -> str:
