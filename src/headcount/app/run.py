@@ -11,12 +11,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import policy_of
+from headcount.app.run_state import OVER, run_status
 from headcount.app.stand_down_answer import can_decide
 from headcount.app.starting import check_clients
 from headcount.app.teams import create_team, read_dialogs, read_limits, spawn
 from headcount.app.world import find_repository
 from headcount.domain.names import show
-from headcount.engine.conduct import PHASE, ROSTER, Conductor, moves_by_itself, who_is_there
+from headcount.engine.conduct import PHASE, ROSTER, Conductor, who_is_there
 from headcount.engine.hear import Heard, hear
 from headcount.engine.writing import utc_now, write_effects
 from headcount.errors import DefinitionError, UsageError
@@ -39,11 +40,9 @@ if TYPE_CHECKING:
     from headcount.compiler import ir
     from headcount.domain.policy import Policy
     from headcount.domain.settings import Gates
-    from headcount.protocol.phase import Phase
     from headcount.protocol.team import Escalation, Team
     from headcount.workspace import Repository
 
-ESCALATED = "escalated"
 REVIEWERS = ("spec-reviewer", "code-quality-reviewer")
 _REVIEWER_MODEL = {"spec-reviewer": "haiku", "code-quality-reviewer": "opus"}
 
@@ -115,7 +114,7 @@ def read_run(app: App, team_name: str) -> dict[str, Any]:
     open_ones = [e for e in team.escalations.values() if e.state in ("open", "parked")]
     return {
         "team": team_name,
-        "status": _status(phase, team),
+        "status": run_status(phase, team),
         "attempt": phase.attempt,
         "reason": phase.reason,
         "tasks": [_task_line(task, roster, waits) for task in phase.tasks.values()],
@@ -134,15 +133,7 @@ def read_run(app: App, team_name: str) -> dict[str, Any]:
 
 def is_over(run: dict[str, Any]) -> bool:
     """Nothing more happens without somebody doing something."""
-    return run["status"] in (State.COMPLETE, State.BLOCKED, ESCALATED)
-
-
-def _status(phase: Phase, team: Team) -> str:
-    """The phase's own; `escalated` when all that is left to happen is somebody's decision."""
-    waiting = any(e.state in ("open", "parked") for e in team.escalations.values())
-    if phase.state is State.TASKS and waiting and not moves_by_itself(team):
-        return ESCALATED
-    return "running" if phase.state is State.TASKS else str(phase.state)
+    return run["status"] in OVER
 
 
 def _escalation_line(team: Team, escalation: Escalation, policy: Policy) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.agents.launch import check_agent
 from headcount.app.lock import is_driven
+from headcount.app.run_state import read_run_state
 from headcount.app.starting import Plan, check_clients, make_start
 from headcount.domain.names import check_member_name, check_size, check_team_name, show
 from headcount.engine.hear import hear
@@ -178,6 +179,7 @@ def _team_status(app: App, tx: Tx, team: Team) -> dict[str, Any]:
         "teamId": team.id,
         "status": str(team.status),
         "driven": team.status is not Status.SHUTDOWN and is_driven(app.home),
+        "run": read_run_state(tx, team),
         "members": roster(team, {one["member"] for one in dialogs}),
         "tasks": [asdict(task) for task in tx.tasks(team.id)],
         "unread": tx.count_unread(team.id),

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 from headcount.app.app import open_app
 from headcount.app.native_teams import observe
 from headcount.app.report import pick_any
+from headcount.app.run_state import OVER
 from headcount.app.teams import status
 from headcount.cli.limits import describe_dialogs, describe_limits
 from headcount.cli.native import describe_native
 from headcount.cli.options import add_team_word
 from headcount.cli.terminal import Live, is_live, plain, table
+from headcount.protocol.team import Status
 
 if TYPE_CHECKING:
     import argparse
@@ -77,11 +79,24 @@ def describe(team: dict[str, Any]) -> list[str]:
         lines.append(f"  task {task['id']}: {plain(task['subject'])} - {task['status']}{owner}{why}")
     lines += describe_limits(team["team"], team["limits"])
     lines += describe_dialogs(team["dialogs"])
+    lines += _run(team)
     if not team["driven"] and any(member["state"] != "gone" for member in team["members"]):
         lines.append("  Nobody drives this team: its engine ended. Take it over with `headcount sweep`.")
     if team["escalations"]:
         lines.append(f"  Escalations: {', '.join(team['escalations'])}. See `headcount escalations`.")
     return lines + [f"  Warning: {plain(warning)}" for warning in team["warnings"]]
+
+
+def _run(team: dict[str, Any]) -> list[str]:
+    """How far its run is, and what it needs to go on."""
+    run = team["run"]
+    if run is None:
+        return []
+    why = f": {plain(run['reason'])}" if run["reason"] else ""
+    lines = [f"  run: {run['status'].replace('_', ' ')}{why}"]
+    if team["status"] != Status.SHUTDOWN and (run["status"] in OVER or not team["driven"]):
+        lines.append("  It goes on with `headcount run FILE`.")
+    return lines
 
 
 def _row(member: dict[str, Any], unread: dict[str, int], usage: dict[str, Any]) -> tuple[str, ...]:

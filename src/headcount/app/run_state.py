@@ -1,0 +1,34 @@
+"""How far a run is, in one word; apart from `run`, because whoever only looks needs no more."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from headcount.engine.conduct import PHASE, moves_by_itself
+from headcount.protocol.phase import State
+from headcount.protocol.phase_codec import phase_from_json
+
+if TYPE_CHECKING:
+    from headcount.ports import Tx
+    from headcount.protocol.phase import Phase
+    from headcount.protocol.team import Team
+
+ESCALATED = "escalated"
+OVER = (State.COMPLETE, State.BLOCKED, ESCALATED)  # nothing more happens without somebody doing something
+
+
+def run_status(phase: Phase, team: Team) -> str:
+    """The phase's own; `escalated` when all that is left to happen is somebody's decision."""
+    waiting = any(e.state in ("open", "parked") for e in team.escalations.values())
+    if phase.state is State.TASKS and waiting and not moves_by_itself(team):
+        return ESCALATED
+    return "running" if phase.state is State.TASKS else str(phase.state)
+
+
+def read_run_state(tx: Tx, team: Team) -> dict[str, Any] | None:
+    """None for a team that runs no tasks."""
+    raw = tx.fact(team.id, "", PHASE)
+    if raw is None:
+        return None
+    phase = phase_from_json(raw)
+    return {"status": run_status(phase, team), "reason": phase.reason}

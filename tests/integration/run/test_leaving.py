@@ -1,0 +1,111 @@
+"""Ctrl-C, SIGTERM: whoever drives leaves within seconds, whatever is under way, and the next one goes on."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from .lab import RunLab, wait_until
+
+LEAVES_S = 30  # five, and what a loaded machine needs
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_gate_ends_with_the_run_that_was_left_and_is_run_again_by_the_next(
+    lab: RunLab, number: signal.Signals, code: int
+) -> None:
+    gate = lab.desk / "gate"
+    gate.write_text(f"#!/bin/sh\ncd '{lab.desk}'\necho $$ >> began\n[ -e go ] || exec sleep 1000\n")
+    gate.chmod(0o755)
+    definition = lab.define({1: ()}, reviewers=(), workflow=f"verify={str(gate)!r}")
+    run = lab.start("run", definition)
+    wait_until((lab.desk / "began").exists, 60)
+    run.send_signal(number)
+    _, err = run.communicate(timeout=LEAVES_S)
+    assert (run.returncode, "Traceback" in err) == (code, False)
+    assert f"Go on with `headcount run {definition}`" in err
+    [gate_pid] = (lab.desk / "began").read_text().split()
+    wait_until(lambda: not _lives(int(gate_pid)))
+    assert lab.journal("gate") == [], "what was broken off has neither passed nor failed"
+    assert not [line for line in lab.git("worktree", "list").splitlines() if "headcount-gate" in line]
+    status = lab.headcount("status").stdout
+    assert "run: verifying\n  It goes on with `headcount run FILE`." in status
+    (lab.desk / "go").touch()
+    assert lab.run(definition)["status"] == "complete"
+    assert lab.headcount("status", "crew").stdout.count("run: complete") == 1
+    assert len((lab.desk / "began").read_text().split()) == 2
+
+
+def test_a_gate_that_was_broken_off_is_not_run_for_a_team_that_is_stood_down(lab: RunLab) -> None:
+    gate = f"echo >> {lab.desk}/began; sleep 1000"
+    run = lab.start("run", lab.define({1: ()}, reviewers=(), workflow=f"verify={gate!r}"))
+    wait_until((lab.desk / "began").exists, 60)
+    run.send_signal(signal.SIGINT)
+    run.communicate(timeout=LEAVES_S)
+    assert lab.json("down", "crew")["status"] == "shutdown"
+    assert (lab.desk / "began").read_text() == "\n"
+
+
+def test_one_of_two_who_watch_is_told_that_the_run_goes_on_without_it(lab: RunLab) -> None:
+    lab.plan({1: {"work": ["wait"]}})
+    definition = lab.define({1: ()}, reviewers=())
+    first = lab.start("run", definition)
+    lab.wait_entry("moved", about="ada#1", to="running")
+    second = lab.start("run", definition)
+    assert second.stderr is not None
+    assert "crew: running" in second.stderr.readline()
+    second.send_signal(signal.SIGINT)
+    _, err = second.communicate(timeout=LEAVES_S)
+    assert "The run goes on: another process drives it." in err
+    assert "It goes on with" not in lab.headcount("status").stdout
+    (lab.desk / "go").touch()
+    first.communicate(timeout=100)
+    assert first.returncode == 0
+
+
+def test_an_engine_leaves_although_git_hangs_and_the_next_one_goes_on(lab: RunLab, tmp_path: Path) -> None:
+    """As git does on the disk of a machine that is gone: it answers nobody, whoever asks."""
+    (tmp_path / "bin").mkdir()
+    slow = tmp_path / "bin" / "git"
+    slow.write_text(
+        f"#!/bin/sh\nwhile [ -e '{tmp_path}/dead' ]; do : > '{tmp_path}/hangs'; sleep 0.1; done\n"
+        f"PATH='{os.environ['PATH']}'\nexec git \"$@\"\n"
+    )
+    slow.chmod(0o755)
+    lab.env["PATH"] = f"{tmp_path}/bin{os.pathsep}{lab.env['PATH']}"
+    lab.env["HEADCOUNT_POLICY_ANSWER_TIMEOUT_S"] = "1"
+    (lab.repo / "team.py").write_text(_ONE)
+    lab.json("up", "team.py")
+    engine = int((lab.repo / ".headcount/engine.lock").read_text())
+    (tmp_path / "dead").touch()
+    lab.headcount("down", "crew", "--no-wait")
+    wait_until((tmp_path / "hangs").exists, 60)
+
+    os.kill(engine, signal.SIGTERM)
+    wait_until(lambda: not _lives(engine), LEAVES_S)
+    [team] = lab.json("status")
+    assert (team["driven"], team["members"][0]["state"]) == (False, "inspecting")
+
+    (tmp_path / "dead").unlink()
+    assert lab.json("down", "crew")["status"] == "shutdown"
+    assert [entry.data["outcome"] for entry in lab.journal("gone")] == ["clean"]
+
+
+def _lives(pid: int) -> bool:
+    """A zombie does not: it holds nothing, and only waits for somebody to read its exit code."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+_ONE = """\
+from headcount import Command, Team, Teammate, define_team, define_worker
+ada = define_worker("ada", command=["sleep", "1000"])
+crew = define_team("crew", [ada])
+doc = Command(name="go", description="d")[
+    Team(team=crew, description="d")[Teammate(worker=ada, description="d", prompt="p")]]
+"""
