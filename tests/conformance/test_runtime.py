@@ -136,7 +136,7 @@ def test_a_request_to_exit_is_back_in_its_time_whoever_does_not_take_it(world: W
     handle = world.start("deaf")
     began = time.monotonic()
     assert not world.runtime.request_exit(handle, "/exit", 1.0)
-    assert time.monotonic() - began < 2.5
+    assert time.monotonic() - began < 8  # it would try for ten seconds
 
 
 def test_C13_what_an_agent_left_behind_prevents_the_proof_until_it_is_ended(world: World) -> None:

@@ -23,12 +23,17 @@ _SLICE = [
 ]
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("trial", _SLICE, ids=str)
 def test_C7_D1_D2_whenever_the_engine_is_killed_no_agent_is_left_and_no_work_is_lost(
     trial: Trial, tmp_path: Path
 ) -> None:
     result = run_trial(trial, str(tmp_path))
-    print(f"{result.kills} kills, {result.seconds:.1f} s")
+    while result.problems == [] and result.kills == 0 and trial.write > 40:
+        # Where much is heard at once, as on a busy machine, there are fewer writes: so at an earlier one.
+        trial = trial._replace(write=trial.write - 4)
+        result = run_trial(trial, str(tmp_path))
+    print(f"{trial}: {result.kills} kills, {result.seconds:.1f} s")
     assert result.problems == []
     assert result.kills > 0
 
