@@ -101,16 +101,34 @@ class ProcessRuntime:
 
     def adopt(self, mark: str) -> Handle | None:
         """The handle of a start that happened, whoever asked for it; None when there was none."""
+        self._refuse_anothers(mark)
         directory = self._directory(mark)
         record = directory.known()
         return Handle(record, directory, self.census) if record else None
 
     def adopt_by_mark(self, mark: str) -> Handle:
         """For processes of which no record is left: by mark, and by the keeper, if that is still there."""
+        self._refuse_anothers(mark)
         nobody = Identity(0, 0)
         directory = self._directory(mark)
         keeper = self._keepers().get(mark, nobody)
         return Handle(Record(mark, nobody, keeper, boot_id(), time.time()), directory, self.census)
+
+    def _refuse_anothers(self, mark: str) -> None:
+        """A copy of a state directory has the records of the original's members; they are not its own (I10).
+        One that was moved, they have moved with."""
+        parsed = parse_mark(mark)
+        if parsed is None or parsed.state == self.state_id:
+            return
+        everyone = self.census.fresh()
+        homes = [home for home in find_keepers(everyone) if os.path.basename(home) == mark]
+        if f"{self._run_directory}/{mark}" not in homes and (homes or mark in everyone.marked):
+            raise ProcessError(
+                f"Did not touch {mark}",
+                f"it is alive, and of another state directory than {self.state_directory}",
+                ("Stand it down where it was started, from which this directory was copied",),
+                code="another-state",
+            )
 
     def _adopt_unrecorded(self, mark: str) -> Handle | None:
         """It runs, and its record is gone: somebody has removed it at once."""
