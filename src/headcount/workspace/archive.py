@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import tarfile
 from collections.abc import Iterable
 
@@ -43,12 +44,28 @@ def archive(workspace: Workspace, directory: str) -> Archive:
 
 
 def _write(root: str, path: str) -> None:
+    nodes = _nodes(root)
+    _check_room(root, nodes, os.path.dirname(path))
     with open(path, "xb") as file:
         with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
-            for node in _nodes(root):
+            for node in nodes:
                 tar.add(os.path.join(root, os.fsdecode(node.path)), os.fsdecode(node.path), recursive=False)
         file.flush()
         os.fsync(file.fileno())
+
+
+def _check_room(root: str, nodes: list[Node], directory: str) -> None:
+    """Before the first byte: a disk that is full for a while costs everybody work who writes meanwhile. In a tar
+    file the holes of a sparse file are bytes."""
+    needed = sum(node.size for node in nodes if node.is_file)
+    free = shutil.disk_usage(directory).free
+    if needed > free:
+        raise WorldError(
+            f"Could not archive {root}",
+            f"it has {needed:,} bytes, and {free:,} are free in {directory}",
+            ("Make room, or take away from it what nobody needs",),
+            code="salvage-failed",
+        )
 
 
 def _nodes(root: str) -> list[Node]:

@@ -12,8 +12,8 @@ from typing import TypeVar
 import pytest
 from gitworld import World, git, open_world
 
-from headcount.errors import GitError
-from headcount.workspace import read_saved
+from headcount.errors import GitError, WorldError
+from headcount.workspace import Workspaces, archive, read_saved
 from headcount.workspace.picture import FILES
 
 T = TypeVar("T")
@@ -139,6 +139,18 @@ def test_nothing_is_saved_in_the_name_of_a_workspace_whose_repository_was_moved(
 
     with pytest.raises(GitError, match="Did not save"):
         open_world(tmp_path / "moved").salvage(member)
+
+
+def test_what_does_not_fit_on_the_disk_is_not_begun_to_be_archived(tmp_path: Path) -> None:
+    """It would fill the disk with the zeros of a hole first, and take the room from everybody else."""
+    workspace = Workspaces(None, str(tmp_path / "worktrees")).create("t", "alice", 1)
+    os.truncate(_made(Path(workspace.path) / "disk.img"), 1 << 43)
+
+    with pytest.raises(WorldError) as refused:
+        archive(workspace, str(tmp_path / "archive"))
+
+    assert f"{1 << 43:,} bytes" in refused.value.why
+    assert os.listdir(tmp_path / "archive" / "t") == []
 
 
 def _made(path: Path) -> Path:
