@@ -57,11 +57,9 @@ def pause(app: App, name: str, team: str | None = None, *, resume: bool = False)
     """Reaches every process of it, and says so only when each was seen to stand still (E2)."""
     app.check("pause")
     team_name, member, _ = find_member(app, name, team)
-    if member.state is not State.RUNNING or (resume and member.activity != "paused"):
+    if member.state is not State.RUNNING or resume is not (member.activity == "paused"):
         what = "resume" if resume else "pause"
-        raise Declined(
-            f"Did not {what} {name}", f"it is {member.state}, {member.activity}", code=f"cannot-{what}"
-        )
+        raise Declined(f"Did not {what} {name}", _why_not(member, resume), code=f"cannot-{what}")
     ensure_driven(app)
     with app.store.read() as tx:
         last = tx.recent(app.load(tx, team_name).id, 1)
@@ -69,6 +67,12 @@ def pause(app: App, name: str, team: str | None = None, *, resume: bool = False)
     kind = "processes_resumed" if resume else "processes_paused"
     confirmed = _wait_note(app, team_name, member.key, kind, last[-1].seq if last else 0)
     return {"team": team_name, "member": member.name, "paused": not resume, "confirmed": confirmed}
+
+
+def _why_not(member: Member, resume: bool) -> str:
+    if member.state is not State.RUNNING:
+        return f"it is {member.state}"
+    return "it is not paused" if resume else "it is paused already"
 
 
 def _wait_note(app: App, team_name: str, key: str, kind: str, since: int) -> bool:
@@ -107,14 +111,14 @@ def read_output(app: App, name: str, team: str | None = None, *, follow: bool = 
 
 def attach_command(app: App, name: str, team: str | None = None) -> list[str]:
     """The command that puts a person in front of its terminal."""
-    _, member, start = find_member(app, name, team)
+    team_name, member, start = find_member(app, name, team)
     runtime = make_runtimes(app)["tmux"]
     handle = runtime.adopt(str(start["mark"])) if start.get("runtime") == "tmux" else None
     if handle is None or not member.live:
         raise Declined(
             f"Did not attach to {name}",
             "it is gone" if not member.live else "it runs without a terminal",
-            (f"See what it printed with `headcount logs {name}`",),
+            (f"See what it printed with `headcount logs {name} --team {team_name}`",),
             code="no-terminal",
         )
     return list(runtime.attach_command(handle))

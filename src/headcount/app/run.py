@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import policy_of
-from headcount.app.run_state import OVER, run_status
+from headcount.app.run_state import OVER, read_run_state, run_status
 from headcount.app.stand_down_answer import can_decide
 from headcount.app.starting import check_clients
 from headcount.app.teams import create_team, read_dialogs, read_limits, spawn
@@ -20,7 +20,7 @@ from headcount.domain.names import show
 from headcount.engine.conduct import PHASE, ROSTER, Conductor, who_is_there
 from headcount.engine.hear import Heard, hear
 from headcount.engine.writing import utc_now, write_effects
-from headcount.errors import DefinitionError, UsageError
+from headcount.errors import Declined, DefinitionError, UsageError
 from headcount.ports import Task as BoardTask
 from headcount.protocol import phase_events as pe
 from headcount.protocol.completion import checklist, status_json
@@ -58,7 +58,7 @@ def begin_run(app: App, definition: Definition, environ: Mapping[str, str] = os.
         _begin(app, definition, environ, created=there)
     elif raw is None:
         assert team is not None
-        raise UsageError(
+        raise Declined(
             f"The team {definition.team} is open, and was not started by run",
             f"it is {team.status}",
             (f"End it first with `headcount down {definition.team}`",),
@@ -83,11 +83,17 @@ def abort(app: App, team_name: str, reason: str) -> dict[str, Any]:
     """The lead's way to ask the witness to end a run: what is under way is stood down, nothing new starts."""
     app.check("abort")
     with app.store.read() as tx:
-        if tx.fact(app.load(tx, team_name).id, "", PHASE) is None:
-            raise UsageError(
-                f"{show(team_name)} runs no tasks", "there is nothing to abort",
-                (f"Stand it down with `headcount down {team_name}`",), code="no-run",
-            )  # fmt: skip
+        run = read_run_state(tx, app.load(tx, team_name))
+    if run is None:
+        raise UsageError(
+            f"{show(team_name)} runs no tasks", "there is nothing to abort",
+            (f"Stand it down with `headcount down {team_name}`",), code="no-run",
+        )  # fmt: skip
+    if run["status"] in (State.COMPLETE, State.BLOCKED):
+        raise Declined(
+            f"Did not abort {show(team_name)}", f"its run is {run['status']} already",
+            (f"See how it stands with `headcount status {team_name}`",), code="run-over",
+        )  # fmt: skip
     happen(app, team_name, pe.AbortRun(utc_now(), reason, app.caller.who))
     return read_run(app, team_name)
 

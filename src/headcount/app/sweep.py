@@ -7,6 +7,7 @@ this very state directory is touched.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headcount.app.lock import is_driven
@@ -79,6 +80,8 @@ def _read_known(app: App) -> _Known:
 
 def _orphans(app: App) -> tuple[list[Orphan], list[str]]:
     """Looked for first, asked about second: whoever is started meanwhile was not there, or is known."""
+    if not os.path.isdir(app.home):
+        return [], []  # nothing was ever started here
     marked = make_runtimes(app)["plain"].list_marked()
     places = Workspaces(find_repository(app), f"{app.home}/worktrees").list()
     known = _read_known(app)

@@ -18,6 +18,7 @@ from headcount.ports import Mail
 from headcount.protocol import events as ev
 from headcount.protocol.effects import Act, ActKind, Note
 from headcount.protocol.member import State
+from headcount.protocol.team import Status
 from headcount.store import rules
 
 if TYPE_CHECKING:
@@ -175,6 +176,8 @@ def handoff(
     name = app.pick_team(team)
     with app.store.write() as tx:
         found = app.load(tx, name)
+        if found.status is Status.SHUTDOWN:
+            raise Declined(f"{name} is shut down", "there is nobody to hand over to", code="team-closed")
         whose = _whose(found, member)
         kind, key = (kind_of(whose), whose.key) if whose else ("witness_cycle", WITNESS)
         subject, body = compose(tx, found, remarks, tuple(next_steps), kind, whose)

@@ -38,11 +38,18 @@ class Command(NamedTuple):
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", metavar="SHELL", choices=(*SHELLS, *NAMES), help=", ".join(SHELLS))
+    parser.add_argument("what", metavar="SHELL", type=_known, help=", ".join(SHELLS))
     parser.epilog = (
         'bash: eval "$(headcount completion bash)" in ~/.bashrc. zsh: the same in ~/.zshrc, after compinit. '
         "fish: headcount completion fish > ~/.config/fish/completions/headcount.fish"
     )
+
+
+def _known(word: str) -> str:
+    """A shell; or the names that its script asks for, which nobody types."""
+    if word not in (*SHELLS, *NAMES):
+        raise argparse.ArgumentTypeError(f"there is no {word!r} here (choose from {', '.join(SHELLS)})")
+    return word
 
 
 def run(args: argparse.Namespace) -> int:

@@ -31,7 +31,9 @@ def run(args: argparse.Namespace) -> int:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(content)
     except OSError as error:
-        raise WorldError(f"Did not write {args.output}", str(error), code="cannot-write") from error
+        why = error.strerror or str(error)
+        hint = "Choose another directory with -o DIR"
+        raise WorldError(f"Did not write {args.output}", why, (hint,), code="cannot-write") from error
     if args.json:
         print(json.dumps({"directory": args.output, "files": sorted(files)}, ensure_ascii=False))
     else:

@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
         return _sweep_native(args)
     if args.end is not None:
         raise UsageError("--end goes with --native TEAM", "a process is ended only by name", code="usage")
-    answer = sweep(open_app(), dry_run=args.dry_run)
+    answer = sweep(open_app(make=not args.dry_run), dry_run=args.dry_run)
     answer["nativeTeams"] = [team.as_dict() for team in observe(os.environ)]
     problems = [one for one in answer.get("ended", ()) if one["problem"]]
     if args.json:

@@ -1,0 +1,92 @@
+"""What cannot be done is refused at once, in words that say why, and leaves nothing behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headcount.app import caller, members, run, witness
+from headcount.app.app import App
+from headcount.cli import main
+from headcount.domain.policy import Policy
+from headcount.domain.settings import Gates, Settings
+from headcount.engine.conduct import PHASE
+from headcount.engine.hear import hear
+from headcount.errors import Declined
+from headcount.protocol import events as ev
+from headcount.protocol.phase import open_phase
+from headcount.protocol.phase_codec import phase_as_json
+from headcount.protocol.task import Task
+from headcount.store.memory import MemoryStore
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> App:
+    """With `crew`, in which `ada` runs."""
+    store = MemoryStore()
+    with store.write() as tx:
+        team = tx.create_team("crew", "", {})
+        hear(tx, team, [ev.Spawn("ada"), ev.Registered("ada#1")], Policy())
+    return App(str(tmp_path), store, Settings(), caller.identify(store, {}))
+
+
+def _hear(app: App, *events: ev.Event) -> None:
+    with app.turn("crew") as (tx, team, policy):
+        hear(tx, team, events, policy)
+
+
+def test_who_is_paused_is_not_paused_again_and_who_is_not_is_not_resumed(app: App) -> None:
+    with pytest.raises(Declined) as refused:
+        members.pause(app, "ada", resume=True)
+    assert refused.value.why == "it is not paused"
+    _hear(app, ev.Paused("ada#1"))
+    with pytest.raises(Declined) as refused:
+        members.pause(app, "ada")
+    assert refused.value.why == "it is paused already"
+
+
+def test_who_is_on_its_way_out_is_told_to_be_so(app: App) -> None:
+    _hear(app, ev.StandDown("r1", ("ada",)))
+    with pytest.raises(Declined) as refused:
+        members.pause(app, "ada")
+    assert refused.value.why == "it is asked"
+
+
+def test_a_run_that_is_over_is_not_aborted(app: App) -> None:
+    with app.turn("crew") as (tx, team, policy):
+        phase, _ = open_phase("crew", [Task("1")], Gates(), "2026-01-01T00:00:00+00:00", policy)
+        tx.put_fact(team.id, "", PHASE, {**phase_as_json(phase), "state": "blocked"})
+    with pytest.raises(Declined) as refused:
+        run.abort(app, "crew", "enough")
+    assert (refused.value.code, refused.value.why) == ("run-over", "its run is blocked already")
+
+
+def test_nothing_is_handed_over_to_a_closed_team(tmp_path: Path) -> None:
+    store = MemoryStore()
+    with store.write() as tx:
+        team = tx.create_team("crew", "", {})
+        for step in ("finalizers", "workspaces", "archive", "tombstone"):
+            events = [ev.StandDown("r1", None)] if step == "finalizers" else []
+            team = hear(tx, team, [*events], Policy()).team
+            team = hear(tx, team, [ev.StepEnded(step, team.close_epoch, True)], Policy()).team
+    app = App(str(tmp_path), store, Settings(), caller.identify(store, {}))
+    with pytest.raises(Declined) as refused:
+        witness.handoff(app, team="crew")
+    assert refused.value.code == "team-closed"
+
+
+def test_looking_for_leftovers_makes_no_state_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("HEADCOUNT_HOME", str(tmp_path / "state"))
+    assert main(["sweep", "--dry-run"]) == 0
+    assert capsys.readouterr().out == "Found 0 leftovers.\n"
+    assert not (tmp_path / "state").exists()
+
+
+def test_a_shell_that_is_not_known_is_told_which_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", "tcsh"]) == 2
+    assert "there is no 'tcsh' here (choose from bash, zsh, fish)" in capsys.readouterr().err
