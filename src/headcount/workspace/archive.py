@@ -55,8 +55,10 @@ def _write(root: str, path: str) -> None:
 
 
 def _check_room(root: str, nodes: list[Node], directory: str) -> None:
-    """Before the first byte: a disk that is full for a while costs everybody work who writes meanwhile. In a tar
-    file the holes of a sparse file are bytes."""
+    """Before the first byte: a disk that is full, if only for a while, costs others their work.
+
+    The holes of a sparse file are bytes in a tar file.
+    """
     needed = sum(node.size for node in nodes if node.is_file)
     free = shutil.disk_usage(directory).free
     if needed > free:
