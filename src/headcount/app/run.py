@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import policy_of
-from headcount.app.run_state import OVER, read_run_state, run_status
+from headcount.app.run_state import OVER, awaited, read_run_state, read_stalled, run_status
 from headcount.app.stand_down_answer import can_decide
 from headcount.app.starting import check_clients
 from headcount.app.teams import create_team, read_dialogs, read_limits, spawn
@@ -27,6 +27,7 @@ from headcount.protocol.completion import checklist, status_json
 from headcount.protocol.phase import State, open_phase
 from headcount.protocol.phase_codec import phase_as_json, phase_from_json
 from headcount.protocol.schedule import why_waiting
+from headcount.protocol.task import State as TaskState
 from headcount.protocol.task import Task
 from headcount.protocol.team import Status
 from headcount.workspace import Integration
@@ -126,6 +127,7 @@ def read_run(app: App, team_name: str) -> dict[str, Any]:
         "tasks": [_task_line(task, roster, waits) for task in phase.tasks.values()],
         "limits": limits,
         "dialogs": dialogs,
+        "stalled": read_stalled(phase, team),
         "escalations": [_escalation_line(team, e, policy) for e in open_ones],
         "checklist": [
             {"item": item.title, "done": item.done, "evidence": item.evidence}
@@ -151,6 +153,11 @@ def _escalation_line(team: Team, escalation: Escalation, policy: Policy) -> dict
     }
 
 
+def _reviews_awaited(task: Task) -> str:
+    keys = awaited(task) if task.state is TaskState.REVIEWING else []
+    return f"waits for {', '.join(keys)}" if keys else ""
+
+
 def _task_line(task: Task, roster: Any, waits: Mapping[str, str]) -> dict[str, Any]:
     return {
         "id": task.id,
@@ -162,7 +169,7 @@ def _task_line(task: Task, roster: Any, waits: Mapping[str, str]) -> dict[str, A
         "worker": task.worker.key if task.worker else None,
         "commit": task.commit or None,
         "reason": task.reason,
-        "waits": waits.get(task.id, ""),
+        "waits": waits.get(task.id) or _reviews_awaited(task),
         "unreviewed": task.unreviewed,
     }
 

@@ -69,6 +69,7 @@ def _lines(now: dict[str, Any]) -> list[str]:
         *(plain(_task(task, width)) for task in now["tasks"]),
         *describe_limits(now["team"], now["limits"]),
         *describe_dialogs(now["dialogs"]),
+        *_stalled(now),
         *_decisions(now),
     ]
 
@@ -79,6 +80,15 @@ def _task(task: dict[str, Any], width: int) -> str:
     about = "; ".join(filter(None, (who, round_, task["reason"] or task["waits"])))
     line = f"  {task['id'].rjust(width)}  {task['state'].replace('_', ' ').ljust(13)} {task['subject']}"
     return f"{line}: {about}" if about else line
+
+
+def _stalled(now: dict[str, Any]) -> list[str]:
+    names = [(key, key.partition("#")[0]) for key in now["stalled"]]
+    return [
+        f"  {key} shows no sign of progress. Look with `headcount logs {name}`; "
+        f"give its work to its next generation with `headcount cycle {name}`."
+        for key, name in names
+    ]
 
 
 def _decisions(now: dict[str, Any]) -> list[str]:

@@ -79,7 +79,7 @@ def _verify(job: Job, place: str) -> tuple[str, str]:
         return "not_run", f"`{command}` took more than {job.policy.gate_timeout_s:g} s"
     last = done.stdout.strip()[-_TAIL:]
     if done.returncode in (126, 127):  # the shell's way to say that it found nothing to run
-        return "not_run", f"`{command}` could not be run: {last}"
+        return "not_run", f"`{command}`: {last}"
     verdict = "passed" if done.returncode == 0 else "failed"
     return verdict, f"`{command}` ended with code {done.returncode}" + (
         f": {last}" if done.returncode else ""
