@@ -184,9 +184,9 @@ CLIENT = Client(
     screen=Screen(
         ready=r"^\s*❯",
         dialog=r"(?i)do you trust|enter to confirm|do you want to (proceed|use|make|create)|select login",
-        # A marked choice, or the keys of a form; and no prompt below, which is a line between two rules.
-        asks=r"^ *(❯ \d+\. |.*\b(Esc to (cancel|exit|close|go back)|Enter to (confirm|select|submit))\b)"
-        r"(?![\s\S]*^─{10,}.*\n❯)",
+        # No prompt, which is a line between two rules, and a marked choice, or else the keys of a form.
+        asks=r"\A(?![\s\S]*^─{10,}.*\n❯)(?:[\s\S]*^ *❯ \d+\. |"
+        r"[\s\S]*\b(?:Esc to (?:cancel|exit|close|go back)|Enter to (?:confirm|select|submit))\b)",
     ),
     exit_text="/exit",
     hooked=True,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from headcount.engine.job import Job, Outcome
 from headcount.protocol.effects import Act, ActKind, Note
+from headcount.protocol.member import State
 
 if TYPE_CHECKING:
     from headcount.ports import Tx
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 # After each try that failed; two minutes in all. Whoever is busy for longer is told by its mail.
 _TRY_AGAIN_S = (1, 2, 4, 8, 15, 30, 60)
+_AFTER_ITS_WORD = (State.ASKED, State.INSPECTING)
 
 
 def nudge(job: Job) -> Outcome:
@@ -32,8 +34,15 @@ def has_read_mail(tx: Tx, team: Team, key: str) -> bool:
 
 
 def report_lost(tx: Tx, team: Team, act: Act) -> None:
-    """It moved on before it could be told, and has not read the mail either: never lost in silence."""
-    if act.kind is ActKind.NUDGE and not has_read_mail(tx, team, act.about):
+    """It was moved on before it could be told, and has not read the mail either: never lost in silence.
+
+    By a word of its own it has answered what it was to be told, however it came to know of it.
+    """
+    if act.kind is not ActKind.NUDGE:
+        return
+    member = team.members[act.about]
+    spoke = member.state in _AFTER_ITS_WORD and member.answer != "unanswered"
+    if not spoke and not has_read_mail(tx, team, act.about):
         tx.note(team.id, [_told("nudge_undelivered", act)])
 
 

@@ -34,6 +34,15 @@ CLAUDE_FORM = f"❯ /login\n{RULE}\n Login\n Paste code here if prompted >\n\n E
 CLAUDE_PROMPT = (
     f"❯ 1. Write a.txt\n  2. Commit\n\n● {ASKED}\n Esc to cancel\n{RULE} ann ──\n❯ \n{RULE}\n  ⏵⏵ on"
 )
+# It waits for the end of a limit by itself, and can be typed to.
+CLAUDE_LIMIT = f"""\
+● Usage limit reached · continuing automatically at 10:54am · esc to cancel
+{RULE}
+❯
+{RULE}
+  ⚠ Usage limit reached · limit resets 10:54am
+    Continuing shortly · Esc to cancel
+  ⏵⏵ bypass permissions on (shift+tab to cycle)"""
 CODEX = """\
 › Work a little.
 
@@ -98,6 +107,7 @@ def test_a_dialog_is_known_by_its_shape_and_named_by_its_question(
     ("client", "shown"),
     [
         ("claude", CLAUDE_PROMPT),
+        ("claude", CLAUDE_LIMIT),
         ("codex", CODEX_PROMPT),
         ("codex", CODEX_PROMPT.replace("› Ask Codex to do anything", "›")),
         ("gemini", GEMINI_PROMPT),

@@ -90,11 +90,12 @@ class Dialogs:
 
 
 def find_question(asks: re.Pattern[str], shown: str) -> str:
-    """The line above the first choice, or, where there is none, the one that gave the dialog away."""
+    """The line above the first choice; where there is none, the one that gave the dialog away, on which the
+    match ends."""
     found = asks.search(shown)
     if found is None:
         return ""
-    start = shown.rfind("\n", 0, found.start() + 1) + 1
+    start = shown.rfind("\n", 0, found.end()) + 1
     own = _lines(shown[start:])[:1]
     before = [line for line in _lines(shown[:start]) if not _CHOICE.match(line)]
     above = before[-1:] if own and _CHOICE.match(own[0]) else []
