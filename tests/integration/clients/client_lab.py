@@ -40,6 +40,11 @@ name = "standin"
 base_url = "{url}/v1"
 wire_api = "responses"
 env_key = "STANDIN_KEY"
+# Without a network it would try for 5 seconds, at each of its ends, to send its figures and to fetch plugins.
+[analytics]
+enabled = false
+[features]
+plugins = false
 """
 
 
@@ -116,9 +121,15 @@ class Lab:
         self.app.settings = replace(self.app.settings, agents=Agents(permissions=permissions))
 
     def start(self, name: str, agent: str, **more: Any) -> str:
-        key = spawn(self.app, TEAM, Plan(name, agent, **more)).key
-        self.wait(key, lambda m: m.state is not State.STARTING, 60)
+        (key,) = self.start_all(Plan(name, agent, **more))
         return key
+
+    def start_all(self, *plans: Plan) -> list[str]:
+        """At once, as a team is."""
+        keys = [spawn(self.app, TEAM, plan).key for plan in plans]
+        for key in keys:
+            self.wait(key, lambda m: m.state is not State.STARTING, 60)
+        return keys
 
     def member(self, key: str) -> Member:
         with self.app.store.read() as tx:

@@ -16,7 +16,8 @@ else by "Nothing more to do." Requests without tools (titles, summaries) get "ok
     {"write": "/w/a.txt", "content": "…"}    the client's own tool for that
     {"sleep": 5}                        thought about for so long
     {"context": 190000}                 so many tokens were read for it (Anthropic Messages)
-    {"error": 429, "kind": "…"}         the interface's own error, with its headers
+    {"error": 429, "kind": "…"}         the interface's own error, with its headers; `{reset}` in those is the
+                                        moment `resets_in` seconds later, which is noted in `resets`
 
 `{"$match": "regex"}` as an argument becomes the last match of its group in the request. A tool that the
 client does not list is answered with text, and counted in `missing`.
@@ -44,11 +45,12 @@ class Standin(ThreadingHTTPServer):
         self.lanes: list[dict[str, Any]] = script["lanes"]
         self.requests: list[dict[str, Any]] = []
         self.missing: list[str] = []
-        self.errors_left: list[Block] = []
+        self.resets: list[int] = []
         self._taken: dict[int, int] = {}
         self._used: set[tuple[int, int]] = set()
         self._lock = threading.Lock()
-        self._thread = threading.Thread(target=self.serve_forever, daemon=True)
+        # How often it looks whether it is to end: each test waits for that.
+        self._thread = threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True)
         self._thread.start()
 
     @property
@@ -67,6 +69,12 @@ class Standin(ThreadingHTTPServer):
             self.requests.append({"tools": sorted(turn.tools), "last": turn.last, "all": turn.everything})
             blocks = self._choose(turn)
         return [self._resolve(block, turn) for block in blocks]
+
+    def date_headers(self, error: Block) -> dict[str, str]:
+        reset = int(time.time() + error.get("resets_in", 0))
+        if "resets_in" in error:
+            self.resets.append(reset)
+        return {n: value.replace("{reset}", str(reset)) for n, value in error.get("headers", {}).items()}
 
     def _choose(self, turn: dialects.Turn) -> list[Block]:
         for number, lane in enumerate(self.lanes):
@@ -139,9 +147,8 @@ class _Handler(BaseHTTPRequestHandler):
             time.sleep(block.get("sleep", 0))
         error = next((block for block in blocks if "error" in block), None)
         if error is not None:
-            return self._send(
-                error["error"], "application/json", dialect.error(error), error.get("headers", {})
-            )
+            headers = self.server.date_headers(error)
+            return self._send(error["error"], "application/json", dialect.error(error), headers)
         spoken = [block for block in blocks if not block.keys() & {"sleep", "context"}]
         request["context"] = max((block.get("context", 0) for block in blocks), default=0)
         kind, answer = dialect.write(request, spoken, self.path)

@@ -1,4 +1,4 @@
-"""The tools are there in the first turn, every time.
+"""The tools are there in the first turn, every time: once here, and twice for each in `test_two_members`.
 
 Twenty runs of each client, as measured in docs/decisions/0072:
 
@@ -13,7 +13,7 @@ from collections.abc import Callable
 import pytest
 from client_lab import CLIENTS, Lab
 
-RUNS = int(os.environ.get("HEADCOUNT_FIRST_TURNS", "2"))
+RUNS = int(os.environ.get("HEADCOUNT_FIRST_TURNS", "1"))
 CALL = [{"call": "send_message", "with": {"type": "message", "recipient": "lead", "content": "here"}}]
 
 

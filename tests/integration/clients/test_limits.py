@@ -74,15 +74,15 @@ def test_the_end_of_a_subscriptions_window_is_read_from_the_interfaces_headers(
 ) -> None:
     """Far below `limit_wait_s`, so nothing but the headers can have said so."""
     login = {"ANTHROPIC_API_KEY": "", "CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-dummy"}
-    lab = open_lab([], replace(POLICY, limit_wait_s=600), **login)
-    reset = int(time.time() + 10)
-    window = {**LIMITS["claude"], "headers": {
+    window = {**LIMITS["claude"], "resets_in": 5, "headers": {
         "anthropic-ratelimit-unified-status": "rejected", "x-should-retry": "false",
-        "anthropic-ratelimit-unified-reset": str(reset), "retry-after": "10",
+        "anthropic-ratelimit-unified-reset": "{reset}", "retry-after": "5",
         "anthropic-ratelimit-unified-representative-claim": "five_hour"}}  # fmt: skip
-    lab.standin.lanes.append({"when": "You are ann", "steps": [[window], [{"shell": commit_file("ann")}]]})
+    lane = {"when": "You are ann", "steps": [[window], [{"shell": commit_file("ann")}]]}
+    lab = open_lab([lane], replace(POLICY, limit_wait_s=600), **login)
     key = lab.start("ann", "claude", prompt="Write ann.txt.", runtime=runtime)
     is_parked_then_goes_on(lab, key)
+    (reset,) = lab.standin.resets
     assert time.time() >= reset
     (limited,) = lab.journal("limited")
     assert limited.data["until"].startswith(time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(reset)))

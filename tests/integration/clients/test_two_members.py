@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from client_lab import CLIENTS, Lab, fingerprint, git
 
+from headcount.app.starting import Plan
 from headcount.protocol.member import State
 
 APPROVE = {"call": "send_message", "with": {
@@ -42,12 +43,10 @@ def test_two_members_work_report_done_approve_and_are_proved_gone(
 ) -> None:
     lab = open_lab([works("ann"), works("bob")])
     users = fingerprint(lab.home)
-    keys = [
-        lab.start(
-            name, client, prompt=f"Write {name}.txt and commit it.", awaits_review=True, runtime=runtime
-        )
-        for name in ("ann", "bob")
-    ]
+    more = {"awaits_review": True, "runtime": runtime}
+    keys = lab.start_all(
+        *(Plan(n, client, prompt=f"Write {n}.txt and commit it.", **more) for n in ("ann", "bob"))
+    )
     for key in keys:
         lab.wait(key, lambda m: m.state is State.VERIFIED)
     with lab.app.store.read() as tx:
