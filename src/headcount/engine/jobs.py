@@ -61,8 +61,12 @@ def is_superseded(team: Team, act: Act) -> bool:
 
 
 def is_held(team: Team, act: Act) -> bool:
-    """A gate can take long, and nobody may want it any more: it waits for how a stand-down ends."""
-    return act.kind is ActKind.RUN_GATE and team.status is not Status.ACTIVE
+    """A gate can take long. While somebody stands the team down it waits for how that ends: it may not be
+    wanted any more. Not under the run's own cleanup: whoever tries that again wants the gates first."""
+    if act.kind is not ActKind.RUN_GATE or team.status is Status.ACTIVE:
+        return False
+    request = team.team_request() or team.last_request
+    return request is not None and request.by != "lead"
 
 
 def _new_token(tx: Tx, team: Team, key: str) -> str:

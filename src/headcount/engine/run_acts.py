@@ -33,9 +33,17 @@ def merge(job: Job) -> Outcome:
     try:
         conflicts = job.world.workspaces.merge(branch, commit, f"Merge task {task}")
         event = te.Conflicted(attempt, commit, conflicts) if conflicts else te.Merged(attempt, commit)
-    except (HeadcountError, OSError) as error:
-        event = te.MergeFailed(attempt, commit, getattr(error, "why", "") or str(error))
+    except HeadcountError as error:
+        event = te.MergeFailed(attempt, commit, _whole(error))
+    except OSError as error:
+        event = te.MergeFailed(attempt, commit, str(error))
     return Outcome(happened=(pe.TaskHappened(utc_now(), task, event),))
+
+
+def _whole(error: HeadcountError) -> str:
+    """With what it is about, and what to do: it stands alone in the report of a task."""
+    said = ": ".join(filter(None, (error.what, error.why)))
+    return f"{said}. {error.hints[0]}" if error.hints else said
 
 
 def ask_review(job: Job) -> Outcome:
