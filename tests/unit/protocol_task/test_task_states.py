@@ -22,6 +22,7 @@ WORLDS = {
 }
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("world", WORLDS)
 def test_every_reachable_state_keeps_the_laws_and_can_still_end(world: str) -> None:
     workers, reviewers, left_out, least = WORLDS[world]
