@@ -20,20 +20,19 @@ if TYPE_CHECKING:
     from headcount.protocol.team import Team
 
 
-def start_team(app: App, definition: Definition) -> Team:
-    """Create it and write down who is to be started; the engine does the rest."""
+def start_team(app: App, definition: Definition, look: Callable[[Team], None] = lambda _: None) -> Team:
+    """Create it and write down who is to be started; the engine does the rest. `look` sees how it goes."""
     check_clients(app.settings, definition.members)
     create_team(app, definition.team, definition.description, environ=os.environ)
     ensure_driven(app)
     for plan in definition.members:
         spawn(app, definition.team, plan)
-    return wait_for(
-        app, definition.team, lambda team: not _starting(team), start_limit(app, len(definition.members))
-    )
 
+    def started(team: Team) -> bool:
+        look(team)
+        return not any(m.state is State.STARTING for m in team.members.values())
 
-def _starting(team: Team) -> bool:
-    return any(m.state is State.STARTING for m in team.members.values())
+    return wait_for(app, definition.team, started, start_limit(app, len(definition.members)))
 
 
 def start_limit(app: App, members: int = 1) -> float:

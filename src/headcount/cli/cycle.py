@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import open_app
 from headcount.app.cycle import cycle, own_name
+from headcount.app.progress import waits_for
 from headcount.app.resident import ensure_driven
 from headcount.app.standing_down import status_of
 from headcount.app.up import wait_for
 from headcount.cli.options import add_team
+from headcount.cli.terminal import Live
 from headcount.protocol.member import State
 
 if TYPE_CHECKING:
@@ -20,11 +23,12 @@ if TYPE_CHECKING:
     from headcount.protocol.team import Team
 
 _PATIENCE_S = 600
+_QUIET_S = 2.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     who = parser.add_mutually_exclusive_group(required=True)
-    who.add_argument("member", nargs="?", metavar="MEMBER")
+    who.add_argument("member", nargs="?", metavar="MEMBER", help="its name")
     who.add_argument("--self", action="store_true", dest="myself", help="the member that calls this")
     parser.add_argument("--remarks", default="", metavar="R", help="what its successor should know besides")
     add_team(parser)
@@ -39,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     if not app.caller.is_member:
         ensure_driven(app)
     if following:
-        answer.update(_follow(app, answer))
+        answer.update(_follow(app, answer, quiet=args.json))
     if args.json:
         print(json.dumps(answer, ensure_ascii=False))
     elif answer["status"] == "running":
@@ -51,9 +55,17 @@ def run(args: argparse.Namespace) -> int:
     return 0 if not following or answer["status"] == "running" else 1
 
 
-def _follow(app: App, answer: dict[str, Any]) -> dict[str, Any]:
+def _follow(app: App, answer: dict[str, Any], quiet: bool) -> dict[str, Any]:
     """What came of it: how its successor stands or, while there is none, the request to leave."""
-    team = wait_for(app, answer["team"], lambda team: _arrived(team, answer), _PATIENCE_S)
+    live = Live(sys.stderr, after_s=_QUIET_S)
+
+    def arrived(team: Team) -> bool:
+        latest = team.latest(answer["member"])
+        if latest is not None and latest.state is not State.RUNNING and not quiet:
+            live.show([f"{latest.key}: {waits_for(latest)}"])
+        return _arrived(team, answer)
+
+    team = wait_for(app, answer["team"], arrived, _PATIENCE_S)
     latest = team.latest(answer["member"])
     if latest is not None and latest.generation > answer["generation"]:
         return {"successor": latest.key, "status": str(latest.state)}

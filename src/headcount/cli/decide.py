@@ -23,9 +23,10 @@ _THEN = {
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="as in `headcount escalations`")
-    parser.add_argument("decision", choices=tuple(_THEN))
+    parser.add_argument("decision", choices=tuple(_THEN), help="what is to happen; see below")
     parser.add_argument("--reason", default="", metavar="R", help="why; stands in the report")
     add_team(parser)
+    parser.epilog = " ".join(f"{decision}: {then[0].lower()}{then[1:]}." for decision, then in _THEN.items())
 
 
 def run(args: argparse.Namespace) -> int:

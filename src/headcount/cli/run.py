@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a .py or .tsx definition with one team and its tasks")
+    parser.epilog = (
+        "Ctrl-C stops it; called again, it goes on where it was, and tries again what is blocked. Exit code "
+        "0 when all tasks are complete, both gates passed, and nobody is left."
+    )
 
 
 def run(args: argparse.Namespace) -> int:

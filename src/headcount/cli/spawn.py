@@ -30,6 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--role",
         default="worker",
         choices=("worker", "spec-reviewer", "code-quality-reviewer", "lead", "witness"),
+        help="what it is in the team; default: worker",
     )
     add("--reviewed", action="store_true", help="stays after its done signal, for its reviews")
     add("--tmux", action="store_true", help="in a terminal that you can attach to")

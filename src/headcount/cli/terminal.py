@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
@@ -38,15 +39,21 @@ def table(rows: Sequence[Sequence[str]], header: Sequence[str]) -> list[str]:
 
 
 class Live:
-    """Lines that are drawn again in place; off a terminal, those that are new, one after the other."""
+    """Lines that are drawn again in place; off a terminal, those that are new, one after the other.
 
-    def __init__(self, stream: TextIO = sys.stderr) -> None:
+    `after_s`: not before so long. What is over in a moment needs no progress.
+    """
+
+    def __init__(self, stream: TextIO = sys.stderr, after_s: float = 0.0) -> None:
         self._stream = stream
+        self._from = time.monotonic() + after_s
         self._live = is_live(stream)
         self._drawn = 0
         self._said: set[str] = set()
 
     def show(self, lines: Sequence[str]) -> None:
+        if time.monotonic() < self._from:
+            return
         if not self._live:
             for line in lines:
                 if line not in self._said:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING
 
 from headcount.app.app import open_app
@@ -10,19 +11,27 @@ from headcount.app.definition import read_definition
 from headcount.app.teams import roster, status
 from headcount.app.up import start_team
 from headcount.cli.status import describe
+from headcount.cli.terminal import Live
+from headcount.protocol.member import State
 
 if TYPE_CHECKING:
     import argparse
 
+    from headcount.protocol.team import Team
+
+_QUIET_S = 2.0
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a .py or .tsx definition with one team")
+    parser.epilog = "Returns when everyone has started, or failed to; the team goes on in the background."
 
 
 def run(args: argparse.Namespace) -> int:
     definition = read_definition(args.file)
     app = open_app()
-    team = start_team(app, definition)
+    live = Live(sys.stderr, after_s=_QUIET_S)
+    team = start_team(app, definition, lambda team: None if args.json else live.show(_progress(team)))
     failed = [m for m in team.members.values() if m.failure]
     if args.json:
         print(json.dumps({"team": team.name, "teamId": team.id, "members": roster(team)}, ensure_ascii=False))
@@ -31,3 +40,10 @@ def run(args: argparse.Namespace) -> int:
         print(f"Started {len(team.members) - len(failed)} of {len(team.members)} members.")
         print(f"Watch with `headcount status`, end with `headcount down {team.name}`.")
     return 1 if failed else 0
+
+
+def _progress(team: Team) -> list[str]:
+    starting = [m.key for m in team.members.values() if m.state is State.STARTING]
+    done = len(team.members) - len(starting)
+    waits = f"; waiting for {', '.join(starting[:3])}{' …' if len(starting) > 3 else ''}" if starting else ""
+    return [f"{team.name}: {done} of {len(team.members)} started{waits}"]
