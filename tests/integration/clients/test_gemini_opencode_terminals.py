@@ -77,7 +77,7 @@ def test_C1_killed_in_mid_turn_in_its_terminal_it_loses_nothing_and_leaves_the_u
     client: str, open_lab: Callable[..., Lab]
 ) -> None:
     lab = open_lab(
-        [{"when": "You are ann", "steps": [[{"shell": "echo half > half.txt"}], [{"sleep": 120}]]}]
+        [{"when": "You are ann", "steps": [[{"shell": "echo half > half.txt"}], [{"sleep": 120}]]}], PATIENT
     )
     users = fingerprint(lab.home)
     key = lab.start("ann", client, prompt="Leave something, then think.", runtime="tmux")
