@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import subprocess
 import sys
 import threading
@@ -36,33 +37,28 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+# Of this process alone: its teammates are looked for among all processes, those of other tests included.
+TEAM = f"session-{secrets.token_hex(4)}"
+
+
 @pytest.fixture
 def mate() -> Iterator[subprocess.Popen[bytes]]:
     """A process with the command line of a teammate."""
     sleep = "import time; time.sleep(600)"
-    words = [
-        sys.executable,
-        "-c",
-        sleep,
-        "--agent-id",
-        "ann@session-1a2b3c4d",
-        "--team-name",
-        "session-1a2b3c4d",
-    ]
+    words = [sys.executable, "-c", sleep, "--agent-id", f"ann@{TEAM}", "--team-name", TEAM]
     with subprocess.Popen(words) as process:
         yield process
         process.kill()
 
 
 def write_team(place: Path, lead: dict[str, Any] | None) -> dict[str, str]:
-    team = "session-1a2b3c4d"
-    ann = {"agentId": f"ann@{team}", "name": "ann", "tmuxPaneId": "%7", "backendType": "tmux",
+    ann = {"agentId": f"ann@{TEAM}", "name": "ann", "tmuxPaneId": "%7", "backendType": "tmux",
            "cwd": str(place / "mate"), "isActive": True}  # fmt: skip
-    head = {"agentId": f"team-lead@{team}", "name": "team-lead", "cwd": str(place / "repo")}
-    config = {"name": team, "leadAgentId": f"team-lead@{team}", "members": [head, ann]}
+    head = {"agentId": f"team-lead@{TEAM}", "name": "team-lead", "cwd": str(place / "repo")}
+    config = {"name": TEAM, "leadAgentId": f"team-lead@{TEAM}", "members": [head, ann]}
     if lead is not None:
         config["leadProcess"] = lead
-    path = place / "home" / ".claude" / "teams" / team / "config.json"
+    path = place / "home" / ".claude" / "teams" / TEAM / "config.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(config))
     return {"HOME": str(place / "home")}
@@ -99,8 +95,8 @@ def test_an_orphan_is_ended_only_when_it_is_named(place: Path, mate: subprocess.
     environ = write_team(place, {"pid": os.getpid(), "procStart": "1"})
     app = open_app(str(place / "repo"), {})
     with pytest.raises(Declined):
-        end_native(app, "session-1a2b3c4d", os.getpid(), environ)
-    assert end_native(app, "session-1a2b3c4d", mate.pid, environ)["signalled"]
+        end_native(app, TEAM, os.getpid(), environ)
+    assert end_native(app, TEAM, mate.pid, environ)["signalled"]
     assert mate.wait(60) == -15
     app.close()
 
@@ -109,7 +105,7 @@ def test_a_dirty_worktree_is_saved_on_request_and_not_touched(place: Path) -> No
     (place / "mate" / "half.txt").write_text("half")
     environ = write_team(place, None)
     app = open_app(str(place / "repo"), {})
-    (saved,) = salvage_native(app, "session-1a2b3c4d", environ)
+    (saved,) = salvage_native(app, TEAM, environ)
     kept = git(place / "repo", "ls-tree", "-r", "--name-only", saved["salvage"])
     assert any(path.endswith("half.txt") for path in kept.splitlines())
     assert (place / "mate" / "half.txt").read_text() == "half"
