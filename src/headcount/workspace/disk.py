@@ -75,7 +75,11 @@ def list_directory(root: bytes, skip: Callable[[bytes], bool]) -> Listing:
             path = os.path.join(directory, name)
             if skip(path):
                 continue
-            node = read_node(root, path)
+            try:
+                node = read_node(root, path)
+            except PermissionError as error:  # its directory may be listed, and not entered
+                listing.unreadable.append((path, error.strerror or str(error)))
+                continue
             listing.nodes.append(node)
             if node.is_directory:
                 pending.append(path)

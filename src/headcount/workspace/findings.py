@@ -23,7 +23,7 @@ from headcount.workspace.integration import is_merged
 from headcount.workspace.names import shown
 from headcount.workspace.operations import read_autostashes, read_operations
 from headcount.workspace.reflog import Ownership, read_ownership, read_reflog, read_stashes
-from headcount.workspace.repository import Repository
+from headcount.workspace.repository import Repository, first_line
 from headcount.workspace.status import Status, read_status
 
 _LETTERS = {"A": "added", "D": "deleted", "M": "modified", "R": "renamed", "C": "copied", "T": "type changed"}
@@ -125,8 +125,7 @@ class _Reading:
         if os.path.isdir(link):
             self.add(Kind.NESTED_REPOSITORY, ".git (a repository of its own)", "read .git", path=".git")
             return
-        with open(link, encoding="utf-8", errors="surrogateescape") as file:
-            named = file.read().removeprefix("gitdir:").strip()
+        named = (first_line(link) or "").removeprefix("gitdir:").strip()
         if os.path.realpath(os.path.join(self.workspace.path, named)) != os.path.realpath(git_dir):
             raise ValueError(f".git leads to {shown(named)}, not to {git_dir}")
 
@@ -160,14 +159,11 @@ class _Reading:
                 self.add(Kind.STASH, f"{stash.oid} ({shown(stash.message)})", "git stash list", oid=stash.oid)
 
     def _read_commits(self, git: Git, ownership: Ownership) -> None:
-        if self.head is None:
-            self.commits_ahead = 0
-            return
         base = self.workspace.base
         self.commits_ahead = (
-            0 if self.head == base else _count(git, self.head, *(["--not", base] if base else []))
+            0 if self.head in (None, base) else _count(git, self.head, *(["--not", base] if base else []))
         )
-        if self.branch is None:
+        if self.head and self.branch is None:
             alone = _count(git, self.head, "--not", "--branches", "--remotes", "--tags")
             if alone:
                 what = f"HEAD at {self.head} with {_plural(alone, 'commit')}"
@@ -195,6 +191,11 @@ class _Reading:
             if unpushed:
                 what = f"{_plural(unpushed, 'commit')} in {name} on no remote"
                 self.add(kind, what, "git rev-list --all --not --remotes", path=inner.path)
+            # As `git submodule update` leaves them: it moves HEAD away from what was committed there.
+            stood_on = (entry.new for entry in read_reflog(os.path.join(inner.git_dir, "logs", "HEAD")))
+            for oid in _abandoned(own, None, None, dict.fromkeys(stood_on)):
+                what = f"{oid} in {name}"
+                self.add(Kind.ABANDONED, what, "git rev-list --not --all", path=inner.path, oid=oid)
 
     def read_unmerged(self, repo: Repository, git: Git, integration: str | None) -> None:
         with self.part("git rev-list"):
@@ -270,13 +271,18 @@ class _StatusReport:
         self.reading.add(self.kind or kind, what, "git status --porcelain=v2", path=self.prefix + path)
 
 
-def _abandoned(git: Git, head: str, base: str | None, commits: Iterable[str]) -> list[str]:
-    """Tips of what HEAD once stood on and no ref reaches: amended, reset away, left detached."""
+def _abandoned(git: Git, head: str | None, base: str | None, commits: Iterable[str]) -> list[str]:
+    """Tips of what HEAD once stood on and no ref reaches: amended, reset away, left detached.
+
+    Refs that are the worktree's alone go with it, so they hold nothing.
+    """
     asked = [commit for commit in commits if commit not in (head, base)]
     if not asked:
         return []
     # `--ignore-missing` is for commits that are gone already: there is nothing left to save of them.
-    args = ("rev-list", "--parents", "--ignore-missing", "--stdin", "--not", "--all", head)
+    own = (f"--exclude=refs/{place}/*" for place in ("bisect", "rewritten", "worktree"))
+    reached = ("--not", *own, "--all", *([head] if head else []))
+    args = ("rev-list", "--parents", "--ignore-missing", "--stdin", *reached)
     found = git.run(*args, stdin="\n".join(asked).encode() + b"\n").text.split("\n")
     parents = {parent for line in found for parent in line.split(" ")[1:]}
     return [oid for oid in (line.split(" ")[0] for line in found) if oid and oid not in parents]

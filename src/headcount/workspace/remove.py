@@ -74,6 +74,7 @@ def remove(
         return passed
     left = _delete(workspace.path, passed.nodes)
     if left:
+        gate.look_anew()
         return Refused(tuple(f"{shown(os.fsdecode(path))} appeared or changed meanwhile" for path in left))
     gate.forget()
     return Removed(workspace.path, passed.salvage, _delete_branch(repo, workspace, integration))
@@ -212,6 +213,11 @@ class _Gate:
     def _write_list(self, passed: _Passed) -> None:
         nodes = [[os.fsdecode(node.path), node.mode, node.size, node.stamp] for node in passed.nodes]
         write_durably(self._list, json.dumps({"nodes": nodes, "salvage": passed.salvage}).encode("ascii"))
+
+    def look_anew(self) -> None:
+        """What is left was not on the list: whoever asks again has it saved first, and looked at then."""
+        if os.path.lexists(self._list):
+            os.unlink(self._list)
 
     def forget(self) -> None:
         """Git's own record of the worktree, whose directory is gone. `git worktree remove` would first look

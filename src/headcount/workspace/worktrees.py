@@ -206,6 +206,8 @@ class _Maker:
         else:
             git.run("symbolic-ref", "HEAD", f"refs/heads/{self._free_branch()}")
             git.run("read-tree", "--empty")
+            with suppress(FileNotFoundError):  # the empty start is nobody's work
+                os.truncate(os.path.join(git_dir, "logs", "HEAD"), 0)
         if self.saved:
             carry_over(self.repo, self.saved, path)
         head = first_line(os.path.join(git_dir, "HEAD")) or ""
