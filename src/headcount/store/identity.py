@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 SQL = statements("identity")
 MARK = "HEADCOUNT_MARK"
+_KEEPER = b"hc-keeper"  # `runtime.keeper.NAME`; a member's command imports as little as it can
 _SELECTOR_BYTES = 8
 _MEMBER_VARIABLES = (MARK, "HEADCOUNT_MEMBER", "HEADCOUNT_TOKEN")
 
@@ -108,7 +109,8 @@ def _member(db: apsw.Connection, environ: Mapping[str, str]) -> Caller:
 
 
 def descends_from_member(pid: int | None = None, proc: str = "/proc") -> bool:
-    """Whether a process above this one carries a mark, even though our own environment was cleaned of it."""
+    """Whether a process above this one carries a mark, even though our own environment was cleaned of it; or
+    is a keeper, which is all that is left above a daemon."""
     needle = b"\0" + MARK.encode() + b"="
     parent = os.getppid() if pid is None else pid
     while parent > 1:
@@ -118,14 +120,17 @@ def descends_from_member(pid: int | None = None, proc: str = "/proc") -> bool:
                     return True
         except OSError:
             pass  # another user's, or gone: its own parent may still tell
-        parent = _parent_of(parent, proc)
+        name, parent = _name_and_parent(parent, proc)
+        if name == _KEEPER:
+            return True
     return False
 
 
-def _parent_of(pid: int, proc: str) -> int:
+def _name_and_parent(pid: int, proc: str) -> tuple[bytes, int]:
     try:
         with open(f"{proc}/{pid}/stat", "rb") as file:
             # The command's name may hold spaces and brackets: the fields are counted from its last bracket.
-            return int(file.read().rpartition(b")")[2].split()[1])
+            head, _, fields = file.read().rpartition(b")")
+            return head.partition(b"(")[2], int(fields.split()[1])
     except (OSError, ValueError, IndexError):
-        return 0
+        return b"", 0
