@@ -12,6 +12,7 @@ import os
 import shutil
 import tarfile
 from collections.abc import Iterable
+from typing import Any
 
 from headcount.domain.findings import Archive, Workspace
 from headcount.errors import UsageError, WorldError
@@ -148,8 +149,15 @@ def _content(root: str, node: Node) -> str:
     return hash_node(os.fsencode(root), node, _HASH) if node.is_file or node.is_link else ""
 
 
+def list_entries(kept: Archive) -> list[dict[str, Any]]:
+    with tarfile.open(kept.path) as tar:
+        return [{"path": shown(one.name), "mode": f"{one.mode:o}", "bytes": one.size} for one in tar]
+
+
 def restore_archive(kept: Archive, target: str) -> None:
     """Unpack to `target`, which must not exist or be an empty directory."""
+    if problems := verify_archive(kept):
+        raise WorldError(f"Did not restore {kept.path}", problems[0], code="salvage-differs")
     if os.path.lexists(target) and (not os.path.isdir(target) or os.listdir(target)):
         raise UsageError(f"Did not restore to {shown(target)}", "it is not empty", code="target-not-empty")
     os.makedirs(target, exist_ok=True)

@@ -15,17 +15,36 @@ from .lab import Lab, git
 
 @pytest.fixture
 def lab(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
+    _set_environment(tmp_path, monkeypatch)
+    place = _make_directory(tmp_path)
+    git(place, "init", "--quiet", "-b", "main")
+    (tmp_path / "repo" / "README").write_text("hello\n")
+    git(place, "add", "README")
+    git(place, "commit", "--quiet", "-m", "first")
+    yield from _open(place)
+
+
+@pytest.fixture
+def lab_without_git(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
+    _set_environment(tmp_path, monkeypatch)
+    yield from _open(_make_directory(tmp_path))
+
+
+def _set_environment(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for role in ("AUTHOR", "COMMITTER"):
         monkeypatch.setenv(f"GIT_{role}_NAME", "T")
         monkeypatch.setenv(f"GIT_{role}_EMAIL", "t@localhost")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
+
+
+def _make_directory(tmp_path: Any) -> str:
     place = str(tmp_path / "repo")
     os.mkdir(place)
-    git(place, "init", "--quiet", "-b", "main")
-    (tmp_path / "repo" / "README").write_text("hello\n")
-    git(place, "add", "README")
-    git(place, "commit", "--quiet", "-m", "first")
+    return place
+
+
+def _open(place: str) -> Iterator[Lab]:
     with ExitStack() as stack:
         app = open_app(place, {})
         stack.callback(app.close)
