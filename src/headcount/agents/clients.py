@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from headcount.agents import claude, codex, gemini, opencode
 from headcount.agents.client import Client
-from headcount.errors import UsageError
+from headcount.errors import WorldError
 
 CLIENTS: dict[str, Client] = {
     module.CLIENT.name: module.CLIENT for module in (claude, codex, gemini, opencode)
@@ -52,14 +52,14 @@ def check_installed(name: str, path: str | None = None) -> None:
     client = CLIENTS[name]
     hint = f"Install it with `{client.install}`"
     if shutil.which(name, path=path) is None:
-        raise UsageError(
+        raise WorldError(
             f"{client.title} is not installed", f"there is no {name} on PATH",
             (hint, "See which clients are here with `headcount doctor`"), code="client-missing",
         )  # fmt: skip
     said = read_version(name, path)
     if version_numbers(said) < client.oldest:
         oldest = ".".join(map(str, client.oldest))
-        raise UsageError(
+        raise WorldError(
             f"{client.title} is too old",
             f"{name} --version says {said or 'nothing'}; {oldest} or newer is needed",
             (hint,), code="client-too-old",

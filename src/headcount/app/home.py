@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from headcount.errors import StoreError, UsageError
+from headcount.errors import StoreError, WorldError
 from headcount.workspace.repository import keep_out
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def make_home(home: str) -> str:
     if os.path.isdir(home):
         owner = os.stat(home).st_uid
         if owner != os.getuid():
-            raise UsageError(
+            raise WorldError(
                 f"{home} belongs to somebody else",
                 f"its owner has the user id {owner}, yours is {os.getuid()}",
                 ("Set HEADCOUNT_HOME to a directory of your own",),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from headcount.app.resident import ensure_driven
 from headcount.app.starting import check_clients
 from headcount.app.teams import create_team, spawn
+from headcount.app.world import find_repository
 from headcount.protocol.bound import start_s
 from headcount.protocol.member import State
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 def start_team(app: App, definition: Definition, look: Callable[[Team], None] = lambda _: None) -> Team:
     """Create it and write down who is to be started; the engine does the rest. `look` sees how it goes."""
     check_clients(app.settings, definition.members)
+    find_repository(app)  # one that git does not read, or we cannot, is said before anything is made
     create_team(app, definition.team, definition.description, environ=os.environ)
     ensure_driven(app)
     for plan in definition.members:

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from headcount.errors import ProcessError, UsageError
+from headcount.errors import Bug, ProcessError
 from headcount.ports import SpawnSpec
 from headcount.runtime import log
 from headcount.runtime.census import (
@@ -172,7 +172,7 @@ class ProcessRuntime:
 
     def _directory(self, mark: str) -> SpawnDirectory:
         if parse_mark(mark) is None or "/" in mark:
-            raise UsageError(f"{mark!r} is not a mark", code="invalid-mark")
+            raise Bug(f"{mark!r} is not a mark", code="invalid-mark")
         return SpawnDirectory(f"{self._run_directory}/{mark}")
 
     def _ask_keeper(self, spec: SpawnSpec, directory: SpawnDirectory) -> str:

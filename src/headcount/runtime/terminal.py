@@ -186,7 +186,7 @@ class Terminal:
         try:
             fd = os.open(self._tty, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK)
         except OSError as error:
-            raise ProcessError("The terminal is gone", str(error), code="no-terminal") from error
+            raise ProcessError("The terminal is gone", str(error), code="terminal-gone") from error
         try:
             return question(fd)
         finally:

@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 import time
 
-from headcount.errors import ProcessError
+from headcount.errors import Declined, ProcessError
 from headcount.ports import SpawnSpec
 from headcount.runtime.base import TAKEN_S, Handle, ProcessRuntime, wait_for
 from headcount.runtime.forkserver import KEEPER
@@ -54,7 +54,7 @@ class TmuxRuntime(ProcessRuntime):
     def attach_command(self, handle: Handle) -> list[str]:
         """For a person's terminal."""
         if not self.server_alive(handle):
-            raise ProcessError(
+            raise Declined(
                 "There is no terminal to attach to", "its tmux server has ended", code="no-terminal"
             )
         return ["tmux", "-S", self.socket, "attach-session", "-t", handle.record.session]

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from headcount.errors import GitError
+from headcount.errors import GitError, HeadcountError, UsageError
 from headcount.shared_look import SharedLook
 from headcount.workspace.files import NotAFile, read_file
 from headcount.workspace.git import Git, read_version
@@ -46,11 +46,7 @@ class Repository:
         git = Git(cwd=path, executable=executable)
         found = git.run("rev-parse", "--path-format=absolute", "--git-common-dir", ok=(0, 128))
         if found.code:
-            raise GitError(
-                f"{path} is in no git repository",
-                found.err.decode(errors="replace").strip(),
-                code="no-repository",
-            )
+            raise _why_not(path, found.err.decode(errors="replace").strip())
         common_dir = os.path.realpath(found.text)
         git = Git(git_dir=common_dir, executable=executable)
         if git.run("config", "extensions.refStorage", ok=(0, 1)).text == "reftable":
@@ -68,7 +64,7 @@ class Repository:
         """As `open`, and None where there is no repository at all."""
         try:
             return cls.open(path, executable)
-        except GitError as error:
+        except UsageError as error:
             if error.code == "no-repository":
                 return None
             raise
@@ -148,6 +144,19 @@ class Repository:
         names = sorted(os.listdir(place)) if os.path.isdir(place) else []
         resolve = _Resolver()
         return [_read_linked(git_dir, resolve) for git_dir in (os.path.join(place, name) for name in names)]
+
+
+def _why_not(path: str, said: str) -> HeadcountError:
+    """One that git refuses to read is no place without git: members would not see what is in it."""
+    if "not a git repository" in said:
+        return UsageError(f"{path} is in no git repository", said, code="no-repository")
+    hint = "Allow it with `git config --global --add safe.directory DIR`, if it is yours to use"
+    return GitError(
+        f"git does not read the repository of {path}",
+        said.partition("\n")[0],
+        (hint,) if "dubious ownership" in said else (),
+        code="git-failed",
+    )
 
 
 class _Resolver:

@@ -10,7 +10,7 @@ import pytest
 from client_lab import CLIENTS, Lab, git
 
 from headcount.agents.clients import CLIENTS as KNOWN
-from headcount.errors import UsageError
+from headcount.errors import WorldError
 from headcount.protocol.member import State
 
 
@@ -20,7 +20,7 @@ def test_a_client_that_is_not_installed_is_refused(
 ) -> None:
     lab = open_lab([])
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    with pytest.raises(UsageError) as refused:
+    with pytest.raises(WorldError) as refused:
         lab.start("ann", client)
     assert refused.value.code == "client-missing"
     assert any("npm install -g" in hint for hint in refused.value.hints)
@@ -35,7 +35,7 @@ def test_a_client_that_is_too_old_is_refused(
     lab = open_lab([])
     program(tmp_path / "old", client, "echo '0.0.31'")
     monkeypatch.setenv("PATH", f"{tmp_path}/old:{os.environ['PATH']}")
-    with pytest.raises(UsageError, match="too old") as refused:
+    with pytest.raises(WorldError, match="too old") as refused:
         lab.start("ann", client)
     oldest = ".".join(map(str, KNOWN[client].oldest))
     assert refused.value.code == "client-too-old"

@@ -9,7 +9,7 @@ import pytest
 from anything import read_files
 from gitworld import World, git, gone
 
-from headcount.errors import GitError
+from headcount.errors import GitError, UsageError
 from headcount.workspace import Removed, Repository, Workspaces, remove
 from headcount.workspace.repository import keep_out
 from headcount.workspace.worktrees import RECORD
@@ -170,7 +170,7 @@ def test_repository_is_found_from_inside_a_worktree_and_not_where_there_is_none(
     assert Repository.open(alice.path).common_dir == world.repo.common_dir
     assert Repository.open(str(world.top / "src")).common_dir == world.repo.common_dir
     assert Repository.find(str(tmp_path / "home")) is None
-    with pytest.raises(GitError) as raised:
+    with pytest.raises(UsageError) as raised:
         Repository.open(str(tmp_path / "home"))
     assert raised.value.code == "no-repository"
 

@@ -13,7 +13,7 @@ import pytest
 from gitworld import World, git, open_world
 
 from headcount.errors import GitError, WorldError
-from headcount.workspace import Workspaces, archive, read_saved
+from headcount.workspace import Repository, Workspaces, archive, read_saved
 from headcount.workspace.picture import FILES
 
 T = TypeVar("T")
@@ -115,6 +115,15 @@ def test_a_filter_that_hangs_does_not_keep_the_bytes_from_being_saved(world: Wor
     saved = world.salvage(member, timeout_s=12)
 
     assert FILES + b".gitattributes" in read_saved(world.repo, saved.ref).leaves
+
+
+def test_a_repository_that_git_refuses_to_read_is_no_place_without_git(world: World) -> None:
+    (world.top / ".git" / "config").write_text("[core\n")
+
+    with pytest.raises(GitError) as refused:
+        Repository.find(str(world.top))
+
+    assert "bad config" in refused.value.why
 
 
 def test_a_workspace_that_became_a_link_is_not_saved_as_what_that_leads_to(

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import headcount
+from headcount import errors
 from headcount.app.explain import explain, read_pages, write_reference
 from headcount.compiler.codes import CODES
 from headcount.errors import HeadcountError, UsageError
@@ -102,6 +103,23 @@ def test_a_page_is_about_a_code_that_can_be_raised_and_says_what_to_do(code: str
         assert page.do
     assert page.what.endswith(".")
     assert page.exit in (1, 2, 3, 4, 5, 70)
+
+
+def raised_as() -> Iterator[tuple[str, int]]:
+    """Code and exit code, where both stand in the same call."""
+    for call in nodes(ast.Call):
+        assert isinstance(call, ast.Call)
+        kind = getattr(errors, getattr(call.func, "id", ""), None)
+        if isinstance(kind, type) and issubclass(kind, HeadcountError):
+            codes = [
+                word for keyword in call.keywords if keyword.arg == "code" for word in words(keyword.value)
+            ]
+            yield from ((code, kind.exit_code) for code in codes or [kind.code] if "*" not in code)
+
+
+@pytest.mark.parametrize(("code", "exit_code"), sorted(set(raised_as())))
+def test_what_is_raised_ends_with_the_exit_code_of_its_page(code: str, exit_code: int) -> None:
+    assert read_pages()[code].exit == exit_code
 
 
 def test_the_committed_page_is_the_written_one() -> None:

@@ -9,7 +9,7 @@ from headcount.app import standing_down, teams
 from headcount.app.starting import Plan
 from headcount.app.up import wait_for
 from headcount.domain.names import check_size, show
-from headcount.errors import Declined, UsageError
+from headcount.errors import ProcessError, UsageError
 from headcount.mcp_server.handlers import drive
 from headcount.protocol.member import State
 
@@ -39,7 +39,7 @@ def teammate_spawn(app: App, args: Arguments) -> Answer:
     drive(app)
     member = wait_for(app, name, lambda t: t.members[key].state is not State.STARTING, _START_S).members[key]
     if member.failure:
-        raise Declined(f"Did not start {member.name}", member.failure, code="start-failed")
+        raise ProcessError(f"Did not start {member.name}", member.failure, code="start-failed")
     return {
         "teammateId": f"{name}/{key}",
         "name": member.name,
