@@ -8,6 +8,7 @@ from headcount.app.app import policy_of
 from headcount.domain.times import utc
 from headcount.protocol.member import State
 from headcount.protocol.team import Status, decisions_now
+from headcount.runtime.proof import BY_MARK_ONLY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,13 +44,24 @@ def report(tx: Tx, team: Team, request_id: str | None, gone: Sequence[str] = ())
         "requestId": asked.data["request"] if asked else None,
         "seconds": _seconds(told, asked),
         "members": _member_lines(targets, told, asked),
-        "warnings": list(team.warnings),
+        "warnings": [*team.warnings, *(_less_than_proved(tx, team, targets) if status == "shutdown" else ())],
         "archive": next((e.data["path"] for e in told if e.kind == "archived"), None),
     }
     answer.update(_more(tx, team, told, asked, targets, status))
     covered = _covered(asked)
     early = [m for m in targets if _was_gone(m, covered)]
     return {**answer, "alreadyGone": [_proof(tx, team, m) for m in early]} if early else answer
+
+
+def _less_than_proved(tx: Tx, team: Team, members: list[Member]) -> list[str]:
+    """Whose keeper died before it: what had no environment, and no parent but the keeper, was not found."""
+    proofs = tx.facts(team.id, "proof")
+    return [
+        f"{m.name} was proved gone {BY_MARK_ONLY}, because its keeper was killed: "
+        "what it had started without its environment may be alive"
+        for m in members
+        if proofs.get(m.key, {}).get("method") == BY_MARK_ONLY
+    ]
 
 
 def report_gone(tx: Tx, team: Team, gone: Sequence[str]) -> dict[str, Any]:

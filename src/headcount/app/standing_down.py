@@ -159,7 +159,7 @@ def _find(team: Team, name: str) -> Member:
         return member
     raise UsageError(
         f"There is no member {show(name)} in {team.name}",
-        f"these are: {', '.join(team.generations) or 'none'}",
+        f"these are: {', '.join(dict.fromkeys(m.name for m in team.members.values())) or 'none'}",
         (f"See them with `headcount status {team.name}`",),
         code="unknown-member",
     )

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import open_app
+from headcount.app.branches import read_made
 from headcount.app.progress import follow, progress
 from headcount.app.resident import ensure_driven
 from headcount.app.standing_down import hint_for, is_over, stand_down
@@ -15,9 +16,11 @@ from headcount.cli.terminal import Live, paint, plain
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from headcount.app.app import App
 
+_SHOWN = 12
 _COLOUR = {"shutdown": "green", "rejected": "yellow", "escalated": "yellow", "stuck": "red"}
 
 
@@ -47,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(answer, ensure_ascii=False))
     else:
-        _summary(team, args.member, answer)
+        _summary(team, args.member, answer, _commits(app, answer))
     waiting = args.no_wait and answer["status"] in ("pending_shutdown", "stopping", "closing")
     return 0 if waiting or answer["status"] == "shutdown" else 1
 
@@ -74,7 +77,7 @@ def _head(team: str, names: list[str] | None) -> str:
     return ", ".join(names or [team])
 
 
-def _summary(team: str, names: list[str] | None, answer: dict[str, Any]) -> None:
+def _summary(team: str, names: list[str] | None, answer: dict[str, Any], commits: Sequence[str] = ()) -> None:
     status = paint(answer["status"], _COLOUR.get(answer["status"], "bold"), sys.stdout)
     print(f"{_head(team, names)}: {status}. {_counted(answer)}.")
     for early in answer.get("alreadyGone", ()):
@@ -83,6 +86,8 @@ def _summary(team: str, names: list[str] | None, answer: dict[str, Any]) -> None
         if member["salvage"]:
             print(f"  {member['name']}: saved to {member['salvage']}")
             print(f"    get it back with `headcount salvage restore {member['salvage']} DIR`")
+    for line in commits:
+        print(f"  {line}")
     for rejection in answer.get("rejectedBy", ()):
         print(f"  {rejection['name']} refused: {plain(rejection['reason'])}")
     for name, alive in answer.get("alive", {}).items():
@@ -98,6 +103,17 @@ def _summary(team: str, names: list[str] | None, answer: dict[str, Any]) -> None
     hint = hint_for(answer, _call(team, names))
     if hint:
         print(f"Hint: {hint}")
+
+
+def _commits(app: App, answer: dict[str, Any]) -> list[str]:
+    """Where to look for what was made, when everybody is home; of very many, where all of it is."""
+    if answer["status"] != "shutdown":
+        return []
+    made = read_made(app, answer["teamId"], {member["name"] for member in answer["members"]})
+    lines = [f"{m.member}: {m.commits} commit{'s' * (m.commits > 1)} on {m.branch}" for m in made]
+    if len(lines) <= _SHOWN:
+        return lines
+    return [*lines[:_SHOWN], f"… and {len(lines) - _SHOWN} more: `git branch --list 'headcount/*'`"]
 
 
 def _counted(answer: dict[str, Any]) -> str:

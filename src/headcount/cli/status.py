@@ -99,6 +99,10 @@ def _run(team: dict[str, Any]) -> list[str]:
     return lines
 
 
+def _used(tokens: int, turns: int) -> str:
+    return f"{tokens:,} tokens in {turns} turn{'s' * (turns != 1)}"
+
+
 def _row(member: dict[str, Any], unread: dict[str, int], usage: dict[str, Any]) -> tuple[str, ...]:
     key = f"{member['name']}#{member['generation']}"
     state = member["state"]
@@ -106,5 +110,7 @@ def _row(member: dict[str, Any], unread: dict[str, int], usage: dict[str, Any]) 
         state = member["activity"]
     notes = [member["outcome"] or member["failure"] or "; ".join(member["issues"] or member["alive"])]
     if key in usage:
-        notes.append(f"{usage[key]['tokens']:,} tokens in {usage[key]['turns']} turns")
+        notes.append(
+            f"{usage[key]['tokens']:,} tokens in {usage[key]['turns']} turn{'s' * (usage[key]['turns'] != 1)}"
+        )
     return key, state, member["task"] or "-", str(unread.get(key, 0) or "-"), "; ".join(filter(None, notes))

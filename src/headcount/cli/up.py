@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from headcount.app.app import open_app
+from headcount.app.branches import count_unseen
 from headcount.app.definition import read_definition
 from headcount.app.teams import roster, status
 from headcount.app.up import start_team
@@ -38,6 +39,9 @@ def run(args: argparse.Namespace) -> int:
     else:
         print("\n".join(describe(status(app, team.name)[0])))
         print(f"Started {len(team.members) - len(failed)} of {len(team.members)} members.")
+        if unseen := count_unseen(app):
+            files = "1 file" if unseen == 1 else f"{unseen} files"
+            print(f"They begin at your last commit, and do not see what is uncommitted here ({files}).")
         print(f"Watch with `headcount status`, end with `headcount down {team.name}`.")
     return 1 if failed else 0
 

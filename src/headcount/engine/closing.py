@@ -70,7 +70,7 @@ def _run_finalizer(job: Job, key: str, argv: list[str]) -> str:
     if done.returncode == 0:
         return ""
     last = done.stderr.strip().rpartition("\n")[2]
-    return f"finalizer {argv[0]} of {key} ended with code {done.returncode}: {last}"
+    return f"finalizer {argv[0]} of {key} ended with code {done.returncode}" + (f": {last}" if last else "")
 
 
 def _workspaces(job: Job) -> _Result:

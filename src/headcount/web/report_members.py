@@ -70,7 +70,9 @@ def _answer(member: Mapping[str, Any]) -> Child:
 
 
 def _looked_at(member: Mapping[str, Any]) -> Child:
-    times = {0: "never", 1: "once", 2: "twice"}.get(member["attempts"], f"{member['attempts']} times")
+    times = {1: "once", 2: "twice"}.get(member["attempts"], f"{member['attempts']} times")
+    if not member["attempts"]:
+        times = "after its end" if member["findings"] else "never"
     return join(times, *(el("div", issue, class_="quiet") for issue in member["issues"]))
 
 

@@ -1,0 +1,45 @@
+"""Where the work of members stands that they have committed, and what of the user's they do not see."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from headcount.app.world import find_repository
+from headcount.workspace.status import read_status
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from headcount.app.app import App
+
+
+class Made(NamedTuple):
+    """Commits of one incarnation, on a branch that is there."""
+
+    member: str
+    branch: str
+    commits: int
+
+
+def read_made(app: App, team_id: str, names: Container[str]) -> list[Made]:
+    """Of the members of these names: as their workspaces were last read. What was merged has no branch."""
+    repo = find_repository(app)
+    if repo is None:
+        return []
+    with app.store.read() as tx:
+        found = tx.facts(team_id, "findings")
+    there = set(repo.git.text("for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads").split("\n"))
+    made = [
+        Made(key.partition("#")[0], findings["branch"], findings["commits_ahead"] or 0)
+        for key, findings in found.items()
+    ]
+    return [one for one in made if one.commits and one.branch in there and one.member in names]
+
+
+def count_unseen(app: App) -> int:
+    """Changes in the user's checkout that are in no commit, and so in nobody's workspace."""
+    repo = find_repository(app)
+    if repo is None or repo.bare:
+        return 0
+    status = read_status(repo.git.on(repo.common_dir, app.root))
+    return len(status.changed) + len(status.conflicts) + len(status.untracked)
