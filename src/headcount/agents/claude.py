@@ -56,6 +56,9 @@ def mcp_servers(headcount: tuple[str, ...]) -> dict[str, Any]:
     return {SERVER: {"command": program, "args": [*arguments, "mcp"], "alwaysLoad": True}}
 
 
+_TRUST = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
+
+
 def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
     home = environ.get("HOME", "")
     users = environ.get("CLAUDE_CONFIG_DIR") or f"{home}/.claude"
@@ -63,8 +66,11 @@ def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
     mirror(users, own, copied=("settings.json",), left_out=(*_STATE, ".claude.json"))
     # Beside the directory by default, inside of it when the directory is named.
     about_user = read_json(f"{users}/.claude.json") or read_json(f"{home}/.claude.json")
-    about_user.pop("projects", None)
-    trust = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
+    projects = {os.getcwd(): _TRUST}
+    # What the repository's own settings allow counts where the user trusts the repository.
+    users_own = about_user.pop("projects", None) or {}
+    if users_own.get(setup.repository, {}).get("hasTrustDialogAccepted"):
+        projects[setup.repository] = _TRUST
     key = environ.get("ANTHROPIC_API_KEY", "")[-20:]
     write_json(
         f"{own}/.claude.json",
@@ -73,7 +79,7 @@ def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
             "hasCompletedOnboarding": True,
             "bypassPermissionsModeAccepted": True,
             "customApiKeyResponses": {"approved": [key] if key else [], "rejected": []},
-            "projects": {os.getcwd(): trust},
+            "projects": projects,
         },
     )
     write_json(f"{setup.directory}/mcp.json", {"mcpServers": mcp_servers(setup.headcount)})

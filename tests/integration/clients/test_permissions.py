@@ -1,38 +1,34 @@
-"""`permissions = "edit"`: its files, git and headcount; nothing else unasked."""
+"""What a repository's own settings allow, with the real Claude Code."""
 
 from __future__ import annotations
 
-import os
+import json
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
 
 import pytest
-from client_lab import CLIENTS, Lab, git
+from client_lab import Lab, git
+
+_TRIES = 'python3 -c \'open("made.txt", "w")\''
 
 
-def write(client: str, path: str) -> dict[str, Any]:
-    """By the client's own tool; Codex has none but its shell, which its sandbox holds."""
-    return {"shell": "echo by ann > a.txt"} if client == "codex" else {"write": path, "content": "by ann\n"}
-
-
-@pytest.mark.parametrize("client", CLIENTS)
-def test_a_member_may_edit_and_commit_and_do_nothing_else(client: str, open_lab: Callable[..., Lab]) -> None:
-    lab = open_lab([])
-    outside = f"/var/tmp/headcount-outside-{os.getpid()}"  # Codex lets everyone write below /tmp
-    steps = [
-        [write(client, f"{lab.app.root}/.headcount/worktrees/crew/ann/a.txt")],
-        [{"shell": "git add a.txt"}],
-        [{"shell": "git commit -m more"}],
-        [{"shell": f"touch {outside}"}],
-        [{"shell": "headcount idle"}],
-    ]
-    lab.standin.lanes.append({"when": "You are ann", "steps": steps})
+@pytest.mark.parametrize("trusted", [True, False])
+def test_what_the_repository_allows_counts_for_members_where_its_user_trusts_it(
+    trusted: bool, open_lab: Callable[..., Lab]
+) -> None:
+    lab = open_lab([{"when": "You are ann", "steps": [[{"shell": _TRIES}]]}])
     lab.permit("edit")
-    key = lab.start("ann", client, prompt="Write a.txt.")
+    settings = Path(lab.app.root, ".claude/settings.json")
+    settings.parent.mkdir()
+    settings.write_text(json.dumps({"permissions": {"allow": ["Bash(python3:*)"]}}))
+    git(lab.app.root, "add", ".claude")
+    git(lab.app.root, "commit", "--quiet", "-m", "What may be done here")
+    about_user = lab.home / ".claude.json"
+    known = json.loads(about_user.read_text()) if about_user.exists() else {}
+    known["projects"] = {lab.app.root: {"hasTrustDialogAccepted": trusted}}
+    about_user.write_text(json.dumps(known))
+
+    key = lab.start("ann", "claude", prompt="Work a little.")
     lab.wait(key, lambda m: m.activity == "idle")
-    try:
-        assert git(lab.app.root, "show", "headcount/crew/ann:a.txt") == "by ann", lab.output(key)[-3000:]
-        assert not os.path.exists(outside)
-    finally:
-        if os.path.exists(outside):
-            os.unlink(outside)
+
+    assert Path(lab.workspace(key), "made.txt").exists() == trusted, lab.output(key)

@@ -17,8 +17,11 @@ from headcount.cli.member import hook
 PLUGIN = "@opencode-ai/plugin"
 
 
-def prepare(client: str, place: Path, permissions: str = "edit") -> dict[str, str]:
-    setup = Setup(str(place / "own"), ("/py",), "s", permissions=permissions, instructions="You are ann.")
+def prepare(client: str, place: Path, permissions: str = "edit", repository: str = "") -> dict[str, str]:
+    setup = Setup(
+        str(place / "own"), ("/py",), "s", permissions=permissions, repository=repository,
+        instructions="You are ann.",
+    )  # fmt: skip
     return CLIENTS[client].prepare(setup, {"HOME": str(place / "home")})
 
 
@@ -53,6 +56,15 @@ def test_hooks_of_ours_stand_after_the_users(tmp_path: Path) -> None:
     hooks = json.loads((tmp_path / "own/config/.gemini/settings.json").read_text())["hooks"]
     assert hooks["BeforeTool"] == [mine] and hooks["AfterTool"][0] == mine
     assert hooks["AfterTool"][1]["hooks"][0]["command"] == "/py hook PostToolUse"
+
+
+@pytest.mark.parametrize("accepted", [True, False])
+def test_a_repository_is_trusted_by_members_where_the_user_trusts_it(tmp_path: Path, accepted: bool) -> None:
+    projects = {"/repo": {"hasTrustDialogAccepted": accepted}, "/other": {"hasTrustDialogAccepted": True}}
+    write(tmp_path / "home/.claude.json", {"projects": projects})
+    prepare("claude", tmp_path, repository="/repo")
+    trusted = json.loads((tmp_path / "own/config/.claude.json").read_text())["projects"]
+    assert set(trusted) == {str(Path.cwd()), *(["/repo"] if accepted else [])}
 
 
 def test_every_client_gives_a_hook_more_time_than_it_ever_waits(tmp_path: Path) -> None:
