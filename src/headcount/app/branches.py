@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from headcount.app.world import find_repository
+from headcount.errors import GitError
 from headcount.workspace.status import read_status
 
 if TYPE_CHECKING:
@@ -23,12 +26,9 @@ class Made(NamedTuple):
 
 def read_made(app: App, team_id: str, names: Container[str]) -> list[Made]:
     """Of the members of these names: as their workspaces were last read. What was merged has no branch."""
-    repo = find_repository(app)
-    if repo is None:
-        return []
     with app.store.read() as tx:
         found = tx.facts(team_id, "findings")
-    there = set(repo.git.text("for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads").split("\n"))
+    there = _branches(app)
     made = [
         Made(key.partition("#")[0], findings["branch"], findings["commits_ahead"] or 0)
         for key, findings in found.items()
@@ -36,10 +36,20 @@ def read_made(app: App, team_id: str, names: Container[str]) -> list[Made]:
     return [one for one in made if one.commits and one.branch in there and one.member in names]
 
 
+def _branches(app: App) -> set[str]:
+    with suppress(GitError):  # it is only told: nothing has failed for it
+        repo = find_repository(app)
+        if repo is not None:
+            refs = repo.git.text("for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads")
+            return set(refs.split("\n"))
+    return set()
+
+
 def count_unseen(app: App) -> int:
     """Changes in the user's checkout that are in no commit, and so in nobody's workspace."""
-    repo = find_repository(app)
-    if repo is None or repo.bare:
-        return 0
-    status = read_status(repo.git.on(repo.common_dir, app.root))
-    return len(status.changed) + len(status.conflicts) + len(status.untracked)
+    with suppress(GitError):
+        repo = find_repository(app)
+        if repo is not None and os.path.basename(repo.common_dir) == ".git":
+            status = read_status(repo.git.on(repo.common_dir, os.path.dirname(repo.common_dir)))
+            return len(status.changed) + len(status.conflicts) + len(status.untracked)
+    return 0

@@ -9,7 +9,7 @@ from headcount.errors import StoreError, WorldError
 from headcount.workspace.repository import keep_out
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 NAME = ".headcount"
 
@@ -18,17 +18,24 @@ def find_home(start: str, environ: Mapping[str, str]) -> str:
     """The state directory for `start`; it need not exist yet."""
     if environ.get("HEADCOUNT_HOME"):
         return os.path.abspath(environ["HEADCOUNT_HOME"])
-    place = os.path.realpath(start)
-    while True:
+    for place in _upwards(start):
         if os.path.isdir(f"{place}/{NAME}"):
             return f"{place}/{NAME}"
         repository = _main_repository(place)
         if repository is not None:
             return f"{repository}/{NAME}"
-        parent = os.path.dirname(place)
-        if parent == place:
-            return f"{os.path.realpath(start)}/{NAME}"
-        place = parent
+    return f"{os.path.realpath(start)}/{NAME}"
+
+
+def find_repository_above(start: str) -> str | None:
+    return next(filter(None, map(_main_repository, _upwards(start))), None)
+
+
+def _upwards(start: str) -> Iterator[str]:
+    place, above = os.path.realpath(start), ""
+    while place != above:
+        yield place
+        place, above = os.path.dirname(place), place
 
 
 def make_home(home: str) -> str:

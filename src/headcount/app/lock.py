@@ -43,6 +43,8 @@ def drive_lock(home: str) -> Iterator[DriveLock | None]:
         yield lock
     finally:
         if lock is None or not lock.kept:
+            if lock is not None:
+                os.ftruncate(fd, 0)  # who reads it next finds nobody, and not who was there last
             os.close(fd)
 
 

@@ -6,10 +6,12 @@ import os
 import time
 from typing import TYPE_CHECKING
 
+from headcount.app.home import find_repository_above
 from headcount.app.resident import ensure_driven
 from headcount.app.starting import check_clients
 from headcount.app.teams import create_team, spawn
 from headcount.app.world import find_repository
+from headcount.errors import UsageError
 from headcount.protocol.bound import start_s
 from headcount.protocol.member import State
 
@@ -21,10 +23,21 @@ if TYPE_CHECKING:
     from headcount.protocol.team import Team
 
 
+def check_repository(app: App, place: str) -> None:
+    """One that git does not read, or that members would not see, is said before anything is made."""
+    here = find_repository_above(place)
+    if find_repository(app) is None and here is not None:
+        raise UsageError(
+            f"Members would not see {here}",
+            f"the state directory {app.home} is in no repository, so they would work in empty directories",
+            ("Unset HEADCOUNT_HOME, or name a directory in the repository",),
+            code="home-elsewhere",
+        )
+
+
 def start_team(app: App, definition: Definition, look: Callable[[Team], None] = lambda _: None) -> Team:
     """Create it and write down who is to be started; the engine does the rest. `look` sees how it goes."""
     check_clients(app.settings, definition.members)
-    find_repository(app)  # one that git does not read, or we cannot, is said before anything is made
     create_team(app, definition.team, definition.description, environ=os.environ)
     ensure_driven(app)
     for plan in definition.members:

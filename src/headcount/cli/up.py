@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from headcount.app.app import open_app
 from headcount.app.branches import count_unseen
 from headcount.app.definition import read_definition
 from headcount.app.teams import roster, status
-from headcount.app.up import start_team
+from headcount.app.up import check_repository, start_team
 from headcount.cli.status import describe
 from headcount.cli.terminal import Live
 from headcount.protocol.member import State
@@ -31,6 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     definition = read_definition(args.file)
     app = open_app()
+    check_repository(app, os.getcwd())
     live = Live(sys.stderr, after_s=_QUIET_S)
     team = start_team(app, definition, lambda team: None if args.json else live.show(_progress(team)))
     failed = [m for m in team.members.values() if m.failure]

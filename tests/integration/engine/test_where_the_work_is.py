@@ -1,0 +1,53 @@
+"""What `up` and `down` say about commits: where they are, and what nobody sees."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headcount.app.branches import Made, count_unseen, read_made
+from headcount.app.lock import drive_lock
+from headcount.app.up import check_repository
+from headcount.errors import UsageError
+
+from .lab import POLITE, Lab, git
+
+
+def test_commits_of_those_who_are_home_are_told_by_branch(lab: Lab) -> None:
+    lab.create()
+    commits = "echo work > work.txt; git add work.txt; git commit -qm work"
+    lab.wait_file(lab.start("ada", f"{commits}; mkdir said; {POLITE}").key, "said")
+    lab.start("bob")
+    answer = lab.finish(lab.ask(force=True))
+    assert answer["status"] == "shutdown"
+    made = read_made(lab.app, answer["teamId"], {"ada", "bob"})
+    assert made == [Made("ada", "headcount/crew/ada", 1)]
+    assert read_made(lab.app, answer["teamId"], {"bob"}) == []
+    git(lab.app.root, "branch", "-D", "headcount/crew/ada")
+    assert read_made(lab.app, answer["teamId"], {"ada"}) == []
+
+
+def test_what_is_uncommitted_in_the_users_checkout_is_counted(lab: Lab) -> None:
+    assert count_unseen(lab.app) == 0
+    Path(lab.app.root, "README").write_text("changed\n")
+    Path(lab.app.root, "new").touch()
+    assert count_unseen(lab.app) == 2
+
+
+def test_a_state_directory_outside_of_the_users_repository_is_refused(
+    lab_without_git: Lab, tmp_path: Path
+) -> None:
+    here = tmp_path / "project"
+    here.mkdir()
+    check_repository(lab_without_git.app, str(here))
+    git(str(here), "init", "--quiet")
+    with pytest.raises(UsageError, match="would not see") as refused:
+        check_repository(lab_without_git.app, str(here))
+    assert refused.value.code == "home-elsewhere"
+
+
+def test_who_has_driven_is_not_found_in_the_lock_file_afterwards(tmp_path: Path) -> None:
+    with drive_lock(str(tmp_path)) as lock:
+        assert lock is not None and (tmp_path / "engine.lock").read_text()
+    assert (tmp_path / "engine.lock").read_text() == ""
