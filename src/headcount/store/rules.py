@@ -166,7 +166,7 @@ def next_task_id(taken: Mapping[str, object]) -> str:
 
 def check_new_task_id(task_id: str, taken: Mapping[str, object]) -> None:
     if task_id in taken:
-        raise Declined(f"There is a task {show(task_id)} already", code="task-exists")
+        raise UsageError(f"There is a task {show(task_id)} already", code="task-exists")
     check_text("id", task_id)
     check_size("id", task_id, 200, "characters")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from places import Place, sessions, wait_until
 
-from headcount.errors import ProcessError
+from headcount.errors import Declined, ProcessError
 from headcount.runtime import BY_SUBREAPER, TmuxRuntime
 
 
@@ -100,7 +100,7 @@ def test_D10_ids_of_a_dead_server_are_not_used_on_the_next_one(tmux: Place) -> N
 
     assert runtime.alive(old)
     assert not runtime.nudge(old, "meant for the old one")
-    with pytest.raises(ProcessError):
+    with pytest.raises(Declined):
         runtime.attach_command(old)
     assert "meant for" not in runtime.capture(new)
     assert runtime.alive(new)
