@@ -139,9 +139,10 @@ class Engine:
             self._handles.close()
 
     def _seconds_to_wait(self) -> float | None:
-        """Without a team nothing is due, but `until` wants to be asked now and then."""
+        """Without a team nothing is due, but `until` wants to be asked now and then: what is under way may
+        end without a word."""
         due = [s for s in (self._clock.seconds_to_next(), self._later.seconds_to_next()) if s is not None]
-        return min(due) if due else _IDLE_CHECK_S if self.idle else None
+        return min(due) if due else None if self._known else _IDLE_CHECK_S
 
     def _take_all(self, timeout_s: float | None) -> list[Report]:
         """Wait for something, then take all that is there: one transaction hears it together."""
