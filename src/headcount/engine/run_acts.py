@@ -89,9 +89,8 @@ def _verify(job: Job, place: str) -> tuple[str, str]:
     if done.returncode in (126, 127):  # the shell's way to say that it found nothing to run
         return "not_run", f"`{command}`: {last}"
     verdict = "passed" if done.returncode == 0 else "failed"
-    return verdict, f"`{command}` ended with code {done.returncode}" + (
-        f": {last}" if done.returncode else ""
-    )
+    said = f": {last}" if last and done.returncode else ""
+    return verdict, f"`{command}` ended with code {done.returncode}{said}"
 
 
 def _complexity(job: Job, place: str) -> tuple[str, str]:
