@@ -11,11 +11,11 @@ from headcount.app.lock import drive_lock
 from headcount.app.up import check_repository
 from headcount.errors import UsageError
 
-from .lab import POLITE, Lab, git
+from .lab import POLITE, QUICK, Lab, git
 
 
 def test_commits_of_those_who_are_home_are_told_by_branch(lab: Lab) -> None:
-    lab.create()
+    lab.create(QUICK)
     commits = "echo work > work.txt; git add work.txt; git commit -qm work"
     lab.wait_file(lab.start("ada", f"{commits}; mkdir said; {POLITE}").key, "said")
     lab.start("bob")

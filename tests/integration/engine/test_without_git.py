@@ -11,12 +11,12 @@ from headcount.app.report import describe_salvage
 from headcount.app.salvages import list_saved, restore_saved, show_saved, verify_saved
 from headcount.errors import UsageError, WorldError
 
-from .lab import POLITE, Lab
+from .lab import POLITE, QUICK, Lab
 
 
 def _leave_work(lab: Lab) -> str:
     """The name under which it was saved."""
-    lab.create()
+    lab.create(QUICK)
     script = f"mkdir bin; echo work > bin/notes; chmod 750 bin/notes; ln -s notes bin/link; {POLITE}"
     lab.wait_file(lab.start("ada", script).key, "bin/link")
     answer = lab.finish(lab.ask(force=True))
