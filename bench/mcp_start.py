@@ -118,6 +118,7 @@ def _team(place: str, env: dict[str, str]) -> Iterator[None]:
     quiet: dict[str, Any] = {
         "check": True,
         "env": env,
+        "cwd": place,
         "stdout": subprocess.DEVNULL,
         "stderr": subprocess.DEVNULL,
     }
