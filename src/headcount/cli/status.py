@@ -110,7 +110,5 @@ def _row(member: dict[str, Any], unread: dict[str, int], usage: dict[str, Any]) 
         state = member["activity"]
     notes = [member["outcome"] or member["failure"] or "; ".join(member["issues"] or member["alive"])]
     if key in usage:
-        notes.append(
-            f"{usage[key]['tokens']:,} tokens in {usage[key]['turns']} turn{'s' * (usage[key]['turns'] != 1)}"
-        )
+        notes.append(_used(usage[key]["tokens"], usage[key]["turns"]))
     return key, state, member["task"] or "-", str(unread.get(key, 0) or "-"), "; ".join(filter(None, notes))
