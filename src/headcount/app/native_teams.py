@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headcount.domain.findings import Workspace
 from headcount.errors import Declined, GitError, HeadcountError, UsageError
-from headcount.runtime.census import read_process, send_signal
+from headcount.runtime.census import read_command_line, read_process, send_signal
 from headcount.workspace.findings import read_findings
 from headcount.workspace.port import EngineWorkspaces
 from headcount.workspace.repository import Repository
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from headcount.app.app import App
 
@@ -62,15 +62,15 @@ class NativeTeam(NamedTuple):
         }
 
 
-def observe(environ: Mapping[str, str], proc: str = "/proc") -> list[NativeTeam]:
+def observe(environ: Mapping[str, str]) -> list[NativeTeam]:
     """Every team in this user's Claude Code directory; what cannot be read is left out."""
     place = environ.get("CLAUDE_CONFIG_DIR") or f"{environ.get('HOME', '')}/.claude"
     try:
         names = sorted(os.listdir(f"{place}/teams"))
     except OSError:
         return []
-    running = _agents(proc)
-    found = (_read_team(f"{place}/teams/{name}/config.json", running, proc) for name in names)
+    running = _agents()
+    found = (_read_team(f"{place}/teams/{name}/config.json", running) for name in names)
     return [team for team in found if team is not None]
 
 
@@ -107,7 +107,7 @@ def end_native(app: App, name: str, pid: int, environ: Mapping[str, str]) -> dic
 # --- reading ---------------------------------------------------------------------------------------------
 
 
-def _read_team(path: str, running: dict[str, list[tuple[int, str]]], proc: str) -> NativeTeam | None:
+def _read_team(path: str, running: dict[str, list[tuple[int, str]]]) -> NativeTeam | None:
     config = read_patiently(path)
     if config is None:
         return None
@@ -115,7 +115,7 @@ def _read_team(path: str, running: dict[str, list[tuple[int, str]]], proc: str) 
     lead = str(config.get("leadAgentId") or f"team-lead@{name}")
     mates = [entry for entry in config.get("members", []) if isinstance(entry, dict)]
     members = tuple(_mate(entry, running) for entry in mates if entry.get("agentId") != lead)
-    return NativeTeam(name, _is_lead_alive(config.get("leadProcess"), proc), members)
+    return NativeTeam(name, _is_lead_alive(config.get("leadProcess")), members)
 
 
 def read_patiently(path: str) -> dict[str, Any] | None:
@@ -142,36 +142,23 @@ def _is_locked(path: str) -> bool:
         return False
 
 
-def _is_lead_alive(lead: Any, proc: str) -> bool | None:
+def _is_lead_alive(lead: Any) -> bool | None:
     """By pid and start time: a pid alone may be somebody else's by now."""
     if not isinstance(lead, dict) or not isinstance(lead.get("pid"), int):
         return None
-    try:
-        with open(f"{proc}/{lead['pid']}/stat", "rb") as file:
-            started = file.read().rpartition(b")")[2].split()[19].decode()
-    except (OSError, IndexError):
-        return False
-    return lead.get("procStart") in (None, started)
+    process = read_process(lead["pid"], with_mark=False)
+    return process is not None and not process.dead and lead.get("procStart") in (None, str(process.start))
 
 
-def _agents(proc: str) -> dict[str, list[tuple[int, str]]]:
+def _agents() -> dict[str, list[tuple[int, str]]]:
     """Processes by the agent that their command line says they are (`--agent-id name@team`)."""
     found: dict[str, list[tuple[int, str]]] = {}
-    for pid, words in _command_lines(proc):
+    for pid in (int(entry) for entry in os.listdir("/proc") if entry.isdecimal()):
+        words = read_command_line(pid)
         if "--agent-id" in words[:-1]:
             agent = words[words.index("--agent-id") + 1]
             found.setdefault(agent, []).append((pid, os.path.basename(words[0])))
     return found
-
-
-def _command_lines(proc: str) -> Iterator[tuple[int, list[str]]]:
-    for entry in os.listdir(proc):
-        if entry.isdigit():
-            try:
-                with open(f"{proc}/{entry}/cmdline", "rb") as file:
-                    yield int(entry), file.read().decode(errors="replace").split("\0")
-            except OSError:
-                continue  # it has just ended, or is another user's
 
 
 def _mate(entry: Mapping[str, Any], running: dict[str, list[tuple[int, str]]]) -> Mate:

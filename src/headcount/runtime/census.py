@@ -20,6 +20,10 @@ _STOPPED = "Tt"
 _PAGE = 65536
 _KERNEL = 2  # parent of the kernel's own threads
 _CHILDREN_LOOKS = 5
+_VIRTUAL_SIZE, _START_CODE = 20, 23  # in /proc/PID/stat, counted from the state
+_PLACES = {"cmdline": slice(45, 47), "environ": slice(47, 49)}  # there too: where each begins and ends
+_EXEC_LIMIT_S = 1.0
+_EXEC_LOOK_S = 0.001
 _REMOVED = " (deleted)"  # how /proc tells of an open file that it has no name any more
 # The last two: the number belongs to a thread now.
 _NO_SUCH_PROCESS = (errno.ESRCH, errno.EINVAL, errno.ENOENT)
@@ -70,13 +74,41 @@ def read_process(pid: int, with_mark: bool = True) -> Process | None:
 
 
 def _read_mark(pid: int) -> str:
-    environment = b"\0" + _read(f"/proc/{pid}/environ")
+    environment = b"\0" + _read_of_program(pid, "environ")
     found = environment.find(_NEEDLE)
     if found < 0:
         return ""
     begin = found + len(_NEEDLE)
     end = environment.find(b"\0", begin)
     return environment[begin : end if end >= 0 else None].decode(errors="replace")
+
+
+def read_command_line(pid: int) -> list[str]:
+    """Its words; none of one that is gone or not ours to see."""
+    return _read_of_program(pid, "cmdline").decode(errors="replace").split("\0")[:-1]
+
+
+def _read_of_program(pid: int, what: str) -> bytes:
+    """Between two programs, the one that called `exec` and its next, a process has neither command line nor
+    environment. That takes a moment, on a busy machine some: whoever looked then would take it for
+    a stranger. So it is waited for; but not for ever, since a file system may hang in it."""
+    deadline = 0.0
+    while not (data := _read(f"/proc/{pid}/{what}")) and not _has_none(pid, what):
+        now = time.monotonic()
+        deadline = deadline or now + _EXEC_LIMIT_S
+        if now > deadline:
+            break
+        time.sleep(_EXEC_LOOK_S)
+    return data
+
+
+def _has_none(pid: int, what: str) -> bool:
+    """Gone, not ours to see, or truly without; not one that had none only when it was read."""
+    fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    if not fields or fields[_VIRTUAL_SIZE] == b"0" or fields[_START_CODE] == b"1":
+        return True
+    begin, end = fields[_PLACES[what]]
+    return begin == end != b"0"
 
 
 def _read(path: str, *, to_its_end: bool = False) -> bytes:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from headcount.app.app import App
@@ -22,6 +23,7 @@ from headcount.domain.policy import Policy
 from headcount.protocol import events as ev
 from headcount.protocol.member import Member, State
 from headcount.protocol.team import Team
+from headcount.runtime.mark import VARIABLE
 
 TEAM = "crew"
 # Whatever is waited for comes at once, or is waited for on a machine that has other things to do.
@@ -43,6 +45,25 @@ POLITE = "sleep 1000 & wait"
 
 def git(path: str, *words: str) -> str:
     return subprocess.run(["git", "-C", path, *words], check=True, capture_output=True, text=True).stdout
+
+
+def environment_of(app: App, key: str) -> dict[str, str]:
+    """What makes a process that member: the variables of its own process, as the kernel has them, which is
+    when it has become the member's program. But for its mark: with that, whoever speaks for the member would
+    be ended with it, in the middle of an answer."""
+    with app.store.read() as tx:
+        mark = (tx.fact(f"{TEAM}#1", key, "start") or {})["mark"]
+    handle = make_runtimes(app)["plain"].adopt(mark)
+    assert handle is not None
+    handle.close()
+    deadline = time.monotonic() + LIMIT_S
+    while True:
+        raw = Path(f"/proc/{handle.record.agent.pid}/environ").read_text()
+        found = dict(item.split("=", 1) for item in raw.split("\0") if "=" in item)
+        if found.pop(VARIABLE, None) == mark:
+            return found
+        assert time.monotonic() < deadline, f"{key} did not become its program"
+        time.sleep(0.01)
 
 
 class Lab:

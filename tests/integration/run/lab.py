@@ -14,12 +14,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from engine.lab import environment_of
+
 from headcount.app.app import App, open_app
 from headcount.app.lock import is_driven
 from headcount.app.standing_down import decide, escalations
 from headcount.app.world import make_runtimes
 from headcount.ports import Entry
-from headcount.runtime.mark import VARIABLE
 
 TEAM = "crew"
 # Whatever is waited for comes at once, or is waited for on a machine that has other things to do.
@@ -190,19 +191,9 @@ class RunLab:
             return {str(start["runtime"]) for start in tx.facts(f"{TEAM}#1", "start").values()}
 
     def environment_of(self, key: str) -> dict[str, str]:
-        """What makes a process that member: the variables of its own process, as the kernel has them.
-
-        But for its mark: with that it would be ended with the member, in the middle of its answer.
-        """
         with self.app() as app:
-            with app.store.read() as tx:
-                mark = (tx.fact(f"{TEAM}#1", key, "start") or {})["mark"]
-            handle = make_runtimes(app)["plain"].adopt(mark)
-        assert handle is not None
-        raw = Path(f"/proc/{handle.record.agent.pid}/environ").read_text()
-        handle.close()
-        said = dict(item.split("=", 1) for item in raw.split("\0") if item.startswith("HEADCOUNT_"))
-        return {name: value for name, value in said.items() if name != VARIABLE}
+            found = environment_of(app, key)
+        return {name: value for name, value in found.items() if name.startswith("HEADCOUNT_")}
 
     def marked(self) -> list[str]:
         """What is alive on this machine with a mark of this state directory."""

@@ -11,13 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from engine.lab import PATIENT, POLITE, TEAM, Lab
+from engine.lab import PATIENT, POLITE, TEAM, Lab, environment_of
 
-from headcount.app.world import make_runtimes
 from headcount.domain.settings import Agent, Agents, Settings
 from headcount.mcp_server.session import Session
 from headcount.protocol.member import Member, State
-from headcount.runtime.mark import VARIABLE
 
 BLOCK = re.compile(r"^```(bash|json)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 STUBS = ("worker", "spec-reviewer", "code-quality-reviewer")
@@ -54,18 +52,7 @@ class Stage:
         return member
 
     def environment(self, key: str) -> dict[str, str]:
-        """That of the member's own process, as the kernel has it: whoever has it is this member.
-
-        But for its mark: with that it would be ended with the member, in the middle of its answer.
-        """
-        with self.lab.app.store.read() as tx:
-            mark = (tx.fact(f"{TEAM}#1", key, "start") or {})["mark"]
-        handle = make_runtimes(self.lab.app)["plain"].adopt(mark)
-        assert handle is not None
-        raw = Path(f"/proc/{handle.record.agent.pid}/environ").read_bytes()
-        handle.close()
-        env = dict(item.split("=", 1) for item in raw.decode().split("\0") if "=" in item)
-        del env[VARIABLE]
+        env = environment_of(self.lab.app, key)
         return {**env, "PATH": f"{os.path.dirname(sys.executable)}:{env['PATH']}"}
 
     def filled(self, text: str) -> str:
