@@ -27,7 +27,7 @@ CALLER_OF_ROLE = {
 }
 
 _EVERYONE = frozenset(CALLERS)
-_MEMBERS = frozenset((WORKER, REVIEWER))
+MEMBERS = frozenset((WORKER, REVIEWER))
 _LEADS = frozenset((OPERATOR, LEAD))
 _WATCHERS = frozenset((OPERATOR, WITNESS))
 
@@ -40,9 +40,9 @@ MAY = {
     "force": frozenset((OPERATOR,)),
     "abort": _LEADS,
     "decide": _LEADS,
-    "answer": _MEMBERS,
+    "answer": MEMBERS,
     "done": frozenset((WORKER, REVIEWER, LEAD, WITNESS)),  # the last two only to say that they cleaned up
-    "idle": _MEMBERS,
+    "idle": MEMBERS,
     "findings": frozenset((OPERATOR, LEAD, WITNESS)),
     "verdict": _WATCHERS,
     "nudge": _WATCHERS,
@@ -78,15 +78,18 @@ def check(action: str, caller: str, who: str = "") -> None:
     )
 
 
-def check_recipient(sender: str, recipient: str, peer_mail: bool, who: str = "") -> None:
+def check_recipient(
+    sender: str, recipient: str, peer_mail: bool, same_task: bool = True, who: str = ""
+) -> None:
     """Members write to the lead, the witness and the operator; to each other only if the team says so.
 
     A worker and the reviewers of its task may write to each other: a review is a conversation.
     """
-    if sender not in _MEMBERS or recipient not in _MEMBERS or peer_mail or sender != recipient:
+    if sender not in MEMBERS or recipient not in MEMBERS or peer_mail or (sender != recipient and same_task):
         return
+    whom = f"another {recipient}" if same_task else f"a {recipient} of another task"
     raise NotAllowed(
-        f"{who or 'A member'} may not write to another {recipient}",
+        f"{who or 'A member'} may not write to {whom}",
         "the team does not allow mail between members (peer_mail = false)",
         ("Write to the lead instead: `headcount send lead -s SUBJECT -m BODY`",),
         code="no-peer-mail",

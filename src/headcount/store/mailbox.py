@@ -58,6 +58,11 @@ class Office:
     def role(self, key: str) -> str:
         return str(one(self.db, TEAMS["member_card"], self.team.id, key)[2])
 
+    def task(self, key: str) -> str | None:
+        """What it was started for, if for one thing."""
+        found: str | None = one(self.db, TEAMS["member_task"], self.team.id, key)[0]
+        return found
+
     def find_box(self, to: str) -> str:
         return rules.find_box(to, self.team.name, self.latest, self.known)
 

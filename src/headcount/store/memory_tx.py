@@ -98,6 +98,9 @@ class Office:
     def role(self, key: str) -> str:
         return self._members()[key].role
 
+    def task(self, key: str) -> str | None:
+        return self._members()[key].task
+
     def find_box(self, to: str) -> str:
         return rules.find_box(to, self.team.name, self.latest, self.known)
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         def team(self) -> Team: ...
         def live(self) -> list[tuple[str, str]]: ...
         def role(self, key: str) -> str: ...
+        def task(self, key: str) -> str | None: ...
         def find_box(self, to: str) -> str: ...
         def post(self, sender: str, to: str, subject: str, body: str, **more: Any) -> tuple[str, str]: ...
 
@@ -57,7 +58,9 @@ def send(office: Office, caller: str, sender: str, to: str, subject: str, body: 
     authority.check("broadcast" if to == rules.ALL else "send", caller, sender)
     meant_for = _recipients(office, sender, to)
     for box in meant_for:
-        authority.check_recipient(caller, _kind(office, box), office.team.peer_mail, sender)
+        kind = _kind(office, box)
+        same_task = kind not in authority.MEMBERS or _is_task_shared(office, sender, box)
+        authority.check_recipient(caller, kind, office.team.peer_mail, same_task, sender)
     if to == rules.ALL:
         more = {**more, "type": "broadcast", "group": os.urandom(8).hex()}
     delivery = Delivery(office.team.id, meant_for)
@@ -79,3 +82,11 @@ def _recipients(office: Office, sender: str, to: str) -> list[str]:
 
 def _kind(office: Office, box: str) -> str:
     return box if box in rules.OFFICES else authority.CALLER_OF_ROLE.get(office.role(box), authority.WORKER)
+
+
+def _is_task_shared(office: Office, sender: str, box: str) -> bool:
+    """Also when one of them was started for no task: then it is everybody's."""
+    if "#" not in sender:
+        return True  # not a member
+    mine, theirs = office.task(sender), office.task(box)
+    return mine is None or theirs is None or mine == theirs

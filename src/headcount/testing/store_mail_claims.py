@@ -197,6 +197,21 @@ class MailClaims:
             assert tx.send(open_team.id, "worker", "alice#1", "bob", "hi", "").delivered
             assert tx.inbox(team.id, ["bob#1"]) == []
 
+    def test_a_worker_and_a_reviewer_write_to_each_other_about_their_own_task(self, store: Store) -> None:
+        with store.write() as tx:
+            team = make_team(tx, "review", "alice", "bob")
+            team = add_members(tx, team, "rita", role="spec-reviewer")
+            tasks = {"alice#1": "1", "bob#1": "2", "rita#1": "1"}
+            given = {key: replace(team.members[key], task=task) for key, task in tasks.items()}
+            tx.save_team(team, replace(team, members=given))
+        for kind, sender, to in (("worker", "bob#1", "rita"), ("reviewer", "rita#1", "bob")):
+            with pytest.raises(NotAllowed, match="another task"), store.write() as tx:
+                tx.send(team.id, kind, sender, to, "hi", "")
+        with store.write() as tx:
+            assert tx.send(team.id, "worker", "alice#1", "rita", "hi", "").delivered
+            assert tx.send(team.id, "reviewer", "rita#1", "alice", "hi", "").delivered
+            assert tx.send(team.id, "operator", "operator", "bob", "hi", "").delivered
+
     @pytest.mark.parametrize(
         ("changes", "code"),
         [

@@ -52,6 +52,9 @@ delete from members where team = ? and key = ?
 -- name: member_card
 select key, name, role, state, ask, answer from members where team = ? and key = ?
 
+-- name: member_task
+select body ->> 'task' from members where team = ? and key = ?
+
 -- name: latest_key
 select key from members where team = ? and name = ? order by generation desc limit 1
 
