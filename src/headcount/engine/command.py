@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import errno
 import os
-import resource
-import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 from typing import TYPE_CHECKING
+
+from headcount.engine import chaperone
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _LOOK_S = 0.2  # how soon a command hears that the engine leaves
+_END_S = 5.0  # for killing all of it; what the kernel does not let go of by then is not waited for
+
+# Imported, so that it is compiled once and not at every start.
+_IMPORT = "import sys; sys.path.append(sys.argv[1]); import chaperone; chaperone.main(sys.argv[2:])"
+_CHAPERONE = [sys.executable, "-I", "-S", "-c", _IMPORT, os.path.dirname(os.path.abspath(chaperone.__file__))]
 
 
 class Commands:
-    """The commands of one engine. `files`: as many as that each may have open (its soft limit).
-
-    The engine itself takes more, and a program that uses select() breaks with those. A limit is inherited;
-    for a child alone it can be changed between fork and exec, where no Python may run beside threads. So a
-    shell does it, and becomes the command.
-    """
+    """The commands of one engine. `files`: as many as that each may have open (its soft limit): the engine
+    itself takes more, and a program that uses select() breaks with those."""
 
     def __init__(self, files: int) -> None:
         self._files = files
@@ -46,24 +48,37 @@ class Commands:
     ) -> subprocess.CompletedProcess[str]:
         """A text is for the shell, a list is not. `together`: standard error goes where standard output goes.
 
-        In a session of its own: when the time is over, all that it has started is ended with it.
+        Whatever it has started ends with it, when its time is over, and with the engine.
         """
         argv = ["/bin/sh", "-c", command] if isinstance(command, str) else list(command)
         self._check_ending()
-        with subprocess.Popen(
-            self._with_limit(argv, cwd, env), cwd=cwd, env=env, text=True, errors="replace",
-            stdin=subprocess.PIPE if given is not None else subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT if together else subprocess.PIPE, start_new_session=True,
-        ) as process:  # fmt: skip
+        life, held = os.pipe()
+        said, report = os.pipe()
+        try:
+            process = subprocess.Popen(
+                [*_CHAPERONE, str(life), str(report), str(self._files), *argv],
+                cwd=cwd, env=env, text=True, errors="replace", start_new_session=True,
+                pass_fds=(life, report), stdout=subprocess.PIPE,
+                stdin=subprocess.PIPE if given is not None else subprocess.DEVNULL,
+                stderr=subprocess.STDOUT if together else subprocess.PIPE,
+            )  # fmt: skip
+        except BaseException:
+            os.close(held)
+            os.close(said)
+            raise
+        finally:
+            os.close(life)
+            os.close(report)
+        with process, open(said, "rb") as ended:
             try:
                 out, err = self._communicate(process, given, time.monotonic() + timeout_s)
             except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
                 raise subprocess.TimeoutExpired(command, timeout_s) from None
-            except InterruptedError:
-                os.killpg(process.pid, signal.SIGKILL)
-                raise
-        return subprocess.CompletedProcess(argv, process.returncode, out, err or "")
+            finally:
+                os.close(held)
+                _wait_for_end(process)
+            code = _exit_code(ended.read(), process, argv[0])
+        return subprocess.CompletedProcess(argv, code, out, err or "")
 
     def _check_ending(self) -> None:
         if self._ending.is_set():
@@ -82,18 +97,18 @@ class Commands:
                     raise
             given = None  # it keeps what it has not written yet
 
-    def _with_limit(self, argv: list[str], cwd: str, env: Mapping[str, str] | None) -> list[str]:
-        if resource.getrlimit(resource.RLIMIT_NOFILE)[0] == self._files:
-            return argv
-        _check_program(argv[0], cwd, env)
-        return ["/bin/sh", "-c", 'ulimit -S -n "$0" && exec "$@"', str(self._files), *argv]
+
+def _wait_for_end(process: subprocess.Popen[str]) -> None:
+    try:
+        process.wait(_END_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
 
 
-def _check_program(program: str, cwd: str, env: Mapping[str, str] | None) -> None:
-    """What cannot be run is an error of ours to tell, as without the shell, and no exit code of its own."""
-    path = os.pathsep.join(os.get_exec_path(env))
-    found = shutil.which(os.path.join(cwd, program) if os.sep in program else program, path=path)
-    if found is None:
-        there = os.sep in program and os.path.exists(os.path.join(cwd, program))
-        code = errno.EACCES if there else errno.ENOENT
-        raise OSError(code, os.strerror(code), program)
+def _exit_code(said: bytes, chaperone_itself: subprocess.Popen[str], program: str) -> int:
+    value = int.from_bytes(said[1:], "big")
+    if said[:1] == chaperone.NOT_RUN:
+        raise OSError(value, os.strerror(value), program)
+    if said[:1] == chaperone.ENDED:
+        return os.waitstatus_to_exitcode(value)
+    return chaperone_itself.returncode  # somebody has killed it

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -67,6 +69,49 @@ def test_whatever_it_started_ends_with_its_time(commands: Commands, tmp_path: Pa
         commands.run(command, cwd=str(tmp_path), timeout_s=0.5)
     assert over.value.cmd == command
     _wait_gone(int((tmp_path / "child").read_text()))
+
+
+@pytest.mark.parametrize(
+    "leave",
+    [
+        "sleep 1000 & echo $! > child",
+        "sleep 1000 > /dev/null 2>&1 & echo $! > child",
+        "setsid sh -c 'sleep 1000 & echo $! > child; wait' & while ! test -s child; do sleep 0.01; done",
+        "(setsid sh -c 'trap \"\" HUP TERM; sleep 1000 & echo $! > child' &) ; "
+        "while ! test -s child; do sleep 0.01; done",
+    ],
+    ids=["in the background", "without output", "in a session of its own", "as a daemon"],
+)
+def test_what_it_leaves_behind_is_ended_and_not_waited_for(
+    commands: Commands, tmp_path: Path, leave: str
+) -> None:
+    done = commands.run(f"{leave}; echo over; exit 3", cwd=str(tmp_path), timeout_s=60)
+    assert (done.returncode, done.stdout) == (3, "over\n")
+    _wait_gone(int((tmp_path / "child").read_text()))
+
+
+def test_a_command_that_a_signal_ended_says_so(commands: Commands, tmp_path: Path) -> None:
+    assert commands.run("kill -TERM $$", cwd=str(tmp_path), timeout_s=20).returncode == -signal.SIGTERM
+
+
+def test_signals_are_answered_as_a_program_of_its_own_would(commands: Commands, tmp_path: Path) -> None:
+    """Python ignores SIGPIPE, and whoever goes along with a command ignores what ends a session."""
+    ignored = commands.run("grep SigIgn /proc/self/status", cwd=str(tmp_path), timeout_s=20).stdout.split()[1]
+    assert int(ignored, 16) == 0
+
+
+def test_it_does_not_outlive_an_engine_that_was_killed(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "began")
+    engine = """\
+import sys
+from headcount.engine.command import Commands
+Commands(64).run("setsid sleep 1000 & echo $! $$ > began; wait", cwd=sys.argv[1], timeout_s=600)
+"""
+    with subprocess.Popen([sys.executable, "-c", engine, str(tmp_path)]) as process:
+        began = (tmp_path / "began").read_text()
+        process.kill()
+    for pid in began.split():
+        _wait_gone(int(pid))
 
 
 def test_when_the_engine_leaves_what_runs_is_ended_and_nothing_is_begun(
