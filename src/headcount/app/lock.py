@@ -74,3 +74,17 @@ def is_driven(home: str) -> bool:
         return True
     finally:
         os.close(fd)
+
+
+def suspended_driver(home: str) -> int | None:
+    """The process that drives, when it was stopped (Ctrl-Z): it keeps its lock, and does nothing."""
+    if not is_driven(home):
+        return None
+    try:
+        with open(f"{home}/engine.lock", encoding="utf-8") as file:
+            pid = int(file.read())
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            state = file.read().rpartition(b")")[2].split()[0]
+    except (OSError, ValueError):
+        return None  # it has just begun, or ended
+    return pid if state in (b"T", b"t") else None

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from headcount.agents.launch import check_agent
-from headcount.app.lock import is_driven
+from headcount.app.lock import is_driven, suspended_driver
 from headcount.app.run_state import read_run_state
 from headcount.app.starting import Plan, check_clients, make_start
 from headcount.domain.names import check_member_name, check_size, check_team_name, show
@@ -179,6 +179,7 @@ def _team_status(app: App, tx: Tx, team: Team) -> dict[str, Any]:
         "teamId": team.id,
         "status": str(team.status),
         "driven": team.status is not Status.SHUTDOWN and is_driven(app.home),
+        "suspended": suspended_driver(app.home),
         "run": read_run_state(tx, team),
         "members": roster(team, {one["member"] for one in dialogs}),
         "tasks": [asdict(task) for task in tx.tasks(team.id)],

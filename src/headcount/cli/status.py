@@ -80,11 +80,20 @@ def describe(team: dict[str, Any]) -> list[str]:
     lines += describe_limits(team["team"], team["limits"])
     lines += describe_dialogs(team["dialogs"])
     lines += _run(team)
-    if not team["driven"] and any(member["state"] != "gone" for member in team["members"]):
-        lines.append("  Nobody drives this team: its engine ended. Take it over with `headcount sweep`.")
+    lines += _driver(team)
     if team["escalations"]:
         lines.append(f"  Escalations: {', '.join(team['escalations'])}. See `headcount escalations`.")
     return lines + [f"  Warning: {plain(warning)}" for warning in team["warnings"]]
+
+
+def _driver(team: dict[str, Any]) -> list[str]:
+    """Why nothing goes on, when somebody is left for whom it should."""
+    if all(member["state"] == "gone" for member in team["members"]):
+        return []
+    if not team["driven"]:
+        return ["  Nobody drives this team: its engine ended. Take it over with `headcount sweep`."]
+    pid = team["suspended"]
+    return [f"  Its engine is suspended: let it go on with `kill -CONT {pid}`."] if pid is not None else []
 
 
 def _run(team: dict[str, Any]) -> list[str]:

@@ -14,12 +14,13 @@ from typing import Any
 import pytest
 
 from headcount.app import resident
-from headcount.app.lock import drive_lock, is_driven
+from headcount.app.lock import drive_lock, is_driven, suspended_driver
 from headcount.app.resident import driving, ensure_driven
 from headcount.app.teams import status
 from headcount.cli.status import describe
 from headcount.engine.engine import Engine
 from headcount.errors import StoreError
+from headcount.protocol import events as ev
 from headcount.protocol.member import State
 
 from .lab import LIMIT_S, QUICK, TEAM, Lab
@@ -94,6 +95,30 @@ def test_status_says_when_nobody_drives(lab: Lab) -> None:
     lab.stop_driving()
     assert "Nobody drives" in "\n".join(describe(*status(lab.app)))
     lab.drive()
+
+
+def test_an_engine_that_was_suspended_is_named_and_not_waited_for(lab: Lab) -> None:
+    lab.create()
+    lab.start("ada")
+    lab.stop_driving()
+    ensure_driven(lab.app)
+    engine = _driver(lab)
+    os.kill(engine, signal.SIGSTOP)
+    try:
+        while suspended_driver(lab.app.home) is None:
+            os.sched_yield()
+        assert f"kill -CONT {engine}" in "\n".join(describe(*status(lab.app)))
+        place = os.path.dirname(lab.app.home)
+        done = subprocess.run(
+            [sys.executable, "-m", "headcount", "down", TEAM],
+            cwd=place, capture_output=True, text=True, timeout=LIMIT_S,
+        )  # fmt: skip
+    finally:
+        os.kill(engine, signal.SIGCONT)
+    assert done.returncode == 4 and f"kill -CONT {engine}" in done.stderr
+    asked = lab.wait_state("ada#1", lambda m: m.state is not State.RUNNING)  # what was asked for is kept
+    lab.say(ev.Answered("ada#1", asked.ask or "", True))
+    lab.wait_state("ada#1", lambda m: m.settled)
 
 
 def test_an_engine_that_cannot_begin_says_why(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
