@@ -182,6 +182,10 @@ class Store(Protocol):
     def read(self) -> AbstractContextManager[Tx]:
         """A consistent look; writing in it is an error."""
 
+    def put_back(self) -> bool:
+        """What this thread has open was taken away from others' sight and is there again, as it is: whoever
+        drives begins anew. `FencedOut` when something else has begun in its place."""
+
     def take_lease(self, name: str, holder: str, ttl_s: float, *, steal: bool = False) -> Fence | None:
         """None while another holds it; with `steal`, its holder is fenced out (we know that it is dead)."""
 
@@ -249,6 +253,9 @@ class Runtime(Protocol):
     def start(self, spec: SpawnSpec) -> Handle: ...
     def adopt(self, mark: str) -> Handle | None: ...
     def adopt_by_mark(self, mark: str) -> Handle: ...
+    def put_back(self, handle: Any) -> None:
+        """Write down again what is known of it: its records were removed."""
+
     def cancel(self, mark: str) -> Handle | None: ...
     def discard(self, mark: str) -> None: ...
     def alive(self, handle: Any) -> bool: ...

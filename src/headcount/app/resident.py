@@ -21,6 +21,7 @@ from headcount.app.world import make_world
 from headcount.engine.engine import Engine
 from headcount.errors import ProcessError
 from headcount.runtime.limits import raise_file_limit
+from headcount.runtime.mark import put_back_seed, read_seed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -51,6 +52,8 @@ def drive(app: App) -> bool:
                 return drove
             engine = _run(app, lock, _idle_for(_STAY_S))
         drove = True
+        if engine.displaced:
+            continue  # the lock file went with the state
         if not engine.idle or not _has_open_team(app):
             return drove
 
@@ -159,6 +162,7 @@ def _engine(app: App, lock: DriveLock) -> Iterator[Engine]:
     raise_file_limit()
     fence = app.store.take_lease(LEASE, f"{os.getpid()}", _LEASE_TTL_S, steal=True)
     world = make_world(app)
+    seed = read_seed(app.home)
     engine = Engine(app.store, world, policy_of, fence)
     try:
         yield engine
@@ -168,6 +172,8 @@ def _engine(app: App, lock: DriveLock) -> Iterator[Engine]:
         else:
             for runtime in world.runtimes.values():
                 runtime.close()
+        if engine.displaced:
+            put_back_seed(app.home, seed)
         if fence is not None:
             app.store.release_lease(fence)
 

@@ -94,6 +94,7 @@ _TELL: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
     "escalated": lambda d: f"escalated ({d['escalation']}): {'; '.join(d['issues'])}",
     "decided": lambda d: f"decided by {d['by']}: {d['decision']}",
     "exited": lambda d: f"exited: {d['detail']}" if d["detail"] else "exited",
+    "state_put_back": lambda _: "the state had been removed, and was put back",
     "salvaged": lambda d: f"saved to {d['ref']}, and read back",
     "task_moved": _task_moved,
     "task_reviewed": lambda d: f"{d['key'].partition('#')[0]}: {_VERDICT[d['verdict']]}{_quoted(d['words'])}",

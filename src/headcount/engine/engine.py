@@ -35,7 +35,7 @@ from headcount.engine.reports import Again, End, Report, Result, record
 from headcount.engine.succession import wish_successor
 from headcount.errors import FencedOut, HeadcountError, StoreError
 from headcount.protocol.bound import ACTS_AT_ONCE
-from headcount.protocol.effects import Act, ActKind
+from headcount.protocol.effects import Act, ActKind, Note
 from headcount.protocol.member import State
 from headcount.protocol.team import Status
 
@@ -67,6 +67,10 @@ class _Known(NamedTuple):
     starts: dict[str, Mapping[str, Any]]  # by incarnation: `mark` and `runtime`
 
 
+class _Displaced(Exception):
+    """Records, bells and the lock went with the state: nothing but the teams is as it was."""
+
+
 class Engine:
     def __init__(
         self,
@@ -91,6 +95,7 @@ class Engine:
         self._stopping = threading.Event()
         self._leaving = threading.Event()
         self.hangs = False
+        self.displaced = False  # the state had been removed: it is back, and wants an engine that begins anew
 
     # --- the loop -----------------------------------------------------------------------------------
 
@@ -103,6 +108,8 @@ class Engine:
                 self._turn(self._take_all(self._seconds_to_wait()))
         except FencedOut:
             pass  # another engine drives now, and does all that is left
+        except _Displaced:
+            self.displaced = True
         except KeyboardInterrupt:
             self._leaving.set()
             raise
@@ -172,11 +179,34 @@ class Engine:
             results.setdefault(name, []).append(Result(name, "", Outcome((timeout,))))
         self._under_way.difference_update(self._later.take_due())  # pending, and nobody's: begun anew
         try:
+            self._look_for_state()
             self._commit_all(results)
         except StoreError as error:
             if isinstance(error, FencedOut):
                 raise
             self._hear_again(results)
+
+    def _look_for_state(self) -> None:
+        """Where it was put back, what was heard in this turn is done again, as after a crash."""
+        if not self._store.put_back():
+            return
+        self._put_back_records()
+        with self._store.write(self._fence) as tx:
+            for name in tx.team_names():
+                team = tx.load_team(name)
+                if team is not None:
+                    tx.note(team.id, [Note("state_put_back", "", {})])
+        raise _Displaced
+
+    def _put_back_records(self) -> None:
+        for known in self._known.values():
+            for key, start in known.starts.items():
+                handle = self._handles.held(known.team.name, key)
+                if handle is not None:
+                    try:
+                        self._runtime(start).put_back(handle)
+                    except (HeadcountError, OSError):
+                        _LOG.exception("the records of %s could not be put back", key)
 
     def _commit_all(self, results: dict[str, list[Result]]) -> None:
         """`results` keeps what could not be committed.
@@ -226,6 +256,7 @@ class Engine:
         """Look at reality first: who died while nobody watched is heard of before anything is decided."""
         while not self._stopping.is_set():
             try:
+                self._look_for_state()
                 self._load_all()
                 break
             except StoreError as error:

@@ -27,12 +27,15 @@ class Handles:
         self._thread = threading.Thread(target=self._watch, name="watch", daemon=True)
         self._thread.start()
 
+    def held(self, team: str, key: str) -> Handle | None:
+        with self._lock:
+            return self._held.get((team, key))
+
     def find(
         self, team: str, key: str, runtime: Runtime, mark: str, *, settle: bool = False
     ) -> Handle | None:
         """The handle of a start that happened; with `settle`, one that has not can never happen any more."""
-        with self._lock:
-            held = self._held.get((team, key))
+        held = self.held(team, key)
         if held is not None:
             return held
         handle = runtime.cancel(mark) if settle else runtime.adopt(mark)

@@ -16,6 +16,7 @@ _LOG = logging.getLogger(__name__)
 CHANNEL = "engine"
 _RING_CHECK_S = 10.0  # a wake-up is a hint; this is the most that a lost one can cost
 _NO_BELL_CHECK_S = 1.0
+_CLOSE_S = 1.0  # a bell that was removed cannot be rung: its thread ends with its next look
 
 
 class Listener:
@@ -34,7 +35,7 @@ class Listener:
     def close(self) -> None:
         self._stopping.set()
         self._store.ring([CHANNEL])
-        self._thread.join()
+        self._thread.join(_CLOSE_S)
 
     def _listen(self) -> None:
         while not self._stopping.is_set():

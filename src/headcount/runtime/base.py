@@ -114,6 +114,10 @@ class ProcessRuntime:
         keeper = self._keepers().get(mark, nobody)
         return Handle(Record(mark, nobody, keeper, boot_id(), time.time()), directory, self.census)
 
+    def put_back(self, handle: Handle) -> None:
+        """Its records were removed while it runs: what they said of its start is known here."""
+        handle.directory.put_back(handle.record)
+
     def _refuse_anothers(self, mark: str) -> None:
         """A copy of a state directory has the records of the original's members; they are not its own (I10).
         One that was moved, they have moved with."""

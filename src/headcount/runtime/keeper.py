@@ -98,6 +98,23 @@ def as_json(**fields: object) -> str:
     return "{" + ", ".join(f'"{name}": {_json_value(value)}' for name, value in fields.items()) + "}\n"
 
 
+def process_json(
+    mark: str, agent: tuple[int, int], keeper: tuple[int, int], boot: str, at: float, place: list[str]
+) -> str:
+    """The record of a start: each process by pid and start time; `place` in a terminal, else empty."""
+    pid, start = agent
+    return as_json(
+        mark=mark,
+        pid=pid,
+        start=start,
+        keeper=keeper[0],
+        keeper_start=keeper[1],
+        boot=boot,
+        at=at,
+        place=place,
+    )
+
+
 def _json_value(value: object) -> str:
     if isinstance(value, str):
         return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
@@ -322,16 +339,8 @@ class Keeper:
 
     def _record(self, mark: str, place: list[str]) -> None:
         me = os.getpid()
-        text = as_json(
-            mark=mark,
-            pid=self.member,
-            start=start_time(self.member),
-            keeper=me,
-            keeper_start=start_time(me),
-            boot=boot_id(),
-            at=time.time(),
-            place=place,
-        )
+        agent, keeper = (self.member, start_time(self.member)), (me, start_time(me))
+        text = process_json(mark, agent, keeper, boot_id(), time.time(), place)
         if not write_once(f"{self.home}/{PROCESS}", text):
             raise _NotStarted("it was started, or called off, before")
 

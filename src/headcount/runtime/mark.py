@@ -53,8 +53,23 @@ def state_id(directory: str) -> str:
     Random, so that a directory made anew is not its predecessor, and mixed with the path, so that a
     copied checkout does not take the original's members for its own.
     """
-    path = f"{os.path.realpath(directory)}/id"
+    path = _seed_path(directory)
     write_once(path, secrets.token_hex(16))
-    with open(path) as file:
-        seed = file.read()
-    return hashlib.sha256(f"{seed}\0{path}".encode()).hexdigest()[:16]
+    return hashlib.sha256(f"{read_seed(directory)}\0{path}".encode()).hexdigest()[:16]
+
+
+def read_seed(directory: str) -> str:
+    with open(_seed_path(directory)) as file:
+        return file.read()
+
+
+def put_back_seed(directory: str, seed: str) -> None:
+    """Also in the place of one that was made since it was removed: with that, those who run are strangers."""
+    path = _seed_path(directory)
+    if os.path.exists(path) and read_seed(directory) != seed:
+        os.unlink(path)
+    write_once(path, seed)
+
+
+def _seed_path(directory: str) -> str:
+    return f"{os.path.realpath(directory)}/id"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from headcount.errors import ProcessError
-from headcount.runtime.keeper import EMPTY, EXIT, PROCESS, as_json, write_once
+from headcount.runtime.keeper import EMPTY, EXIT, PROCESS, as_json, process_json, write_once
 
 
 class Identity(NamedTuple):
@@ -102,6 +102,13 @@ class SpawnDirectory:
             return self.record()
         except ProcessError:
             return None
+
+    def put_back(self, record: Record) -> None:
+        """As the keeper wrote it; and with its directory there again, the keeper can write how it ends."""
+        os.makedirs(self.path, mode=0o700, exist_ok=True)
+        place = [record.pane, record.session, str(record.server_pid)] if record.pane else []
+        text = process_json(record.mark, record.agent, record.keeper, record.boot, record.at, place)
+        write_once(self.file(PROCESS), text)
 
     def cancel(self) -> bool:
         """Make a start that has not happened impossible. False when it has happened."""

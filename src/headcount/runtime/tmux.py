@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import os
 import shlex
+import signal
 import subprocess
 import tempfile
 import time
@@ -18,6 +19,7 @@ import time
 from headcount.errors import Declined, ProcessError
 from headcount.ports import SpawnSpec
 from headcount.runtime.base import TAKEN_S, Handle, ProcessRuntime, wait_for
+from headcount.runtime.census import read_process, send_signal
 from headcount.runtime.forkserver import KEEPER
 from headcount.runtime.keeper import OUTPUT
 from headcount.runtime.log import plain_text
@@ -50,6 +52,13 @@ class TmuxRuntime(ProcessRuntime):
         # A server ends with its last session, and may do so while we talk to it.
         if not wait_for(lambda: self._accepts(*command), _LAUNCH_S, step_s=0.05):
             self._tmux(*command)
+
+    def put_back(self, handle: Handle) -> None:
+        """Its server makes its socket anew when it is asked so."""
+        super().put_back(handle)
+        server = read_process(handle.record.server_pid, with_mark=False)
+        if server is not None and server.name.startswith("tmux") and not os.path.exists(self.socket):
+            send_signal(server.identity, signal.SIGUSR1)
 
     def attach_command(self, handle: Handle) -> list[str]:
         """For a person's terminal."""

@@ -55,6 +55,9 @@ class MemoryStore:
             finally:
                 self._inside = 0
 
+    def put_back(self) -> bool:
+        return False  # nobody can take it away
+
     # --- leases
 
     def take_lease(self, name: str, holder: str, ttl_s: float, *, steal: bool = False) -> Fence | None:

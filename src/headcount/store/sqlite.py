@@ -18,7 +18,7 @@ from headcount.domain.names import check_team_name
 from headcount.ports import Entry, Fence, Identity, Mail, Task
 from headcount.protocol import codec
 from headcount.protocol.effects import Note
-from headcount.store import doorbell, journal, mailbox, migrate, rules, taskboard, teams
+from headcount.store import doorbell, journal, lost, mailbox, migrate, rules, taskboard, teams
 from headcount.store import identity as tokens
 from headcount.store.database import DATABASE, Transaction, connect, one
 from headcount.store.generations import fenced_out, next_generation
@@ -271,6 +271,7 @@ class SqliteStore:
     def __init__(self, path: str, clock: Callable[[], float] = time.time) -> None:
         """`path` is the state directory, made when it is not there, or the database in it."""
         self.path = os.path.abspath(path if path.endswith(".db") else os.path.join(path, DATABASE))
+        self._home = os.path.dirname(self.path)
         self._clock = clock
         self._local = threading.local()
         self._open: WeakSet[apsw.Connection | doorbell.Bell] = WeakSet()
@@ -294,6 +295,13 @@ class SqliteStore:
                 yield SqliteTx(db, self._clock())
         finally:
             db.pragma("query_only", False)
+
+    def put_back(self) -> bool:
+        db = self._local.__dict__.get("db")
+        if db is None or not self._local.file.removed or not os.path.isdir(os.path.dirname(self._home)):
+            return False
+        lost.put_back(self.path, db)
+        return True
 
     # --- leases
 
@@ -321,7 +329,7 @@ class SqliteStore:
 
     @property
     def bells(self) -> str:
-        return os.path.join(os.path.dirname(self.path), "run")
+        return os.path.join(self._home, "run")
 
     def listen(self, channel: str) -> None:
         self._bell(channel)
@@ -347,7 +355,12 @@ class SqliteStore:
     def _connection(self) -> apsw.Connection:
         db: apsw.Connection | None = getattr(self._local, "db", None)
         if db is None:
-            db = self._local.db = self._keep(connect(self.path))
+            return self._use(connect(self.path))
+        return self._use(lost.follow(self.path, db)) if self._local.file.removed else db
+
+    def _use(self, db: apsw.Connection) -> apsw.Connection:
+        self._local.file = lost.OpenFile(self.path)
+        self._local.db = self._keep(db)
         return db
 
     def _keep(self, resource: R) -> R:

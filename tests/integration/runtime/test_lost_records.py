@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from places import SHAPES, Place, wait_until
 
-from headcount.runtime import BY_SUBREAPER, Handle, base
+from headcount.runtime import BY_SUBREAPER, Handle, TmuxRuntime, base
 from headcount.runtime.keeper import EMPTY, EXIT, PROCESS
 
 
@@ -109,3 +109,30 @@ def test_an_end_that_was_recorded_and_cannot_be_read_is_one_that_nobody_saw(plai
     assert again is not None
     assert plain.runtime.prove_gone(again).empty
     assert str(plain.runtime.exit_status(again)) == "gone, nobody saw how"
+
+
+def test_what_is_put_back_is_as_good_as_what_was_removed(place: Place) -> None:
+    handle = place.start_shape("polite")
+    shutil.rmtree(handle.directory.path)
+
+    place.runtime.put_back(handle)
+    again = place.reopen().adopt(handle.record.mark)
+
+    assert again is not None and again.record == handle.record
+    proof = place.runtime.stop(again, grace_s=5)
+    assert proof.empty and proof.method == BY_SUBREAPER
+    assert place.runtime.exit_status(again) is not None
+    assert not place.survivors()
+
+
+def test_a_tmux_server_whose_socket_was_removed_is_reached_again(tmux: Place) -> None:
+    handle = tmux.start_shape("polite")
+    runtime = tmux.runtime
+    assert isinstance(runtime, TmuxRuntime)
+    os.unlink(runtime.socket)
+    assert not runtime.server_alive(handle)
+
+    runtime.put_back(handle)
+
+    wait_until(lambda: runtime.server_alive(handle))
+    assert runtime.stop(handle, grace_s=5).empty

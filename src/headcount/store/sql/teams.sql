@@ -27,6 +27,9 @@ select settings from teams where id = ?
 -- name: members
 select body from members where team = ? order by seq
 
+-- name: first_team
+select id, created_at from teams order by created_at, id limit 1
+
 -- name: card
 select id, name, status, peer_mail, message_bytes, description_bytes, subject_characters, max_tasks
 from teams where id = ?
