@@ -43,6 +43,10 @@ class TxDesk:
     def hand_in(self, key: str, task_id: str | None) -> str | None:
         return self._tx.hand_in_task(self.team.id, key, task_id)
 
+    def started_for(self, key: str) -> str | None:
+        member = self.team.members.get(key)
+        return member.task if member is not None else None
+
     def reviewing(self, key: str) -> str:
         given = self._tx.fact(self.team.id, key, "reviewing") or {}
         return str(given.get("commit", ""))

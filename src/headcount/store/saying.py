@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 
         def task_status(self, task_id: str) -> str: ...
         def hand_in(self, key: str, task_id: str | None) -> str | None: ...
+        def started_for(self, key: str) -> str | None: ...
         def reviewing(self, key: str) -> str: ...
         def keep(self, kind: str, said: dict[str, Any]) -> None:
             """For the next step to hear: `kind` is an event, and `said` has its fields."""
@@ -117,7 +118,9 @@ def done(desk: Desk, speaker: Speaker, task_id: str | None, verified: bool) -> W
     elif task_id is not None:
         desk.task_status(task_id)
     desk.keep("DoneSignalled", {"key": speaker.key, "task": task_id})
-    subject, body = templates.worker_done(desk.team.name, task_id or "no task", verified)
+    # One who was started for a task may be done before the board says that it has it.
+    named = task_id or desk.started_for(speaker.key) or "no task"
+    subject, body = templates.worker_done(desk.team.name, named, verified)
     mail = desk.post(speaker, WITNESS, subject, body, template=templates.WORKER_DONE)
     return Word(task_id, desk.team, mail)
 
@@ -178,6 +181,10 @@ class SqlDesk:
 
     def hand_in(self, key: str, task_id: str | None) -> str | None:
         return taskboard.hand_in(self._db, self.team, self._now, key, task_id)
+
+    def started_for(self, key: str) -> str | None:
+        found = one(self._db, TEAMS["member_task"], self.team.id, key)
+        return found[0] if found else None
 
     def reviewing(self, key: str) -> str:
         given = one(self._db, TEAMS["reviewing"], self.team.id, key)

@@ -269,6 +269,14 @@ def test_done_starts_an_inspection_hands_the_task_in_and_tells_the_witness(world
     }  # fmt: skip
 
 
+def test_who_was_started_for_a_task_is_done_with_it_before_the_board_says_so(world: World) -> None:
+    world.change("alice", task="audit")
+    assert world.run("alice", "done").returncode == 0
+    assert world.run("bob", "done").returncode == 0
+    subjects = [mail.subject for mail in world.inbox("witness")]
+    assert subjects == ["Work Complete: audit", "Work Complete: no task"]
+
+
 def test_E6_done_with_another_members_task_is_refused(world: World) -> None:
     add_task(world, "t1")
     world.run("bob", "task", "claim", "t1")
