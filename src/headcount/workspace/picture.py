@@ -33,6 +33,7 @@ MB = 1 << 20
 _OVER_LIMIT = "over the limit for a salvage"
 _ASKING = 0.25  # of its time is spent on asking git in the workspace, where a filter may hang
 _OID = re.compile(rb"(?<![0-9a-f])(?:[0-9a-f]{64}|[0-9a-f]{40})(?![0-9a-f])")
+_INDEXES = (b"index", b"sharedindex.", b"next-index-")  # what they name is read from them by git
 # These say where the worktree is, and whose; they are made anew for a restored one.
 _PLACE = frozenset({b"gitdir", b"commondir", b"locked", b"headcount.json", b"headcount.removing"})
 
@@ -296,7 +297,7 @@ def _named_in_state(picture: Picture, workspace: Workspace) -> list[str]:
         name = source.node.path
         if not path.startswith(STATE) or not source.node.is_file:
             continue
-        if name.startswith(b"modules/") or b"index" in os.path.basename(name):
+        if name.startswith((b"modules/", *_INDEXES)):
             continue
         with open(os.path.join(source.root, name), "rb") as file:
             found.extend(oid.decode() for oid in _OID.findall(file.read()))

@@ -48,6 +48,14 @@ def test_C2_a_commit_that_was_never_checked_out_and_a_ref_of_the_worktree_holds_
     assert is_kept_after_all(world, member, left)
 
 
+def test_C2_a_commit_is_saved_whatever_the_ref_of_the_worktree_is_called(world: World) -> None:
+    member = world.member()
+    left = git(member.path, "commit-tree", "-m", "by hand", "HEAD^{tree}")
+    git(member.path, "update-ref", "refs/worktree/new-index", left)
+
+    assert is_kept_after_all(world, member, left)
+
+
 def test_C23_commits_on_no_branch_are_saved_when_head_stands_on_a_branch_without_any(world: World) -> None:
     member = world.member()
     git(member.path, "checkout", "-q", "--detach")
