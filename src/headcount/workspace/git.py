@@ -46,6 +46,8 @@ _SETTINGS = (
     *("-c", "core.ignoreCase=false"),
     # A salvage is worth nothing if a power cut takes it: objects and refs are synced before we say "saved".
     *("-c", "core.fsync=committed,loose-object,reference"),
+    # A new worktree has no submodules yet; git fails where it is told to go into them all the same.
+    *("-c", "submodule.recurse=false"),
     *("-c", "gc.auto=0"),
     *("-c", "maintenance.auto=false"),
     # Odd names are content too. They never leave the object database under these names.

@@ -150,6 +150,24 @@ def test_nothing_is_saved_in_the_name_of_a_workspace_whose_repository_was_moved(
         open_world(tmp_path / "moved").salvage(member)
 
 
+def test_a_submodule_is_no_obstacle_to_a_workspace_where_git_is_told_to_go_into_them(
+    world: World, tmp_path: Path
+) -> None:
+    library = tmp_path / "library"
+    git(tmp_path, "init", "-q", str(library))
+    git(library, "commit", "-qm", "first", "--allow-empty")
+    git(world.top, "submodule", "add", "-q", str(library), "library")
+    git(world.top, "commit", "-qm", "a submodule")
+    git(world.top, "config", "submodule.recurse", "true")
+
+    member = world.member()
+
+    assert world.findings(member).spotless
+    assert os.listdir(f"{member.path}/library") == []
+
+
+
+
 def test_what_does_not_fit_on_the_disk_is_not_begun_to_be_archived(tmp_path: Path) -> None:
     """It would fill the disk with the zeros of a hole first, and take the room from everybody else."""
     workspace = Workspaces(None, str(tmp_path / "worktrees")).create("t", "alice", 1)
