@@ -57,7 +57,9 @@ class Repository:
                 code="git-reftable",
             )
         told = git.text("rev-parse", "--show-object-format", "--is-bare-repository").split("\n")
-        return cls(common_dir, told[0], git, told[1] == "true")
+        # One that is told so by mistake, as agents do, is still checked out where the user stands.
+        bare = told[1] == "true" and not os.path.exists(os.path.join(common_dir, "index"))
+        return cls(common_dir, told[0], git, bare)
 
     @classmethod
     def find(cls, path: str, executable: str = "git") -> Repository | None:

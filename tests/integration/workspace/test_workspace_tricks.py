@@ -166,6 +166,11 @@ def test_a_submodule_is_no_obstacle_to_a_workspace_where_git_is_told_to_go_into_
     assert os.listdir(f"{member.path}/library") == []
 
 
+def test_a_repository_that_was_told_it_is_bare_is_still_the_users_checkout(world: World) -> None:
+    git(world.top, "config", "core.bare", "true")
+
+    assert Repository.open(str(world.top)).branch_in_use("main") == str(world.top)
+
 
 
 def test_what_does_not_fit_on_the_disk_is_not_begun_to_be_archived(tmp_path: Path) -> None:
