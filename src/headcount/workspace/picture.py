@@ -24,7 +24,7 @@ from headcount.workspace.git import Git
 from headcount.workspace.names import shown, to_tree
 from headcount.workspace.objects import Leaf, read_types
 from headcount.workspace.reflog import read_ownership, read_stashes
-from headcount.workspace.repository import Repository
+from headcount.workspace.repository import Repository, linked_to
 from headcount.workspace.status import read_status
 
 FILES, STATE = b"files/", b"gitdir/"
@@ -130,6 +130,14 @@ def _check_place(repo: Repository, workspace: Workspace, git_dir: str) -> None:
             f"Did not save {workspace.path}",
             f"it belongs to the repository of {git_dir}, and that is at {repo.common_dir} now",
             ("Move the repository back to where the team was started",),
+            code="salvage-failed",
+        )
+    place = linked_to(git_dir)
+    if place and not os.path.lexists(workspace.path) and os.path.lexists(place):
+        raise GitError(
+            f"Did not save {workspace.path}",
+            f"it was moved to {shown(place)}",
+            (f"Move it back with `git worktree move {shown(place)} {workspace.path}`",),
             code="salvage-failed",
         )
     if os.path.islink(workspace.path):

@@ -137,7 +137,7 @@ class Repository:
         named = (first_line(os.path.join(path, ".git")) or "").removeprefix("gitdir:").strip()
         if named:
             likely = os.path.join(self.common_dir, "worktrees", os.path.basename(named))
-            if (place := _work_tree(likely)) and os.path.realpath(place) == real:
+            if (place := linked_to(likely)) and os.path.realpath(place) == real:
                 return likely
         return next((at.git_dir for at in self.linked() if at.real == real), None)
 
@@ -176,7 +176,7 @@ class _Resolver:
 
 
 def _read_linked(git_dir: str, resolve: _Resolver) -> Linked:
-    path = _work_tree(git_dir)
+    path = linked_to(git_dir)
     return Linked(git_dir, path, resolve(path) if path else "", _refs(git_dir))
 
 
@@ -186,7 +186,8 @@ def _refs(git_dir: str) -> frozenset[str]:
     return frozenset((head, *filter(None, returning)))
 
 
-def _work_tree(git_dir: str) -> str:
+def linked_to(git_dir: str) -> str:
+    """Where the worktree of a private git directory is, as git has it; "" while it is being made."""
     return os.path.dirname(first_line(os.path.join(git_dir, "gitdir")) or "")
 
 

@@ -172,6 +172,20 @@ def test_a_repository_that_was_told_it_is_bare_is_still_the_users_checkout(world
     assert Repository.open(str(world.top)).branch_in_use("main") == str(world.top)
 
 
+def test_nothing_is_saved_in_the_name_of_a_workspace_that_was_moved_by_git(
+    world: World, tmp_path: Path
+) -> None:
+    """What a member goes on writing is in the new place; in the old one there is nothing to be saved."""
+    member = world.member()
+    (Path(member.path) / "new.txt").write_text("new\n")
+    git(world.top, "worktree", "unlock", member.path)
+    git(world.top, "worktree", "move", member.path, str(tmp_path / "moved"))
+
+    with pytest.raises(GitError, match="Did not save") as refused:
+        world.salvage(member)
+
+    assert str(tmp_path / "moved") in refused.value.why
+
 
 def test_what_does_not_fit_on_the_disk_is_not_begun_to_be_archived(tmp_path: Path) -> None:
     """It would fill the disk with the zeros of a hole first, and take the room from everybody else."""
