@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from headcount.app.app import policy_of
 from headcount.app.progress import waits_for
 from headcount.app.report import describe_salvage
-from headcount.app.run import read_run
+from headcount.app.run import describe_run
 from headcount.app.stand_down_answer import report as read_stand_down
 from headcount.app.story import tell, whom
 from headcount.app.teams import read_dialogs, shown_activity
@@ -116,7 +116,7 @@ class Onlooker:
             "standDown": {name: stand_down[name] for name in ("status", "requestId", "seconds", "deleted")},
             "rejectedBy": stand_down.get("rejectedBy", []),
             "archive": stand_down["archive"],
-            "run": read_run(self._app, self._name) if has_run else None,
+            "run": describe_run(tx, team) if has_run else None,
         }
 
     def _members(self, tx: Tx, team: Team, changed: set[str], unread: dict[str, int]) -> dict[str, Row]:
@@ -148,7 +148,7 @@ class Onlooker:
 def make_patch(before: View | None, after: View) -> dict[str, Any]:
     """What to send to one who has `before`: everything, or only what is another object now."""
     if before is None or before.about["teamId"] != after.about["teamId"]:
-        return {"whole": True, **after._asdict(), "log": after.log}
+        return {"whole": True, **after._asdict()}
     patch: dict[str, Any] = {}
     for name in ("about", "escalations", "tasks", "salvage"):
         if getattr(before, name) != getattr(after, name):

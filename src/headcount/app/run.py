@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from headcount.compiler import ir
     from headcount.domain.policy import Policy
     from headcount.domain.settings import Gates
+    from headcount.ports import Tx
     from headcount.protocol.team import Escalation, Team
     from headcount.workspace import Repository
 
@@ -107,26 +108,28 @@ def happen(app: App, team_name: str, event: pe.PhaseEvent) -> None:
 
 
 def read_run(app: App, team_name: str) -> dict[str, Any]:
-    """How a run stands: its tasks, its checklist, and what it is blocked by."""
     with app.store.read() as tx:
-        team = app.load(tx, team_name)
-        raw = tx.fact(team.id, "", PHASE)
-        roster = tx.fact(team.id, "", ROSTER) or {}
-        policy = policy_of(tx.team_settings(team.id))
-        limits, dialogs = read_limits(tx, team), read_dialogs(tx, team)
+        return describe_run(tx, app.load(tx, team_name))
+
+
+def describe_run(tx: Tx, team: Team) -> dict[str, Any]:
+    """How a run stands: its tasks, its checklist, and what it is blocked by."""
+    raw = tx.fact(team.id, "", PHASE)
     if raw is None:
-        raise UsageError(f"{show(team_name)} runs no tasks", "it was started by up", code="no-run")
+        raise UsageError(f"{show(team.name)} runs no tasks", "it was started by up", code="no-run")
     phase = phase_from_json(raw)
+    roster = tx.fact(team.id, "", ROSTER) or {}
+    policy = policy_of(tx.team_settings(team.id))
     waits = why_waiting(phase, who_is_there(team, roster), policy)
     open_ones = [e for e in team.escalations.values() if e.state in ("open", "parked")]
     return {
-        "team": team_name,
+        "team": team.name,
         "status": run_status(phase, team),
         "attempt": phase.attempt,
         "reason": phase.reason,
         "tasks": [_task_line(task, roster, waits) for task in phase.tasks.values()],
-        "limits": limits,
-        "dialogs": dialogs,
+        "limits": read_limits(tx, team),
+        "dialogs": read_dialogs(tx, team),
         "stalled": read_stalled(phase, team),
         "escalations": [_escalation_line(team, e, policy) for e in open_ones],
         "checklist": [

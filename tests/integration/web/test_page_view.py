@@ -12,6 +12,8 @@ from headcount.app.progress import follow
 from headcount.app.standing_down import stand_down
 from headcount.protocol.effects import Note
 from headcount.protocol.member import Member, State
+from headcount.protocol.phase import Phase
+from headcount.protocol.phase_codec import phase_as_json
 
 
 def two_members(lab: WebLab) -> list[Member]:
@@ -90,3 +92,15 @@ def test_a_name_that_is_used_again_shows_nothing_of_the_team_before(lab: WebLab)
     assert patch["whole"] is True
     assert (patch["about"]["teamId"], patch["members"], patch["mail"]) == (f"{TEAM}#2", {}, {})
     assert [line["kind"] for line in patch["log"]] == ["team_created"]
+
+
+def test_a_team_that_runs_tasks_is_shown_with_its_run(idle_lab: WebLab) -> None:
+    """All of a view is one look at the store: there is no second transaction in it."""
+    idle_lab.create()
+    with idle_lab.app.store.write() as tx:
+        team = idle_lab.app.load(tx, TEAM)
+        phase = Phase(TEAM, "2026-01-01T00:00:00+00:00")
+        tx.put_fact(team.id, "", "phase", phase_as_json(phase))
+        tx.put_fact(team.id, "", "roster", {"workers": [], "reviewers": [], "tasks": {}})
+    about = Onlooker(idle_lab.app, TEAM).look().about
+    assert (about["run"]["team"], about["run"]["status"]) == (TEAM, "running")
