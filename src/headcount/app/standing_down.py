@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from headcount.app.app import policy_of
 from headcount.app.members import incarnation
 from headcount.app.stand_down_answer import describe_escalation, report, report_gone
-from headcount.domain.names import show
+from headcount.domain.names import check_size, show
 from headcount.errors import Declined, UsageError
 from headcount.protocol import events as ev
 from headcount.protocol.team import Status, why_not_decide, why_not_stand_down
@@ -37,6 +37,7 @@ def stand_down(
     app.check("stand_down_team" if names is None else "stand_down_member")
     if force:
         app.check("force")
+    check_size("reason", reason, app.limits.message_bytes)
     request_id = str(uuid.uuid4())
     with app.store.read() as tx:
         team = app.load(tx, team_name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from headcount.engine.job import Outcome
-from headcount.engine.writing import new_mail
+from headcount.engine.writing import post_mail
 from headcount.protocol.effects import Act
 
 if TYPE_CHECKING:
@@ -46,6 +46,6 @@ def record(tx: Tx, team: Team, result: Result) -> None:
         tx.put_fact(team.id, about, name, value)
     tx.note(team.id, result.outcome.notes)
     for mail in result.outcome.mail:
-        tx.post(new_mail(team, mail))
+        post_mail(tx, team, mail)
     if result.act is not None:
         tx.end_act(team.id, result.act.id)

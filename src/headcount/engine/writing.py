@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import time
 import uuid
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from headcount.domain.policy import Limits
 from headcount.engine.mirror import SIGNALLED
+from headcount.errors import UsageError
 from headcount.ports import Mail
 from headcount.protocol.effects import Act, GiveBackTasks, Note, Post, Seal
 from headcount.protocol.member import State
@@ -37,7 +40,7 @@ def write_effects(tx: Tx, team: Team, effects: Iterable[Effect]) -> None:
             case Act():
                 acts.append(effect)
             case Post():
-                tx.post(new_mail(team, effect))
+                post_mail(tx, team, effect)
             case GiveBackTasks(key):
                 given_back = tx.give_back_tasks(team.id, key)
                 notes.extend(Note("task_released", key, {"task": task}) for task in given_back)
@@ -47,6 +50,29 @@ def write_effects(tx: Tx, team: Team, effects: Iterable[Effect]) -> None:
                     notes.append(Note("mail_bounced", key, {"count": bounced}))
     tx.add_acts(team.id, acts)
     tx.note(team.id, notes)
+
+
+def post_mail(tx: Tx, team: Team, post: Post) -> None:
+    """Mail of the rules quotes what others have said, each within its limit. If it were refused, so would be
+    the step, and every one after it: so what does not fit into one message is cut, and says so."""
+    mail = new_mail(team, post)
+    try:
+        tx.post(mail)
+    except UsageError as refusal:
+        if refusal.code != "too-long":
+            raise
+        limits = Limits(**(tx.team_settings(team.id).get("limits") or {}))
+        more = f"\n… cut here: all of it is in `headcount report {team.name} --json`\n"
+        body = _cut(mail.body, limits.message_bytes, more)
+        tx.post(replace(mail, subject=mail.subject[: limits.subject_characters], body=body))
+
+
+def _cut(text: str, limit: int, more: str) -> str:
+    data = text.encode()
+    if len(data) <= limit:
+        return text
+    room = max(0, limit - len(more.encode()))
+    return (data[:room].decode(errors="ignore") + more).encode()[:limit].decode(errors="ignore")
 
 
 def new_mail(team: Team, post: Post) -> Mail:
