@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from headcount.domain.findings import Salvage
-    from headcount.ports import Proof
+    from headcount.ports import Handle, Proof
     from headcount.protocol.member import Member
 
 
@@ -60,13 +60,15 @@ def _perform_in_what_was_made(job: Job) -> Outcome:
 def failed(job: Job, error: Exception) -> Outcome:
     """A bug of ours, in the middle of an act: it has failed, or, without such an event, the limit decides."""
     act, why = job.act, repr(error)
+    note = Note("act_failed", act.about, {"act": str(act.kind), "error": why})
+    if act.kind in run_acts.FAILED:  # nothing of a run has a limit
+        return replace(run_acts.FAILED[act.kind](job, why), notes=(note,))
     event: dict[ActKind, ev.Event] = {
         ActKind.INSPECT: ev.Inspected(act.about, act.epoch, False, False, (f"could not be read: {why}",)),
         ActKind.SALVAGE: ev.SalvageFailed(act.about, act.epoch, why),
         ActKind.LAST_READ: ev.LastRead(act.about, act.epoch, False, reason=why),
         ActKind.CLOSE_STEP: ev.StepEnded(str(act.data.get("step")), act.epoch, False, why),
     }
-    note = Note("act_failed", act.about, {"act": str(act.kind), "error": why})
     return Outcome((event[act.kind],) if act.kind in event else (), notes=(note,))
 
 
@@ -76,21 +78,35 @@ def failed(job: Job, error: Exception) -> Outcome:
 def _start(job: Job) -> Outcome:
     """Workspace, process, registration. A failure undoes what came before, the empty workspace included."""
     key = job.act.about
-    workspace: Workspace | None = None
     try:
         workspace = _make_workspace(job)
-        facts = {(key, "workspace"): workspace.as_dict()}
-        handle = job.runtime.start(_spec(job, workspace))
-        try:
-            wait_ready(job, handle)
-        except HeadcountError:
-            if not job.runtime.kill(handle, job.policy.stop_grace_s).empty:
-                return Outcome(facts=facts, handle=handle)  # not undone: the start's limit goes on with it
-            raise
     except (HeadcountError, OSError) as error:
-        kept = {(key, "workspace"): workspace.as_dict()} if workspace and job.start.get("workspace") else {}
+        return Outcome((ev.StartFailed(key, _undo_start(job, None, error)),))
+    facts = {(key, "workspace"): workspace.as_dict()}
+    handle: Handle | None = None
+    try:
+        handle = job.runtime.start(_spec(job, workspace))
+        wait_ready(job, handle)
+    except (HeadcountError, OSError) as error:
+        if not _is_ended(job, handle):
+            return Outcome(facts=facts, handle=handle)  # not undone: the start's limit goes on with it
+        kept = facts if job.start.get("workspace") else {}
         return Outcome((ev.StartFailed(key, _undo_start(job, workspace, error)),), kept)
     return Outcome((ev.Registered(key),), facts, handle=handle)
+
+
+def _is_ended(job: Job, handle: Handle | None) -> bool:
+    """Nothing of a start that failed runs, or ever will. Where that cannot be seen, it is not so."""
+    try:
+        left = handle or job.runtime.cancel(str(job.start["mark"]))
+        if left is None:
+            return True
+        empty = job.runtime.kill(left, job.policy.stop_grace_s).empty
+    except (HeadcountError, OSError):
+        return False
+    if empty or left is not handle:
+        left.close()
+    return empty
 
 
 def _make_workspace(job: Job) -> Workspace:
@@ -140,8 +156,8 @@ def _undo_start(job: Job, workspace: Workspace | None, error: Exception) -> str:
     proof = GoneProof(job.team.name, member.name, member.generation, "never started", utc_now())
     try:
         kept = job.world.workspaces.remove(workspace, proof, job.start)
-    except HeadcountError as failure:
-        kept = failure.what
+    except (HeadcountError, OSError) as failure:
+        kept = getattr(failure, "what", "") or str(failure)
     return f"{reason} (its workspace {workspace.path} was left: {kept})" if kept else reason
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from headcount.domain.checklist import VERIFICATION
 from headcount.domain.findings import Workspace
@@ -17,9 +17,11 @@ from headcount.engine.writing import utc_now
 from headcount.errors import HeadcountError
 from headcount.protocol import phase_events as pe
 from headcount.protocol import task_events as te
-from headcount.protocol.effects import Note, Post
+from headcount.protocol.effects import ActKind, Note, Post
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from headcount.engine.job import Job
 
 _TAIL = 2000
@@ -73,6 +75,22 @@ def run_gate(job: Job) -> Outcome:
         verdict, evidence = "not_run", getattr(error, "why", "") or str(error)
     note = Note("gate", "", {"gate": gate, "verdict": verdict, "evidence": evidence})
     return Outcome(notes=(note,), happened=(pe.GateEnded(utc_now(), gate, attempt, verdict, evidence),))
+
+
+def _merge_failed(job: Job, why: str) -> Outcome:
+    event = te.MergeFailed(job.act.epoch, str(job.act.data["commit"]), why)
+    return Outcome(happened=(pe.TaskHappened(utc_now(), job.act.about, event),))
+
+
+def _gate_failed(job: Job, why: str) -> Outcome:
+    gate = str(job.act.data["tag"])
+    return Outcome(happened=(pe.GateEnded(utc_now(), gate, job.act.epoch, "not_run", why),))
+
+
+FAILED: Final[dict[ActKind, Callable[[Job, str], Outcome]]] = {
+    ActKind.MERGE: _merge_failed,
+    ActKind.RUN_GATE: _gate_failed,
+}
 
 
 def _verify(job: Job, place: str) -> tuple[str, str]:

@@ -18,29 +18,80 @@ from headcount.protocol.member import Member
 from headcount.protocol.team import Team
 
 
-@pytest.mark.parametrize("empty", [True, False])
-def test_a_client_that_survives_its_failed_start_is_not_reported_gone(
-    empty: bool, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def stuck(*_: Any) -> None:
-        raise ProcessError("Did not start it", "it waits in a dialog", code="client-stuck")
+class Handle:
+    closed = False
 
-    monkeypatch.setattr(perform, "wait_ready", stuck)
-    handle = object()
-    runtime = SimpleNamespace(start=lambda _: handle, kill=lambda *_: SimpleNamespace(empty=empty))
+    def close(self) -> None:
+        self.closed = True
+
+
+def the_start(tmp_path: Any, **runtime: Any) -> Job:
+    """Of one that would have an empty workspace, which is removed with it."""
     workspaces = SimpleNamespace(
         create=lambda *_: Workspace("crew", "bob", 1, str(tmp_path)), remove=lambda *_: None
     )
-    world = cast(
-        "Any", SimpleNamespace(home=str(tmp_path), runtimes={"plain": runtime}, workspaces=workspaces)
-    )
+    runtimes = {"plain": SimpleNamespace(**runtime)}
+    world = cast("Any", SimpleNamespace(home=str(tmp_path), runtimes=runtimes, workspaces=workspaces))
     start = {"mark": "m", "argv": ["agent"], "prompt_file": f"{tmp_path}/prompts/bob.md"}
     member = Member("bob", 1, epoch=1)
     team = Team("crew", members={member.key: member})
-    job = Job(Act(ActKind.START, "bob#1", 1), team, Policy(), world, member, start=start)
+    return Job(Act(ActKind.START, "bob#1", 1), team, Policy(), world, member, start=start)
+
+
+def fails_with(error: Exception) -> Any:
+    def fail(*_: Any) -> None:
+        raise error
+
+    return fail
+
+
+STUCK = ProcessError("Did not start it", "it waits in a dialog", code="client-stuck")
+NO_DESCRIPTOR = OSError(24, "Too many open files")
+
+
+@pytest.mark.parametrize("why", [STUCK, NO_DESCRIPTOR])
+@pytest.mark.parametrize("empty", [True, False])
+def test_a_client_that_survives_its_failed_start_is_not_reported_gone(
+    empty: bool, why: Exception, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(perform, "wait_ready", fails_with(why))
+    handle = Handle()
+    job = the_start(tmp_path, start=lambda _: handle, kill=lambda *_: SimpleNamespace(empty=empty))
     outcome = perform.perform(job)
     if empty:
         assert [type(event) for event in outcome.events] == [ev.StartFailed]
+        assert handle.closed
     else:
-        assert outcome.events == () and outcome.handle is handle
+        assert outcome.events == () and outcome.handle is handle and not handle.closed
         assert ("bob#1", "workspace") in outcome.facts
+
+
+def test_one_that_cannot_even_be_looked_at_is_not_reported_gone(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It runs, and there is no descriptor left to end it with: its limit goes on with it."""
+    monkeypatch.setattr(perform, "wait_ready", fails_with(STUCK))
+    job = the_start(tmp_path, start=lambda _: Handle(), kill=fails_with(NO_DESCRIPTOR))
+    outcome = perform.perform(job)
+    assert outcome.events == () and ("bob#1", "workspace") in outcome.facts
+
+
+def test_a_start_that_happened_in_spite_of_its_error_is_ended_before_it_is_reported(tmp_path: Any) -> None:
+    killed: list[Any] = []
+    left = Handle()
+
+    def kill(handle: Any, _: float) -> Any:
+        killed.append(handle)
+        return SimpleNamespace(empty=True)
+
+    job = the_start(tmp_path, start=fails_with(NO_DESCRIPTOR), cancel=lambda _: left, kill=kill)
+    outcome = perform.perform(job)
+    assert [type(event) for event in outcome.events] == [ev.StartFailed]
+    assert killed == [left] and left.closed
+
+
+def test_a_start_that_never_happened_is_called_off_for_good(tmp_path: Any) -> None:
+    called_off: list[str] = []
+    job = the_start(tmp_path, start=fails_with(STUCK), cancel=called_off.append)
+    assert [type(event) for event in perform.perform(job).events] == [ev.StartFailed]
+    assert called_off == ["m"]

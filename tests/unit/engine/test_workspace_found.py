@@ -78,7 +78,9 @@ def test_a_failed_start_leaves_the_workspace_to_those_who_share_it(workspaces: A
         raise ProcessError("Did not start it", "there is no such program")
 
     start = {"workspace": "docs", "argv": ["agent"], "prompt_file": f"{tmp_path}/prompts/alice.md"}
-    outcome = perform(job(ActKind.START, workspaces, runtime=SimpleNamespace(start=refuse), **start))
+    outcome = perform(
+        job(ActKind.START, workspaces, runtime=SimpleNamespace(start=refuse, cancel=lambda _: None), **start)
+    )
     assert [type(event) for event in outcome.events] == [ev.StartFailed]
     assert os.path.isdir(made.path)
     assert outcome.facts["alice#1", "workspace"] == made.as_dict()
