@@ -47,13 +47,18 @@ def by_command(
         done.check_returncode()
         answer = json.loads(done.stdout)
         clean, issues = answer["clean"], answer.get("issues", [])
-        if not isinstance(clean, bool) or not all(isinstance(issue, str) for issue in issues):
+        if not isinstance(clean, bool) or not isinstance(issues, list) or not all(map(_is_text, issues)):
             raise ValueError('it must print {"clean": true or false, "issues": [text, …]}')
     except (OSError, ValueError, KeyError, TypeError, subprocess.SubprocessError) as error:
         return Verdict(False, (f"the judge gave no verdict: {_reason(error)}",), name)
     if not clean and not issues:
         issues = findings.issues() or ["the judge found it dirty and did not say why"]
     return Verdict(clean, tuple(issues), name)
+
+
+def _is_text(issue: object) -> bool:
+    """And none that JSON can write and nobody can keep: half a surrogate pair."""
+    return isinstance(issue, str) and issue == issue.encode(errors="replace").decode()
 
 
 def _reason(error: Exception) -> str:

@@ -69,6 +69,8 @@ def test_the_issues_that_a_command_names_are_what_the_member_is_told(lab: Lab) -
         ("true", "the judge gave no verdict"),
         ('echo \'{"clean": "yes"}\'', "it must print"),
         ('echo \'{"clean": true, "issues": [1]}\'', "it must print"),
+        ('echo \'{"clean": false, "issues": "a.txt"}\'', "it must print"),
+        ('printf %s \'{"clean": false, "issues": ["\\ud83d"]}\'', "it must print"),
         ("echo '[true]'", "the judge gave no verdict"),
         ("head -c 100000 /dev/urandom", "the judge gave no verdict"),
     ],
