@@ -74,8 +74,8 @@ def _text(reply: Mapping[str, object], *names: str) -> str:
 
 
 def _snake(name: str) -> str:
-    """`shutdownApproved`, `shutdown-approved` and `SHUTDOWN_APPROVED` are one name."""
+    """`shutdownApproved`, `shutdown-approved`, `Shutdown_Approved` and `SHUTDOWN_APPROVED` are one name."""
     if name.isupper():
         name = name.lower()
     spread = "".join(f"_{c.lower()}" if c.isupper() else c for c in name.replace("-", "_").replace(" ", "_"))
-    return spread.strip("_")
+    return "_".join(filter(None, spread.split("_")))

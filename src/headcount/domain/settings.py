@@ -11,8 +11,8 @@ The environment wins over the file: `HEADCOUNT_POLICY_ANSWER_TIMEOUT_S=5` is `an
 
 from __future__ import annotations
 
-import math
 import os.path
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, Final, NamedTuple, NoReturn
@@ -104,9 +104,9 @@ def _seconds(least: float = 0) -> Kind:
     """Zero is refused where it would end a wait before it began."""
 
     def read(value: Any) -> float:
-        if type(value) not in (int, float) or not math.isfinite(value):
+        if type(value) not in (int, float) or not 0 <= value <= sys.float_info.max:
             raise ValueError
-        if value < 0 or (value == 0 and least > 0):
+        if value == 0 and least > 0:
             raise ValueError
         return value  # type: ignore[no-any-return]
 

@@ -13,6 +13,7 @@ from headcount.errors import UsageError
         "shutdown_acknowledged",
         "approve_shutdown",
         "shutdownApproved",
+        "Shutdown_Approved",
         "SHUTDOWN-APPROVED",
     ],
 )

@@ -160,6 +160,7 @@ def test_a_misspelt_variable_is_an_error_too() -> None:
         ("[policy]\nanswer_timeout_s = true", "a number of seconds above 0"),
         ("[policy]\nanswer_timeout_s = inf", "a number of seconds above 0"),
         ("[policy]\nanswer_timeout_s = nan", "a number of seconds above 0"),
+        (f"[policy]\nanswer_timeout_s = 1{'0' * 400}", "a number of seconds above 0"),
         ("[policy]\nexit_grace_s = -0.1", "a number of seconds, 0 or more"),
         ("[policy]\nmax_members = 0", "a whole number, 1 or more"),
         ("[policy]\nmax_members = 2.5", "a whole number, 1 or more"),
