@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 _Who = tuple[str, str]  # team's name; incarnation's key, or "" for the team's closing
 
-
 _AGE = "/age"
+_LONGEST_S = 86_400.0  # a limit may be as good as none, but a wait for it cannot be of any length
 
 
 class Clock:
@@ -64,6 +64,8 @@ class Clock:
     def forget(self, team_name: str) -> None:
         for who in [who for who in self._armed if who[0] == team_name]:
             del self._armed[who]
+        for born in [born for born in self._born if born[0].partition("#")[0] == team_name]:
+            del self._born[born]
 
     def postpone(self, team_name: str, over: ev.TimedOut, seconds: float) -> None:
         """There was a sign of life: what `take_due` gave is not over yet."""
@@ -72,7 +74,7 @@ class Clock:
     def seconds_to_next(self) -> float | None:
         while self._due and self._armed.get(self._due[0][1]) != self._due[0][2]:
             heapq.heappop(self._due)
-        return max(0.0, self._due[0][0] - self.now()) if self._due else None
+        return min(max(0.0, self._due[0][0] - self.now()), _LONGEST_S) if self._due else None
 
     def take_due(self) -> list[tuple[str, ev.TimedOut]]:
         """What is over now, once each."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 
 from headcount.domain.policy import Policy
@@ -66,3 +67,20 @@ def test_nothing_is_due_for_who_answered_or_whose_team_is_forgotten() -> None:
     clock.watch(_team(replace(ASKED, epoch=9)), POLICY)
     clock.forget("crew")
     assert clock.seconds_to_next() is None
+
+
+def test_a_limit_that_is_as_good_as_none_can_be_waited_for() -> None:
+    clock = Clock(Time())
+    clock.watch(_team(replace(ASKED, state=State.RUNNING)), Policy(stall_timeout_s=1e300))
+    seconds = clock.seconds_to_next()
+    assert seconds is not None and 0 < seconds <= threading.TIMEOUT_MAX
+    assert clock.take_due() == []
+
+
+def test_nobodys_age_is_remembered_once_the_team_is_forgotten() -> None:
+    time = Time()
+    clock, policy = Clock(time), Policy(cycle_after_s=10)
+    assert clock.grown_old(_team(ASKED), policy) == []
+    clock.forget("crew")
+    time.now = 11
+    assert clock.grown_old(_team(ASKED), policy) == []
