@@ -35,23 +35,21 @@ def _json_change(path: str, section: str, ours: Mapping[str, Any], why: str) -> 
 
     def add(text: str | None) -> str:
         settings = _parse(text)
-        there = settings.setdefault(section, {})
+        there = _section(settings, section)
         for name, value in ours.items():
-            if not isinstance(value, list):
-                there[name] = value
+            if isinstance(value, list):
+                theirs = _entries(there, name)
+                there[name] = theirs + [item for item in value if item not in theirs]
             else:
-                there[name] = there.get(name, []) + [
-                    item for item in value if item not in there.get(name, [])
-                ]
+                there[name] = value
         return text if text is not None and settings == _parse(text) else _dump(settings, text)
 
     def remove(text: str) -> str:
         settings = _parse(text)
-        there = settings.get(section, {})
+        there = _section(settings, section)
         for name, value in ours.items():
-            rest = (
-                [item for item in there.get(name, []) if item not in value] if isinstance(value, list) else []
-            )
+            theirs = _entries(there, name) if isinstance(value, list) else []
+            rest = [item for item in theirs if item not in value]
             if rest:
                 there[name] = rest
             else:
@@ -68,6 +66,20 @@ def _parse(text: str | None) -> dict[str, Any]:
     if not isinstance(settings, dict):
         raise ValueError("it is not an object")
     return settings
+
+
+def _section(settings: dict[str, Any], name: str) -> dict[str, Any]:
+    there = settings.setdefault(name, {})
+    if not isinstance(there, dict):
+        raise ValueError(f"{name} is not an object")
+    return there
+
+
+def _entries(section: dict[str, Any], name: str) -> list[Any]:
+    there = section.get(name, [])
+    if not isinstance(there, list):
+        raise ValueError(f"{name} is not a list")
+    return there
 
 
 def _dump(settings: dict[str, Any], text: str | None) -> str:

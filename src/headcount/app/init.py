@@ -49,13 +49,18 @@ class Step(NamedTuple):
 
 
 def set_up(start: str, client: str | None, environ: Mapping[str, str]) -> list[Step]:
-    """Write what is missing. Doing it again changes nothing."""
+    """Write what is missing. Doing it again changes nothing; where one file cannot be changed, none is."""
     home = make_home(find_home(start, environ))
     root = os.path.dirname(home)
+    edits = [_read_edit(root, change) for change in _changes(client)]
     record = _read_record(home)
-    steps = [_write(root, record, change) for change in _changes(client)]
-    _write_record(home, record)
-    return steps
+    for edit in edits:
+        if edit.after != edit.before:
+            # The first time counts: what was there before anything of ours.
+            first = record.get(edit.change.path, {"before": edit.before})
+            record[edit.change.path] = {"before": first["before"], "after": edit.after}
+    _write_record(home, record)  # first: what is written below can be undone, however far it comes
+    return [_write(root, edit) for edit in edits]
 
 
 def undo(start: str, environ: Mapping[str, str]) -> list[Step]:
@@ -81,36 +86,45 @@ def _changes(client: str | None) -> list[Change]:
     return made + list(PROJECT_FILES[client] if client else ())
 
 
-def _write(root: str, record: dict[str, Any], change: Change) -> Step:
-    path = f"{root}/{change.path}"
-    before = _read(path)
+class _Edit(NamedTuple):
+    change: Change
+    before: str | None
+    after: str
+
+
+def _read_edit(root: str, change: Change) -> _Edit:
     try:
-        after = change.add(before)
+        before = _read(f"{root}/{change.path}")
+        return _Edit(change, before, change.add(before))
     except ValueError as error:
         raise UsageError(
             f"Did not change {change.path}", f"it cannot be read: {error}",
             ("Correct it, or add the server by hand: docs/how-to shows what to write",),
             code="unreadable-settings",
         ) from error  # fmt: skip
-    if after == before:
-        return Step(change.path, "unchanged", change.why)
-    # The first time counts: what was there before anything of ours.
-    original = record[change.path]["before"] if change.path in record else before
-    record[change.path] = {"before": original, "after": after}
+
+
+def _write(root: str, edit: _Edit) -> Step:
+    path = f"{root}/{edit.change.path}"
+    if edit.after == edit.before:
+        return Step(edit.change.path, "unchanged", edit.change.why)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "w", encoding="utf-8") as file:
-        file.write(after)
-    return Step(change.path, "written", change.why)
+        file.write(edit.after)
+    return Step(edit.change.path, "written", edit.change.why)
 
 
 def _restore(root: str, path: str, kept: Mapping[str, str | None], change: Change | None) -> Step:
-    now = _read(f"{root}/{path}")
-    if now == kept["after"]:
-        back, why = kept["before"], "as it was before"
-    elif now is not None and change is not None and change.remove is not None:
-        back, why = change.remove(now), "without what was ours; it was edited since"
-    else:
-        return Step(path, "kept", "it was edited since" if now is not None else "it is gone already")
+    try:
+        now = _read(f"{root}/{path}")
+        if now == kept["after"]:
+            back, why = kept["before"], "as it was before"
+        elif now is not None and change is not None and change.remove is not None:
+            back, why = change.remove(now), "without what was ours; it was edited since"
+        else:
+            return Step(path, "kept", "it was edited since" if now is not None else "it is gone already")
+    except ValueError as error:
+        return Step(path, "kept", f"it was edited since, and cannot be read: {error}")
     if back is None:
         os.unlink(f"{root}/{path}")
         _remove_if_empty(os.path.dirname(f"{root}/{path}"), root)

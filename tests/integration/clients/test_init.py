@@ -74,10 +74,31 @@ def test_what_was_edited_since_keeps_the_edits_and_loses_what_is_ours(repo: Path
     assert (repo / "team.py").read_text() == "# mine now\n"
 
 
-def test_a_file_that_cannot_be_read_is_left_alone_and_named(repo: Path) -> None:
-    (repo / ".mcp.json").write_text("{ // mine\n}")
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (".mcp.json", b"{ // mine\n}"),
+        (".mcp.json", b'{"mcpServers": []}'),
+        (".mcp.json", b"\xff\xfe"),
+        (".claude/settings.json", b'{"hooks": {"UserPromptSubmit": {}}}'),
+    ],
+)
+def test_a_file_that_cannot_be_changed_is_named_and_nothing_is_written(
+    path: str, text: bytes, repo: Path
+) -> None:
+    (repo / path).parent.mkdir(exist_ok=True)
+    (repo / path).write_bytes(text)
+    before = files(repo)
     done = headcount(repo, "init", "--client", "claude")
-    assert done.returncode == 2 and ".mcp.json" in done.stderr
+    assert done.returncode == 2 and path in done.stderr
+    assert files(repo) == before
+
+
+def test_what_was_made_unreadable_since_is_kept_and_the_rest_undone(repo: Path) -> None:
+    headcount(repo, "init", "--client", "claude")
+    (repo / ".mcp.json").write_text("{ // mine\n}")
+    assert headcount(repo, "init", "--undo").returncode == 0
+    assert files(repo) == {".mcp.json": files(repo)[".mcp.json"]}
     assert (repo / ".mcp.json").read_text() == "{ // mine\n}"
 
 
