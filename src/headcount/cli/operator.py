@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import errno
 import importlib
 import json
 import sys
@@ -14,9 +13,7 @@ from headcount.cli import COMMANDS, HOT
 from headcount.cli.interrupt import exit_code
 from headcount.cli.options import add_json, settle_team
 from headcount.cli.streams import complain, is_output
-from headcount.errors import Bug, HeadcountError, UsageError, WorldError
-
-_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)
+from headcount.errors import Bug, HeadcountError, UsageError
 
 
 def main(words: list[str]) -> int:
@@ -39,29 +36,14 @@ def main(words: list[str]) -> int:
     except Exception as error:
         if is_output(error):
             raise
-        if isinstance(error, OSError) and error.errno in _REFUSED:
-            return report(_refused(error), wants_json)
-        return _report_bug(error, wants_json)
+        from headcount.cli.unforeseen import explain
+
+        return report(explain(error), wants_json)
 
 
 def _without_help(words: list[str]) -> list[str]:
     """`help` and `help COMMAND`, as with git."""
     return [*words[1:2], "--help"] if words[:1] == ["help"] else words
-
-
-def _refused(error: OSError) -> WorldError:
-    """Wherever it happened: no right, no room and no descriptors are the machine's, not ours."""
-    what = f"Could not use {error.filename}" if error.filename else "The system refused"
-    return WorldError(what, error.strerror or str(error), code="world")
-
-
-def _report_bug(error: Exception, as_json: bool) -> int:
-    """With its trace, which is what somebody who mends it needs."""
-    import traceback
-
-    traceback.print_exception(error)
-    bug = Bug(f"headcount {__version__} has a bug", f"{type(error).__name__}: {error}", code="bug")
-    return report(bug, as_json)
 
 
 def report(error: HeadcountError, as_json: bool) -> int:

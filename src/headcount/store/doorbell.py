@@ -82,15 +82,16 @@ def wait_any(bells: list[Bell], timeout_s: float) -> bool:
 
 
 def ring(directory: str, channels: Iterable[str]) -> None:
-    """Wake everyone who waits on one of the channels. Never blocks, never fails for want of a listener."""
+    """Wake everyone who waits on one of the channels. Never blocks, and never fails: what there is to tell is
+    durable, and whoever is not woken, for want of a descriptor, say, looks by itself after a while."""
     for channel in dict.fromkeys(channels):
         folder = _folder(directory, channel)
         try:
             waiters = os.listdir(folder)
-        except FileNotFoundError:
-            continue  # nobody ever waited there
-        if waiters:
-            _ring_all(folder, waiters)
+            if waiters:
+                _ring_all(folder, waiters)
+        except OSError:
+            continue  # mostly because nobody ever waited there
 
 
 def _ring_all(folder: str, waiters: list[str]) -> None:

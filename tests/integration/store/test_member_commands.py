@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -395,3 +398,28 @@ def test_a_missing_or_foreign_state_is_a_clear_error(world: World, tmp_path: obj
     (world.home / "other" / "state.db").write_bytes(b"x" * 5000)
     foreign = world.run("alice", "inbox", "--json", HEADCOUNT_HOME=str(world.home / "other"))
     assert foreign.returncode == 4 and '"code":"store-corrupt"' in foreign.stdout
+
+
+# --- what nobody foresaw -----------------------------------------------------------------------------------
+
+
+def test_what_is_said_is_answered_though_nobody_can_be_rung(world: World) -> None:
+    """The bell is a hint: what was committed is not reported as failed for want of it."""
+    lose_the_bells(world)
+    sent = world.run("boss", "send", "alice", "-s", "s", "-m", "b")
+    assert (sent.returncode, sent.stderr) == (0, "")
+    assert [m["subject"] for m in world.json("alice", "inbox")] == ["s"]
+
+
+def test_a_bug_is_an_error_like_any_other_to_whoever_called(world: World) -> None:
+    lose_the_bells(world)
+    waited = world.run("alice", "inbox", "--wait", "1", "--json")
+    assert waited.returncode == 70
+    assert json.loads(waited.stdout)["error"]["code"] == "bug"
+    assert "NotADirectoryError" in waited.stderr
+
+
+def lose_the_bells(world: World) -> None:
+    place = Path(world.home) / "run"
+    shutil.rmtree(place, ignore_errors=True)
+    place.write_text("")

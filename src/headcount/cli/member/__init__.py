@@ -12,7 +12,7 @@ from headcount.cli import HOT
 from headcount.cli.member.call import Call
 from headcount.cli.member.table import COMMANDS
 from headcount.cli.member.words import HELP, parse
-from headcount.cli.streams import complain
+from headcount.cli.streams import complain, is_output
 from headcount.errors import HeadcountError, NotAllowed, UsageError
 from headcount.store.database import DATABASE, Transaction, connect
 from headcount.store.jsontext import dumps
@@ -41,11 +41,21 @@ def main(words: list[str]) -> int:
         return 0
     try:
         return _run(name, function, parse(spec, rest))
-    except HeadcountError as error:
-        code = _report(error, "--json" in rest)
-        return _HOOK_FAILED if name == "hook" else code
     except KeyboardInterrupt:
         return 130
+    except Exception as error:
+        if is_output(error):
+            raise
+        code = _report(_as_ours(error), "--json" in rest)
+        return _HOOK_FAILED if name == "hook" else code
+
+
+def _as_ours(error: Exception) -> HeadcountError:
+    if isinstance(error, HeadcountError):
+        return error
+    from headcount.cli.unforeseen import explain
+
+    return explain(error)
 
 
 def _run(name: str, function: str, words: Words) -> int:
