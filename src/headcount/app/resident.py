@@ -12,14 +12,14 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from headcount.app.app import policy_of
 from headcount.app.lock import drive_lock, is_driven, suspended_driver
 from headcount.app.world import make_world
 from headcount.engine.engine import Engine
-from headcount.errors import ProcessError
+from headcount.errors import ProcessError, StoreError
 from headcount.runtime.limits import raise_file_limit
 from headcount.runtime.mark import put_back_seed, read_seed
 
@@ -175,7 +175,8 @@ def _engine(app: App, lock: DriveLock) -> Iterator[Engine]:
         if engine.displaced:
             put_back_seed(app.home, seed)
         if fence is not None:
-            app.store.release_lease(fence)
+            with suppress(StoreError):  # the next engine takes it all the same
+                app.store.release_lease(fence)
 
 
 def ensure_driven(app: App) -> None:

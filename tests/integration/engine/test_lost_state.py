@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import threading
+
 import pytest
 
+from headcount.app.app import open_app
+from headcount.app.resident import drive, driving
+from headcount.app.sweep import sweep
 from headcount.engine import listener
 from headcount.runtime import BY_SUBREAPER
+from headcount.store.sqlite import SqliteStore
+from headcount.testing.store_suite import make_team
 
-from .lab import QUICK, TEAM, Lab, git
+from .lab import LIMIT_S, QUICK, TEAM, Lab, git
 
 
 def test_a_team_whose_state_was_cleaned_away_goes_on(
@@ -29,3 +38,36 @@ def test_a_team_whose_state_was_cleaned_away_goes_on(
     assert proof is not None and proof["method"] == BY_SUBREAPER
     assert len(lab.journal("state_put_back")) == 1
     assert lab.marked() == []
+
+
+def test_an_engine_in_whose_place_another_state_has_begun_leaves_and_its_members_are_swept(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab.stop_driving()
+    monkeypatch.setattr(listener, "_RING_CHECK_S", 0.5)
+    lab.create(QUICK)
+    engine = threading.Thread(target=drive, args=[open_app(lab.app.root, {})], daemon=True)
+    engine.start()
+    lab.start("ada", "touch half.txt; sleep 1000 & wait")
+    lab.wait_file("ada#1", "half.txt")
+    _replace(lab.app.home)
+    engine.join(LIMIT_S)
+    assert not engine.is_alive()
+    new = open_app(lab.app.root, {})
+    with driving(new):
+        (ended,) = sweep(new)["ended"]
+    assert ended["salvage"] and ended["gone"] and ended["removed"], ended
+    new.close()
+
+
+def _replace(home: str) -> None:
+    """At once: when the old state is removed, the new one is there already. The worktrees stay."""
+    new, old = f"{home}.new", f"{home}.old"
+    store = SqliteStore(new)
+    with store.write() as tx:
+        make_team(tx, "other")
+    store.close()
+    os.rename(home, old)
+    os.rename(new, home)
+    os.rename(f"{old}/worktrees", f"{home}/worktrees")
+    shutil.rmtree(old)
