@@ -38,11 +38,12 @@ class Kind(StrEnum):
     OUT_OF_SYNC = "out-of-sync"
     # From here on: nothing to send a member back for, and still to be saved.
     ABANDONED = "abandoned"
+    FILTERED = "filtered"
     IGNORED = "ignored"
     FILES = "files"
 
 
-SAVED_NOT_JUDGED = frozenset({Kind.ABANDONED, Kind.IGNORED, Kind.FILES})
+SAVED_NOT_JUDGED = frozenset({Kind.ABANDONED, Kind.FILTERED, Kind.IGNORED, Kind.FILES})
 
 _HEADINGS = {
     Kind.UNREADABLE: "could not be read",

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 
 from headcount.domain.findings import Finding, Findings, Kind, Workspace
 from headcount.errors import HeadcountError
+from headcount.workspace.filtered import find_filtered
 from headcount.workspace.git import Git, execute, scrubbed_environment
 from headcount.workspace.hidden import read_flags, unhidden
 from headcount.workspace.inner import Inner, find_inner
@@ -25,6 +26,7 @@ from headcount.workspace.operations import read_autostashes, read_operations
 from headcount.workspace.reflog import Ownership, read_ownership, read_reflog, read_stashes
 from headcount.workspace.repository import Repository, first_line
 from headcount.workspace.status import Status, read_status
+from headcount.workspace.worktrees import RECORD
 
 _LETTERS = {"A": "added", "D": "deleted", "M": "modified", "R": "renamed", "C": "copied", "T": "type changed"}
 
@@ -119,6 +121,9 @@ class _Reading:
         with self.part("find repositories"):
             for inner in find_inner(self.workspace.path, git.git_dir):
                 self._read_inner(repo, git, inner, inner.path is None or inner.path in gitlinks)
+        if not self.items:  # else every byte of it is saved anyway
+            with self.part("git cat-file --filters"):
+                self._read_filtered(repo, git)
 
     def _read_link(self, git_dir: str) -> None:
         link = os.path.join(self.workspace.path, ".git")
@@ -196,6 +201,16 @@ class _Reading:
             for oid in _abandoned(own, None, None, dict.fromkeys(stood_on)):
                 what = f"{oid} in {name}"
                 self.add(Kind.ABANDONED, what, "git rev-list --not --all", path=inner.path, oid=oid)
+
+    def _read_filtered(self, repo: Repository, git: Git) -> None:
+        assert git.git_dir is not None
+        made = _changed_ns(os.path.join(git.git_dir, RECORD))
+        if _changed_ns(os.path.join(git.git_dir, "index")) <= made:
+            return  # nothing was added to it, so nothing is in git that a filter has seen
+        filters = repo.filters()
+        for path in find_filtered(git, filters, made) if filters else ():
+            what = f"{shown(path)} (git has it without what a filter dropped)"
+            self.add(Kind.FILTERED, what, "git cat-file --filters", path=path)
 
     def read_unmerged(self, repo: Repository, git: Git, integration: str | None) -> None:
         with self.part("git rev-list"):
@@ -286,6 +301,14 @@ def _abandoned(git: Git, head: str | None, base: str | None, commits: Iterable[s
     found = git.run(*args, stdin="\n".join(asked).encode() + b"\n").text.split("\n")
     parents = {parent for line in found for parent in line.split(" ")[1:]}
     return [oid for oid in (line.split(" ")[0] for line in found) if oid and oid not in parents]
+
+
+def _changed_ns(path: str) -> int:
+    """By the clock that no program can set; 0 for what is not there."""
+    try:
+        return os.stat(path).st_ctime_ns
+    except FileNotFoundError:
+        return 0
 
 
 def _count(git: Git, *revisions: str) -> int:

@@ -108,7 +108,7 @@ def try_blobs(git: Git, oids: Iterable[str]) -> Iterator[tuple[str, Blob | None]
         asked = list(oids)
         requests.write("".join(f"{oid}\n" for oid in asked).encode())
         requests.seek(0)
-        with _answers(git, requests) as answers:
+        with open_answer(git, requests, "cat-file", "--batch", "--buffer") as answers:
             for oid in asked:
                 header = answers.readline().split()
                 if len(header) == 3:
@@ -118,11 +118,13 @@ def try_blobs(git: Git, oids: Iterable[str]) -> Iterator[tuple[str, Blob | None]
 
 
 @contextmanager
-def _answers(git: Git, requests: IO[bytes]) -> Iterator[IO[bytes]]:
+def open_answer(git: Git, requests: IO[bytes] | None, *args: str | bytes) -> Iterator[IO[bytes]]:
+    """What a git says, to be read piece by piece; whoever has read enough need not read all of it."""
     with subprocess.Popen(
-        git.command("cat-file", "--batch", "--buffer"),
+        git.command(*args),
+        cwd=git.cwd,
         env=git.environment(),
-        stdin=requests,
+        stdin=subprocess.DEVNULL if requests is None else requests,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
@@ -136,6 +138,8 @@ def _answers(git: Git, requests: IO[bytes]) -> Iterator[IO[bytes]]:
             yield process.stdout
         finally:
             watchdog.cancel()
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def _chunks(answers: IO[bytes], size: int) -> Iterator[bytes]:
