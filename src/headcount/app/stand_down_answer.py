@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import policy_of
+from headcount.domain.findings import Kind
 from headcount.domain.times import utc
 from headcount.protocol.member import State
 from headcount.protocol.team import Status, decisions_now
@@ -44,13 +45,28 @@ def report(tx: Tx, team: Team, request_id: str | None, gone: Sequence[str] = ())
         "requestId": asked.data["request"] if asked else None,
         "seconds": _seconds(told, asked),
         "members": _member_lines(targets, told, asked),
-        "warnings": [*team.warnings, *(_less_than_proved(tx, team, targets) if status == "shutdown" else ())],
+        "warnings": [*team.warnings, *(_reservations(tx, team, targets) if status == "shutdown" else ())],
         "archive": next((e.data["path"] for e in told if e.kind == "archived"), None),
     }
     answer.update(_more(tx, team, told, asked, targets, status))
     covered = _covered(asked)
     early = [m for m in targets if _was_gone(m, covered)]
     return {**answer, "alreadyGone": [_proof(tx, team, m) for m in early]} if early else answer
+
+
+def _reservations(tx: Tx, team: Team, members: list[Member]) -> list[str]:
+    return _less_than_proved(tx, team, members) + _less_than_saved(tx, team, members)
+
+
+def _less_than_saved(tx: Tx, team: Team, members: list[Member]) -> list[str]:
+    """Whose directory somebody had taken away: its salvage holds what git kept elsewhere, and no file."""
+    found = {key: fact.get("items", ()) for key, fact in tx.facts(team.id, "findings").items()}
+    return [
+        f"{m.name}: {item['what']} was removed or moved away; what stood in it is not in a salvage"
+        for m in members
+        for item in found.get(m.key, ())
+        if item["kind"] == Kind.MISSING
+    ]
 
 
 def _less_than_proved(tx: Tx, team: Team, members: list[Member]) -> list[str]:

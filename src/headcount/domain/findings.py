@@ -22,6 +22,7 @@ from typing import Any, Self
 class Kind(StrEnum):
     """What a finding is about. The order is the order in which a nudge lists them."""
 
+    MISSING = "missing"
     UNREADABLE = "unreadable"
     CONFLICT = "conflict"
     OPERATION = "operation"
@@ -46,6 +47,7 @@ class Kind(StrEnum):
 SAVED_NOT_JUDGED = frozenset({Kind.ABANDONED, Kind.FILTERED, Kind.IGNORED, Kind.FILES})
 
 _HEADINGS = {
+    Kind.MISSING: "not in its place any more",
     Kind.UNREADABLE: "could not be read",
     Kind.CONFLICT: "in conflict",
     Kind.OPERATION: "in progress",

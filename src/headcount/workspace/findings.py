@@ -100,6 +100,8 @@ class _Reading:
 
     def read_directory(self) -> None:
         """Without git there is no "committed": files are not dirty, they are only to be saved."""
+        if not self._is_there():
+            return
         with self.part("read directory"):
             for entry in sorted(os.listdir(self.workspace.path)):
                 self.add(Kind.FILES, shown(entry), "read directory", path=entry)
@@ -107,23 +109,38 @@ class _Reading:
     def read_worktree(self, repo: Repository, git: Git) -> None:
         assert git.git_dir is not None
         gitlinks: frozenset[str] = frozenset()
+        if not self._is_there():
+            self._read_shared(repo, git.on(git.git_dir, None))
+            return
         with self.part("read .git"):
             self._read_link(git.git_dir)
         with self.part("git status"):
             status, gitlinks = self._read_status(git)
             self.head, self.branch = status.head, status.branch
-        with self.part("read git directory"):
-            self._read_state(git.git_dir)
-        with self.part("read reflogs"):
-            ownership = self._ownership(repo, git.git_dir)
-            self._read_stashes(repo, ownership)
-            self._read_commits(git, ownership)
+        self._read_shared(repo, git)
         with self.part("find repositories"):
             for inner in find_inner(self.workspace.path, git.git_dir):
                 self._read_inner(repo, git, inner, inner.path is None or inner.path in gitlinks)
         if not self.items:  # else every byte of it is saved anyway
             with self.part("git cat-file --filters"):
                 self._read_filtered(repo, git)
+
+    def _is_there(self) -> bool:
+        """Removed, or moved away: only what git keeps elsewhere can still be read, and saved."""
+        path = self.workspace.path
+        if not os.path.lexists(path):
+            self.add(Kind.MISSING, shown(path), "read directory")
+        return os.path.lexists(path)
+
+    def _read_shared(self, repo: Repository, git: Git) -> None:
+        """What is not in the directory itself."""
+        assert git.git_dir is not None
+        with self.part("read git directory"):
+            self._read_state(git.git_dir)
+        with self.part("read reflogs"):
+            ownership = self._ownership(repo, git.git_dir)
+            self._read_stashes(repo, ownership)
+            self._read_commits(git, ownership)
 
     def _read_link(self, git_dir: str) -> None:
         link = os.path.join(self.workspace.path, ".git")

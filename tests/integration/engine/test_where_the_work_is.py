@@ -28,6 +28,23 @@ def test_commits_of_those_who_are_home_are_told_by_branch(lab: Lab) -> None:
     assert read_made(lab.app, answer["teamId"], {"ada"}) == []
 
 
+@pytest.mark.parametrize("place", ["lab", "lab_without_git"])
+def test_what_was_taken_away_under_a_member_is_not_said_to_be_saved(
+    place: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    lab: Lab = request.getfixturevalue(place)
+    lab.create(QUICK)
+    workspace = lab.workspace(lab.start("ada").key)
+    Path(workspace).rename(tmp_path / "elsewhere")
+
+    answer = lab.finish(lab.ask(force=True))
+
+    assert answer["status"] == "shutdown"
+    assert answer["warnings"] == [
+        f"ada: {workspace} was removed or moved away; what stood in it is not in a salvage"
+    ]
+
+
 def test_what_is_uncommitted_in_the_users_checkout_is_counted(lab: Lab) -> None:
     assert count_unseen(lab.app) == 0
     Path(lab.app.root, "README").write_text("changed\n")

@@ -362,13 +362,15 @@ def test_workspace_made_into_a_repository_of_its_own_is_dirty(world: World) -> N
     assert what(world.findings(alice), Kind.NESTED_REPOSITORY) == [".git (a repository of its own)"]
 
 
-def test_directory_or_git_directory_that_is_gone_is_unreadable(world: World) -> None:
+def test_directory_that_is_gone_is_missing_and_a_git_directory_that_is_gone_unreadable(world: World) -> None:
     alice, bob = world.member(), world.member("bob")
     os.rename(alice.path, alice.path + "-elsewhere")
     os.rename(bob.git_dir or "", world.top / "elsewhere")
+
+    assert what(world.findings(alice), Kind.MISSING) == [alice.path]
     for workspace in (alice, bob):
-        findings = world.findings(workspace)
-        assert not findings.clean and what(findings, Kind.UNREADABLE)
+        assert not world.findings(workspace).clean
+    assert what(world.findings(bob), Kind.UNREADABLE)
 
 
 def test_broken_index_is_unreadable(world: World) -> None:
