@@ -22,6 +22,7 @@ from headcount.runtime import log
 from headcount.runtime.census import (
     Census,
     Process,
+    find_agent,
     find_keepers,
     is_alive,
     open_pidfd,
@@ -39,6 +40,7 @@ from headcount.runtime.tree import Tree
 _START_TIMEOUT_S = 20.0
 _EXIT_RECORD_S = 2.0  # from the agent's end to the keeper's synced record of it
 _EXIT_LOOK_S = 0.005  # a keeper that others keep alive tells nobody when the record is there
+_LOST_S = 10.0  # a record is lost once and for all: nobody is looked for again so soon
 _CALLED_OFF_S = 2.0  # from then to the end of the keeper
 _CAPTURE_BYTES = 16384
 TAKEN_S = 2.0  # what is put before an agent that pauses is read at once, or not soon
@@ -103,8 +105,18 @@ class ProcessRuntime:
         """The handle of a start that happened, whoever asked for it; None when there was none."""
         self._refuse_anothers(mark)
         directory = self._directory(mark)
-        record = directory.known()
+        record = directory.known() or self._see_again(mark, directory, _LOST_S)
         return Handle(record, directory, self.census) if record else None
+
+    def _see_again(self, mark: str, directory: SpawnDirectory, within_s: float) -> Record | None:
+        """The record of one that runs, when it was removed or damaged: else it would be taken for one that
+        has ended, and be ended for that."""
+        ended = directory.is_called_off() or directory.exit_status()
+        if ended or mark not in self.census.recent(within_s).marked:
+            return None
+        keeper = self._keepers().get(mark)
+        agent = find_agent(self.census.fresh(), keeper, mark) if keeper else None
+        return Record(mark, agent, keeper, boot_id(), time.time()) if keeper and agent else None
 
     def adopt_by_mark(self, mark: str) -> Handle:
         """For processes of which no record is left: by mark, and by the keeper, if that is still there."""
@@ -136,6 +148,9 @@ class ProcessRuntime:
 
     def _adopt_unrecorded(self, mark: str) -> Handle | None:
         """It runs, and its record is gone: somebody has removed it at once."""
+        directory = self._directory(mark)
+        if (record := self._see_again(mark, directory, 0.0)) is not None:
+            return Handle(record, directory, self.census)
         handle = self.adopt_by_mark(mark)
         if handle.tree.find():
             return handle
@@ -163,8 +178,11 @@ class ProcessRuntime:
 
     def cancel(self, mark: str) -> Handle | None:
         """Settle a start of which nobody knows how far it came: it can no longer happen, or here it is."""
-        self._directory(mark).cancel()
-        return self.adopt(mark)
+        handle = self.adopt(mark)
+        if handle is None:
+            self._directory(mark).cancel()
+            handle = self.adopt(mark)
+        return handle
 
     def discard(self, mark: str) -> None:
         """Remove the records and the log. Refused while it lives: without a record, only the mark is left."""

@@ -216,6 +216,13 @@ def find_keepers(everyone: Everyone) -> dict[str, Identity]:
     return found
 
 
+def find_agent(everyone: Everyone, keeper: Identity, mark: str) -> Identity | None:
+    """The member itself, without its record: the eldest below its keeper that leads a session."""
+    below = everyone.children.get(keeper.pid, ())
+    leaders = [child for child in below if child.mark == mark and child.session == child.pid]
+    return min(leaders, key=lambda child: child.start).identity if leaders else None
+
+
 def _directories_kept(pid: int) -> set[str]:
     end = f"/{OUTPUT}"
     places = (place.removesuffix(_REMOVED) for place in _open_files(pid))

@@ -110,6 +110,12 @@ class SpawnDirectory:
         text = process_json(record.mark, record.agent, record.keeper, record.boot, record.at, place)
         write_once(self.file(PROCESS), text)
 
+    def is_called_off(self) -> bool:
+        try:
+            return "cancelled" in (self._read(PROCESS) or {})
+        except ProcessError:
+            return False
+
     def cancel(self) -> bool:
         """Make a start that has not happened impossible. False when it has happened."""
         os.makedirs(self.path, mode=0o700, exist_ok=True)

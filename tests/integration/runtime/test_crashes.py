@@ -234,7 +234,6 @@ def test_marked_processes_without_a_record_are_listed_and_ended_by_mark(place: P
     handle = place.start_shape("daemon")
     shutil.rmtree(handle.directory.path)
     mark = handle.record.mark
-    assert place.runtime.adopt(mark) is None
     wait_until(lambda: len(place.runtime.list_marked()[mark]) == 2)  # one may be in its exec
     stray = place.runtime.adopt_by_mark(mark)
     proof = place.runtime.stop(stray, grace_s=0.2)

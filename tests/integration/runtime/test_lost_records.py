@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 from pathlib import Path
 
@@ -91,12 +92,46 @@ def test_a_damaged_record_is_worth_no_more_than_none(plain: Place, damage: str) 
         record.write_text(damage)
     runtime = plain.reopen()
 
-    assert runtime.adopt(handle.record.mark) is None
-    proof = runtime.stop(runtime.adopt_by_mark(handle.record.mark), grace_s=0.2)
+    again = runtime.adopt(handle.record.mark)
+    assert again is not None
+    assert (again.record.agent, again.record.keeper) == (handle.record.agent, handle.record.keeper)
+    proof = runtime.stop(again, grace_s=0.2)
 
     assert proof.empty
     assert proof.method == BY_SUBREAPER
     assert not plain.survivors()
+
+
+def test_D8_an_agent_whose_records_are_gone_is_watched_and_seen_to_end(place: Place) -> None:
+    handle = place.start_shape("polite")
+    shutil.rmtree(handle.directory.path)
+    runtime = place.reopen()
+
+    again = runtime.cancel(handle.record.mark)
+    assert again is not None and runtime.alive(again)
+    os.kill(handle.record.agent.pid, signal.SIGKILL)
+
+    assert runtime.wait_exit(again, 60) is not None
+    assert runtime.prove_gone(again).empty
+    assert runtime.adopt(handle.record.mark) is None
+
+
+def test_I1_an_agent_whose_record_is_damaged_at_its_start_is_not_taken_for_dead(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mark = place.mark()
+    record = Path(place.runtime.state_directory, "run", mark, PROCESS)
+    answer = base._read_reply
+
+    def after_the_damage(fd: int, timeout_s: float) -> str:
+        said = answer(fd, timeout_s)
+        record.write_text("{")
+        return said
+
+    monkeypatch.setattr(base, "_read_reply", after_the_damage)
+    handle = place.start(sys.executable, "-I", "-S", str(SHAPES), "polite", place.token, mark=mark)
+
+    assert place.runtime.alive(handle)
 
 
 def test_an_end_that_was_recorded_and_cannot_be_read_is_one_that_nobody_saw(plain: Place) -> None:
