@@ -24,15 +24,15 @@ def read_filters(git: Git) -> frozenset[str]:
     return frozenset(os.fsdecode(key).partition(".")[2].rpartition(".")[0] for key in keys)
 
 
-def find_filtered(git: Git, filters: frozenset[str], since_ns: int) -> list[str]:
-    """Files touched since then whose bytes git would not check out again.
+def find_filtered(git: Git, filters: frozenset[str], untouched: range) -> list[str]:
+    """Files whose bytes git would not check out again.
 
-    Those that nobody touched are as they were checked out, and need not be asked for: a filter may have to
-    fetch a large file from elsewhere.
+    Those that were last changed in `untouched`, while the workspace was made, are as they were checked out,
+    and need not be asked for: a filter may have to fetch a large file from elsewhere.
     """
     assert git.work_tree is not None
     root = os.fsencode(git.work_tree)
-    touched = [path for path in _list_files(git) if _changed_ns(root + b"/" + path) > since_ns]
+    touched = [path for path in _list_files(git) if _is_touched(root + b"/" + path, untouched)]
     filtered = _with_filter(git, touched, filters)
     return [os.fsdecode(path) for path in filtered if not _comes_back(git, root, path)]
 
@@ -41,13 +41,12 @@ def _list_files(git: Git) -> list[bytes]:
     return git.run("ls-files", "-z", "--cached").records()
 
 
-def _changed_ns(path: bytes) -> int:
-    """0 for what is no file, or not there."""
+def _is_touched(path: bytes, untouched: range) -> bool:
     try:
         found = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
-        return 0
-    return found.st_ctime_ns if stat.S_ISREG(found.st_mode) else 0
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_ctime_ns not in untouched
 
 
 def _with_filter(git: Git, paths: Iterable[bytes], filters: frozenset[str]) -> list[bytes]:

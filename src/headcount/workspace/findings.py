@@ -221,11 +221,13 @@ class _Reading:
 
     def _read_filtered(self, repo: Repository, git: Git) -> None:
         assert git.git_dir is not None
-        made = _changed_ns(os.path.join(git.git_dir, RECORD))
-        if _changed_ns(os.path.join(git.git_dir, "index")) <= made:
+        # Both ends, because the clock may have been set back since.
+        began, made = (_changed_ns(os.path.join(git.git_dir, name)) for name in ("commondir", RECORD))
+        untouched = range(began, made + 1)
+        if _changed_ns(os.path.join(git.git_dir, "index")) in untouched:
             return  # nothing was added to it, so nothing is in git that a filter has seen
         filters = repo.filters()
-        for path in find_filtered(git, filters, made) if filters else ():
+        for path in find_filtered(git, filters, untouched) if filters else ():
             what = f"{shown(path)} (git has it without what a filter dropped)"
             self.add(Kind.FILTERED, what, "git cat-file --filters", path=path)
 

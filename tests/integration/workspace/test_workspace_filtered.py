@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,12 @@ def notebooks(world: World) -> World:
     return world
 
 
+def make_newer(path: Path, than: Path) -> None:
+    """The clock of a file system goes by some milliseconds at a time."""
+    while path.stat().st_ctime_ns <= than.stat().st_ctime_ns:
+        os.utime(path)
+
+
 @pytest.mark.parametrize("name", ["first.nb", "new.nb", "odd\nname.nb"])
 def test_C2_what_a_filter_dropped_is_not_lost_with_the_workspace(notebooks: World, name: str) -> None:
     member = notebooks.member()
@@ -42,6 +49,16 @@ def test_C2_what_a_filter_dropped_is_not_lost_with_the_workspace(notebooks: Worl
     leaf = saved.leaves[FILES + name.encode()]
     assert git(notebooks.top, "cat-file", "-p", leaf.oid) == (CODE + OUTPUT).strip()
     assert isinstance(remove(notebooks.repo, member, gone(member)), Removed)
+
+
+def test_what_a_filter_dropped_is_found_though_the_clock_was_set_back_since(notebooks: World) -> None:
+    member = notebooks.member()
+    (Path(member.path) / "first.nb").write_text(CODE + OUTPUT)
+    git(member.path, "add", ".")
+    for name in ("commondir", "headcount.json"):  # as if it had been made after the work in it
+        make_newer(Path(f"{member.git_dir}/{name}"), than=Path(f"{member.git_dir}/index"))
+
+    assert notebooks.kinds(member) == {"filtered"}
 
 
 def test_what_a_filter_brings_back_is_not_saved_a_second_time(notebooks: World) -> None:
