@@ -110,7 +110,9 @@ class Integration:
         return self.repo.git.text("commit-tree", tree, "-p", head, "-p", commit, "-m", text)
 
     def _move(self, old: str, new: str) -> bool:
-        moved = self.repo.git.run("update-ref", "-m", "headcount: merge", self.ref, new, old, ok=(0, 128))
+        # Should it be a name for another branch by now, that one stays where it is.
+        args = ("update-ref", "--no-deref", "-m", "headcount: merge", self.ref, new, old)
+        moved = self.repo.git.run(*args, ok=(0, 128))
         if moved.code and (self.head() or self.repo.zero) == old:
             raise failure(("update-ref", self.ref), moved)
         return moved.code == 0

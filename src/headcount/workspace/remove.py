@@ -286,5 +286,6 @@ def _delete_branch(repo: Repository, workspace: Workspace, integration: str | No
         return None
     if repo.branch_in_use(workspace.branch):
         return None
-    repo.git.run("update-ref", "-d", f"refs/heads/{workspace.branch}", tip)
+    # Should it be a name for another branch by now, it is the name that goes.
+    repo.git.run("update-ref", "--no-deref", "-d", f"refs/heads/{workspace.branch}", tip)
     return workspace.branch

@@ -105,7 +105,8 @@ class Repository:
 
     def create_ref(self, ref: str, commit: str, why: str) -> bool:
         """Make a ref that is not there yet. False if it is: a ref is never overwritten."""
-        made = self.git.run("update-ref", "--create-reflog", "-m", why, ref, commit, self.zero, ok=(0, 128))
+        how = ("--no-deref", "--create-reflog", "-m", why)
+        made = self.git.run("update-ref", *how, ref, commit, self.zero, ok=(0, 128))
         if made.code and not self.commit(ref):
             raise GitError(
                 f"Could not create {ref}", made.err.decode(errors="replace").strip(), code="git-ref"

@@ -86,6 +86,19 @@ def test_branch_that_a_worktree_stands_on_is_never_moved(world: World) -> None:
     assert integration.head() == before
 
 
+def test_an_integration_branch_that_became_a_name_for_the_users_does_not_move_the_users(
+    world: World,
+) -> None:
+    integration = Integration.create(world.repo, "t")
+    stood = git(world.top, "rev-parse", "main")
+    git(world.top, "symbolic-ref", integration.ref, "refs/heads/main")
+
+    merged = integration.merge(work(world, "alice", "new.txt", "new\n"))
+
+    assert isinstance(merged, Merged) and integration.head() == merged.commit
+    assert git(world.top, "rev-parse", "main") == stood
+
+
 def test_branch_that_a_rebase_will_return_to_is_in_use(world: World) -> None:
     integration = Integration.create(world.repo, "t")
     alice, bob = work(world, "alice", "a.txt", "alice\n"), work(world, "bob", "a.txt", "bob\n")

@@ -154,6 +154,18 @@ def test_branch_is_deleted_only_as_an_ancestor_of_the_integration_branch(world: 
         assert world.repo.git.run("cat-file", "-e", tip).code == 0
 
 
+def test_a_branch_that_became_a_name_for_the_users_is_not_the_users_that_is_deleted(world: World) -> None:
+    alice = world.member()
+    git(world.top, "checkout", "-q", "-b", "elsewhere")
+    git(alice.path, "checkout", "-q", "--detach")
+    git(alice.path, "symbolic-ref", f"refs/heads/{alice.branch}", "refs/heads/main")
+    stood = git(world.top, "rev-parse", "main")
+
+    removed(world, alice, integration="main")
+
+    assert world.repo.commit("refs/heads/main") == stood
+
+
 def test_removal_that_was_cut_off_goes_on(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     alice = world.member()
     (Path(alice.path) / "new.txt").write_text("new\n")
