@@ -2,8 +2,8 @@
 
 Whoever called us, from wherever, must not change what we see: every `GIT_*` variable is dropped but the
 few that say where git's configuration is, repository and work tree are always named and never searched
-for, replace refs are ignored, hooks and monitors are off, and nothing prompts. Reads take no locks.
-Arguments and answers are bytes, separated by NUL where git can: a file name may hold a newline.
+for, replace refs and grafts are ignored, hooks and monitors are off, and nothing prompts. Reads take no
+locks. Arguments and answers are bytes, separated by NUL where git can: a file name may hold a newline.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ _HALF_MADE = re.compile(rb"failed to read \S*/worktrees/\S*/commondir")
 _TRIES = 20
 _TRY_AGAIN_S = 0.02
 
+_NOWHERE = f"{os.devnull}/none"  # never there; of an empty file git would say that it is out of date
 _KEPT = {"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH"}
 _NAME, _ADDRESS = "headcount", "headcount@localhost"
 NAME_AND_ADDRESS = f"{_NAME} <{_ADDRESS}>"  # as git writes whoever did something
@@ -68,6 +69,7 @@ def scrubbed_environment(extra: Mapping[str, str] = {}) -> dict[str, str]:
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_LITERAL_PATHSPECS": "1",
         "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_GRAFT_FILE": _NOWHERE,
         "GIT_NO_LAZY_FETCH": "1",
     }
     return {**kept, **quiet, **_IDENTITY, **extra}

@@ -48,6 +48,19 @@ def test_C2_a_commit_that_was_never_checked_out_and_a_ref_of_the_worktree_holds_
     assert is_kept_after_all(world, member, left)
 
 
+def test_C2_a_commit_that_only_a_graft_makes_reachable_is_saved(world: World) -> None:
+    member = world.member()
+    left = commit(Path(member.path))
+    git(member.path, "reset", "-q", "--hard", "HEAD~1")
+    grafts = Path(world.repo.common_dir) / "info" / "grafts"
+    grafts.write_text(f"{git(world.top, 'rev-parse', 'main')} {left}\n")
+
+    assert world.kinds(member) == {"abandoned"}
+    world.salvage(member)
+    grafts.unlink()
+    assert is_kept_after_all(world, member, left)
+
+
 def test_C2_a_commit_is_saved_whatever_the_ref_of_the_worktree_is_called(world: World) -> None:
     member = world.member()
     left = git(member.path, "commit-tree", "-m", "by hand", "HEAD^{tree}")
