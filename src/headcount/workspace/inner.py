@@ -29,7 +29,7 @@ class Inner:
 
 def find_inner(root: str, git_dir: str) -> list[Inner]:
     """Every repository below `root`. They are looked for on disk: `git status` passes over most of them."""
-    found = [Inner(_git_dir_of(os.path.join(root, path)), path) for path in _directories_with_git(root)]
+    found = [Inner(git_dir_of(os.path.join(root, path)), path) for path in _directories_with_git(root)]
     seen = {os.path.realpath(inner.git_dir) for inner in found}
     modules = os.path.join(git_dir, "modules")
     return found + [Inner(path, None) for path in _git_dirs(modules) if os.path.realpath(path) not in seen]
@@ -48,7 +48,7 @@ def _directories_with_git(root: str) -> Iterator[str]:
                     pending.append(os.path.join(directory, entry.name))
 
 
-def _git_dir_of(directory: str) -> str:
+def git_dir_of(directory: str) -> str:
     """Where `.git` leads: itself, or what the link file in its place names."""
     path = os.path.join(directory, ".git")
     if os.path.isdir(path):

@@ -9,7 +9,7 @@ import pytest
 from gitworld import World, git, gone
 
 from headcount.domain.findings import Workspace
-from headcount.workspace import Removed, remove
+from headcount.workspace import Refused, Removed, remove
 from headcount.workspace.repository import keep_out
 
 
@@ -59,6 +59,29 @@ def test_C2_a_commit_that_only_a_graft_makes_reachable_is_saved(world: World) ->
     world.salvage(member)
     grafts.unlink()
     assert is_kept_after_all(world, member, left)
+
+
+@pytest.mark.parametrize("whose", ["the user's", "another"])
+def test_C2_a_workspace_with_a_worktree_inside_is_kept_with_what_only_that_holds(
+    world: World, tmp_path: Path, whose: str
+) -> None:
+    """As clients make them for their own helpers. Its commits and its index are in no salvage."""
+    member = world.member()
+    top = world.top
+    if whose == "another":
+        top = tmp_path / "another"
+        git(tmp_path, "clone", "-q", str(world.top), str(top))
+    inside = Path(member.path) / "sub" / "tree"
+    git(top, "worktree", "add", "-q", "--detach", str(inside))
+    left = commit(inside)
+
+    saved = world.salvage(member)
+    kept = remove(world.repo, member, gone(member))
+
+    assert [item.path for item in saved.left_out] == ["sub/tree/"]
+    assert isinstance(kept, Refused) and "sub/tree/ was left out" in " ".join(kept.reasons)
+    git(top, "worktree", "prune")
+    assert git(inside, "rev-parse", "HEAD") == left
 
 
 def test_C2_a_commit_is_saved_whatever_the_ref_of_the_worktree_is_called(world: World) -> None:
