@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 _uids: Final = count(1)
 _REFS: Final = (TaskRef, WorkerRef, TeamRef)
+_MOST_BITS: Final = 4096  # Python itself writes out no number of more than 4,300 digits
 
 
 class Node:
@@ -109,6 +110,9 @@ def _children(children: tuple[object, ...], parent: Node) -> list[Element | Text
 
 
 def _value(value: Any, name: str, owner: Node) -> Value:
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        problem("too-large", f"{owner.name} prop {name} has a number of too many digits", owner.span)
+        return UNKNOWN
     if value is None or isinstance(value, (bool, int, float, Unknown, *_REFS)):
         return value
     if isinstance(value, str):

@@ -86,6 +86,19 @@ def test_what_cannot_be_a_child_or_a_value_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(
+    ("root", "code"),
+    [
+        ('Command(name="x", description="d")[Table(rows=[[10**5000]])]', "too-large"),
+        ('Command(name="x", description="d", number=10**5000)["a"]', "too-large"),
+        ('Command(name="x", description="d")[List(items=["a"], start="9" * 5000)]', "wrong-type"),
+        ('Command(name="x", description="d")[p[10**5000]]', "python-error"),
+    ],
+)
+def test_a_number_that_python_itself_does_not_write_out_is_an_error(root: str, code: str) -> None:
+    assert codes(python(f"doc = {root}")) == [code]
+
+
+@pytest.mark.parametrize(
     ("source", "message"),
     [
         ("x = 1", "The definition has no root"),

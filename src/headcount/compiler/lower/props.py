@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     Kind = Callable[[Value], object]
 
 WRONG: Final = object()
+_MOST_DIGITS: Final = 18
 
 
 def text(value: Value) -> object:
@@ -42,7 +43,7 @@ def flag(value: Value) -> object:
 
 
 def count(value: Value) -> object:
-    if isinstance(value, str) and value.isascii() and value.isdigit():
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= _MOST_DIGITS:
         return int(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
