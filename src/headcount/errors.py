@@ -10,7 +10,6 @@
     │   ├── GitError
     │   └── ProcessError
     ├── NotAllowed                  5     the caller may not do this
-    ├── AgentFault                  -     a remote agent's: answered or recorded, never fatal
     └── Bug                        70     ours
 
 An error says what happened (`what`), because of what (`why`) and what to do next (`hints`), and
@@ -89,12 +88,6 @@ class ProcessError(WorldError):
 class NotAllowed(HeadcountError):
     exit_code = 5
     code = "not-allowed"
-
-
-class AgentFault(HeadcountError):
-    """Something an agent said cannot be taken as it stands. It is answered, recorded, and goes no further."""
-
-    code = "agent-fault"
 
 
 class Bug(HeadcountError):

@@ -62,11 +62,6 @@ _STRAY = "trap '' TERM HUP INT; while :; do sleep 1; done"
 Step = dict[str, Any]
 
 
-def scripted_command(file: str) -> tuple[str, ...]:
-    """The command line of a member that follows `file`."""
-    return (sys.executable, "-m", "headcount.agents.scripted", os.path.abspath(file))
-
-
 class ScriptedAgent:
     def __init__(self, script: dict[str, Any]) -> None:
         self._steps: list[Step] = script.get("steps", [{"do": "listen"}])

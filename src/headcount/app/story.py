@@ -10,8 +10,6 @@ if TYPE_CHECKING:
 
     from headcount.ports import Entry
 
-Data = "Mapping[str, Any]"
-
 
 def tell(entry: Entry) -> str | None:
     """A sentence whose subject is `entry.about`, or None for what is only for the record."""

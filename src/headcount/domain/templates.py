@@ -11,8 +11,6 @@ VERIFICATION_FAILED = "VERIFICATION_FAILED"
 WITNESS_HANDOFF = "WITNESS_HANDOFF"
 WORKER_ESCALATION = "WORKER_ESCALATION"
 
-TEMPLATES = (WORKER_DONE, VERIFICATION_FAILED, WITNESS_HANDOFF, WORKER_ESCALATION)
-
 
 def worker_done(team: str, task: str, checklist_verified: bool) -> tuple[str, str]:
     """Worker to witness: subject and body."""

@@ -86,7 +86,7 @@ class Escalation:
 
     id: str
     key: str
-    cause: str  # dirty, silence or salvage
+    cause: str  # dirty, silence, refusal or salvage
     issues: tuple[str, ...] = ()
     attempts: int = 0
     state: str = "open"  # open, parked, decided, moot

@@ -350,9 +350,6 @@ class ProcessRuntime:
     def resume(self, handle: Handle) -> Held:
         return handle.tree.thaw()
 
-    freeze = pause
-    thaw = resume
-
     def wait_empty(self, handle: Handle, timeout_s: float) -> bool:
         return handle.tree.wait_empty(timeout_s)
 

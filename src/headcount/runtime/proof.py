@@ -61,7 +61,7 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The answer to freeze and thaw: `confirmed` when each process was seen in the wanted state."""
+    """The answer to pause and resume: `confirmed` when each process was seen in the wanted state."""
 
     confirmed: bool
     processes: tuple[SeenProcess, ...]

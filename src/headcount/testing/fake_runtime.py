@@ -197,9 +197,6 @@ class FakeRuntime:
     def resume(self, handle: FakeHandle) -> Held:
         return self._hold(handle, "S")
 
-    freeze = pause
-    thaw = resume
-
     def _hold(self, handle: FakeHandle, state: str) -> Held:
         for process in handle.tree.alive():
             process.state = state

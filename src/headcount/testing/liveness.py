@@ -54,11 +54,6 @@ def I8_it_ends_in_time(team: Team, policy: Policy, temper: Callable[[Member], ev
     return spent
 
 
-def check_it_ends(team: Team, policy: Policy) -> None:
-    for temper in TEMPERS:
-        I8_it_ends_in_time(team, policy, temper)
-
-
 def waits_s(member: Member, policy: Policy) -> float | None:
     """A running member that stalls is shown as such: nothing of a stand-down waits for it."""
     return None if member.state is State.RUNNING else limit_s(member, policy)

@@ -14,7 +14,6 @@ from headcount.web.svg import draw_timeline, legend, say_seconds
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-Report = "Mapping[str, Any]"
 _ZOOM = 6  # a stand-down that is shorter than this part of the whole gets a picture of its own
 _COLOUR = {"shutdown": "good", "complete": "good", "active": "", "escalated": "warn", "stuck": "bad"}
 

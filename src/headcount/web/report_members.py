@@ -87,7 +87,7 @@ def _processes(proof: Mapping[str, Any] | None) -> Child:
         return "no proof yet"
     ended = proof.get("processes", ())
     lines = [f"{p['pid']} {p['name']}: {p['ended']}" for p in ended]
-    alive = [f"{a} is alive" for a in proof.get("alive", ())]
+    alive = [f"{p['pid']} {p['name']} is alive" for p in proof.get("alive", ())]
     said = f"{len(ended)} ended, by {proof['method']}" if proof.get("empty") else "not proved gone"
     if not lines and not alive:
         return said

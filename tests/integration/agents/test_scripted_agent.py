@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from headcount.agents.scripted import STEPS, scripted_command
+from headcount.agents.scripted import STEPS
 from headcount.agents.scripted import __doc__ as scripted_doc
 
 _STAND_IN = """
@@ -54,7 +54,7 @@ class Office:
     def command(self, mail: list[dict[str, Any]], script: dict[str, Any]) -> tuple[str, ...]:
         self.script.write_text(json.dumps(script))
         self.box.write_text(json.dumps(mail))
-        return scripted_command(str(self.script))
+        return (sys.executable, "-m", "headcount.agents.scripted", str(self.script))
 
     def run(self, *mail: dict[str, Any], **script: Any) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

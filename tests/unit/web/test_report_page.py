@@ -138,3 +138,10 @@ def test_a_short_stand_down_of_a_long_life_is_drawn_once_more_by_itself() -> Non
 def test_seconds_are_said_as_a_person_would() -> None:
     said = [say_seconds(s) for s in (0, 0.44, 12, 60, 200, 7500)]
     assert said == ["0 s", "0.4 s", "12 s", "1 min", "3 min 20 s", "2 h 5 min"]
+
+
+def test_what_is_alive_is_named_as_a_process_is() -> None:
+    tail = {"pid": 7, "start": 1, "name": "tail", "evidence": "mark", "ended": ""}
+    proof = {"empty": False, "method": "subreaper+mark", "at": 9.0, "processes": [], "alive": [tail]}
+    page = write_report(a_report(members=[a_member(outcome="stuck", processes=proof)]))
+    assert "7 tail is alive" in page and "evidence" not in page
