@@ -89,10 +89,13 @@ def _wait_note(app: App, team_name: str, key: str, kind: str, since: int) -> boo
 
 
 def read_output(app: App, name: str, team: str | None = None, *, follow: bool = False) -> Iterator[str]:
-    """What it printed, from the oldest that is kept; with `follow`, until it is gone."""
+    """What it printed, from the oldest that is kept; with `follow`, until it is gone.
+
+    Line by line where it can be: a character, or an order to the terminal, may stand on both sides of a cut.
+    """
     team_name, member, start = find_member(app, name, team)
     home = f"{app.home}/run/{start.get('mark', '')}"
-    offset = 0
+    offset, rest = 0, b""
     while True:
         try:
             chunk = read_log(home, offset)
@@ -100,8 +103,12 @@ def read_output(app: App, name: str, team: str | None = None, *, follow: bool = 
             return
         if chunk.data:
             offset = chunk.end
-            yield plain_text(chunk.data)
+            whole, newline, rest = (rest + chunk.data).rpartition(b"\n")
+            yield plain_text(whole + newline)
             continue
+        if rest:
+            yield plain_text(rest)
+            rest = b""
         with app.store.read() as tx:
             gone = app.load(tx, team_name).members[member.key].settled
         if not follow or gone:
