@@ -87,6 +87,8 @@ def end_native(app: App, name: str, pid: int, environ: Mapping[str, str]) -> dic
     import signal
 
     app.check("sweep")
+    # Read before it is looked at, so that what is signalled is what was looked at: the number may be reused.
+    process = read_process(pid)
     team = _named(name, environ)
     mate = next((mate for mate in team.orphans if pid in mate.pids), None)
     if mate is None:
@@ -99,7 +101,6 @@ def end_native(app: App, name: str, pid: int, environ: Mapping[str, str]) -> dic
             f"Did not end process {pid}", why, ("See who is there with `headcount sweep --dry-run`",),
             code="not-an-orphan",
         )  # fmt: skip
-    process = read_process(pid)
     sent = process is not None and send_signal(process.identity, signal.SIGTERM)
     return {"team": name, "member": mate.name, "pid": pid, "signalled": sent}
 

@@ -76,9 +76,9 @@ def spawn(app: App, team_name: str, plan: Plan) -> Member:
     check_member_name(plan.name)
     _check_client(app, team_name, plan)
     with app.turn(team_name) as (tx, team, policy):
-        heard = hear(tx, team, (), policy, app.make_start)
-        refused = why_not_start(heard.team, plan.name, policy)
-        if refused is None and len(heard.team.members) >= app.limits.members:
+        before = hear(tx, team, (), policy, app.make_start)
+        refused = why_not_start(before.team, plan.name, policy)
+        if refused is None and len(before.team.members) >= app.limits.members:
             refused = "too-many-members", f"a team has at most {app.limits.members:,} members"
         if refused is not None:
             raise Declined(
@@ -88,7 +88,7 @@ def spawn(app: App, team_name: str, plan: Plan) -> Member:
                 code=refused[0],
             )
         spawned = ev.Spawn(plan.name, plan.role, plan.task, plan.awaits_review, app.caller.who)
-        heard = hear(tx, heard.team, [spawned], policy, app.make_start)
+        heard = hear(tx, before.team, [spawned], policy, app.make_start)
         member = heard.team.latest(plan.name)
         assert member is not None
         plan = plan._replace(agent=plan.agent or _agent_of_team(app, tx, team.id, plan))
@@ -98,6 +98,7 @@ def spawn(app: App, team_name: str, plan: Plan) -> Member:
         tx.put_fact(team.id, member.key, "start", start)
         if plan.prompt:
             tx.post(new_mail(heard.team, first_mail(member, plan.prompt)))
+    app.ring(before)
     app.ring(heard)
     return member
 
