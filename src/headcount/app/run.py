@@ -16,7 +16,7 @@ from headcount.app.stand_down_answer import can_decide
 from headcount.app.starting import check_clients
 from headcount.app.teams import create_team, read_dialogs, read_limits, spawn
 from headcount.app.world import find_repository
-from headcount.domain.names import show
+from headcount.domain.names import check_size, show
 from headcount.engine.conduct import PHASE, ROSTER, Conductor, who_is_there
 from headcount.engine.hear import Heard, hear
 from headcount.engine.writing import utc_now, write_effects
@@ -30,16 +30,17 @@ from headcount.protocol.schedule import why_waiting
 from headcount.protocol.task import State as TaskState
 from headcount.protocol.task import Task
 from headcount.protocol.team import Status
+from headcount.store.rules import too_many
 from headcount.workspace import Integration
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from headcount.app.app import App
     from headcount.app.definition import Definition
     from headcount.app.starting import Plan
     from headcount.compiler import ir
-    from headcount.domain.policy import Policy
+    from headcount.domain.policy import Limits, Policy
     from headcount.domain.settings import Gates
     from headcount.ports import Tx
     from headcount.protocol.team import Escalation, Team
@@ -198,6 +199,7 @@ def _begin(app: App, definition: Definition, environ: Mapping[str, str], *, crea
             ("Start the team without tasks with `headcount up`",),
             code="nothing-to-run",
         )
+    _check_fit(definition.tasks, app.limits)
     at_once = definition.workflow.tasks_at_once if definition.workflow else None
     if at_once:
         app.settings = replace(app.settings, policy=replace(app.settings.policy, tasks_at_once=at_once))
@@ -206,6 +208,16 @@ def _begin(app: App, definition: Definition, environ: Mapping[str, str], *, crea
     if not created:
         create_team(app, definition.team, definition.description, mode="run", environ=environ)
     _open_phase(app, definition, roster)
+
+
+def _check_fit(tasks: Sequence[ir.Task], limits: Limits) -> None:
+    """What the task list would refuse when the team is there already."""
+    if len(tasks) > limits.tasks:
+        raise too_many("tasks", limits.tasks)
+    for task in tasks:
+        about = f"of task {task.number} ({task.task.name})"
+        check_size(f"subject {about}", task.task.subject, limits.subject_characters, "characters")
+        check_size(f"prompt {about}", task.prompt, limits.description_bytes)
 
 
 def _start_offices(app: App, definition: Definition) -> None:

@@ -27,6 +27,15 @@ def test_a_run_that_is_refused_leaves_no_team_behind(lab: RunLab) -> None:
     assert lab.run(definition)["status"] == "complete"
 
 
+def test_a_task_that_does_not_fit_the_list_is_named_before_there_is_a_team(lab: RunLab) -> None:
+    file = lab.define({1: [], 2: []})
+    lab.settings("[limits]\ndescription_bytes = 10\n")
+    done = lab.headcount("run", file)
+    assert done.returncode == 2 and "prompt of task 1 (t1) is too long" in done.stderr
+    assert lab.json("status") == []
+    assert "integration" not in lab.git("branch", "--all")
+
+
 def test_without_a_repository_or_a_task_it_is_refused_with_what_to_do(lab: RunLab) -> None:
     definition = lab.define({1: ()})
     (lab.desk / "empty").mkdir()
