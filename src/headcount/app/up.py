@@ -11,7 +11,8 @@ from headcount.app.resident import ensure_driven
 from headcount.app.starting import check_clients
 from headcount.app.teams import create_team, spawn
 from headcount.app.world import find_repository
-from headcount.errors import UsageError
+from headcount.domain.names import check_size
+from headcount.errors import Declined, UsageError
 from headcount.protocol.bound import start_s
 from headcount.protocol.member import State
 
@@ -37,6 +38,7 @@ def check_repository(app: App, place: str) -> None:
 
 def start_team(app: App, definition: Definition, look: Callable[[Team], None] = lambda _: None) -> Team:
     """Create it and write down who is to be started; the engine does the rest. `look` sees how it goes."""
+    _check_fit(app, definition)
     check_clients(app.settings, definition.members)
     create_team(app, definition.team, definition.description, environ=os.environ)
     ensure_driven(app)
@@ -48,6 +50,20 @@ def start_team(app: App, definition: Definition, look: Callable[[Team], None] = 
         return not any(m.state is State.STARTING for m in team.members.values())
 
     return wait_for(app, definition.team, started, start_limit(app, len(definition.members)))
+
+
+def _check_fit(app: App, definition: Definition) -> None:
+    """Whoever could not be started is said before half of the team is."""
+    most = min(app.settings.policy.max_members, app.limits.members)
+    if len(definition.members) > most:
+        raise Declined(
+            f"Did not start {definition.team}",
+            f"it has {len(definition.members):,} members, and {most:,} may be alive at once",
+            ("Raise max_members in headcount.toml",),
+            code="too-many-members",
+        )
+    for plan in definition.members:
+        check_size(f"prompt of {plan.name}", plan.prompt, app.limits.message_bytes)
 
 
 def start_limit(app: App, members: int = 1) -> float:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from headcount.app.branches import Made, count_unseen, read_made
+from headcount.app.definition import Definition
 from headcount.app.lock import drive_lock
-from headcount.app.up import check_repository
-from headcount.errors import UsageError
+from headcount.app.starting import Plan
+from headcount.app.teams import status
+from headcount.app.up import check_repository, start_team
+from headcount.errors import HeadcountError, UsageError
 
 from .lab import POLITE, QUICK, Lab, git
 
@@ -50,6 +54,20 @@ def test_what_is_uncommitted_in_the_users_checkout_is_counted(lab: Lab) -> None:
     Path(lab.app.root, "README").write_text("changed\n")
     Path(lab.app.root, "new").touch()
     assert count_unseen(lab.app) == 2
+
+
+@pytest.mark.parametrize(
+    ("prompts", "code"), [(("a", "b", "c"), "too-many-members"), (("a", "b" * 100_001), "too-long")]
+)
+def test_a_team_that_could_not_be_started_whole_is_not_begun(
+    lab: Lab, prompts: tuple[str, ...], code: str
+) -> None:
+    lab.app.settings = replace(lab.app.settings, policy=replace(QUICK, max_members=2))
+    members = tuple(Plan(f"w{n}", command=("true",), prompt=text) for n, text in enumerate(prompts))
+    with pytest.raises(HeadcountError) as refused:
+        start_team(lab.app, Definition("team.py", "crew", "", members, (), None))
+    assert refused.value.code == code
+    assert status(lab.app) == []
 
 
 def test_a_state_directory_outside_of_the_users_repository_is_refused(
