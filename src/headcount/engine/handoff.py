@@ -19,7 +19,7 @@ _LOOK_BACK = 500  # entries; the note keeps five actions
 _ACTIONS = {
     "starting": "Started {about}",
     "exited": "Saw {about} exit",
-    "answered": "{about} {answer} its stand-down",
+    "answered": "Stand-down of {about}: {answer}",
     "verified_clean": "Verified {about} clean",
     "found_dirty": "Found {about} dirty: {issues}",
     "nudged": "Nudged {about}",

@@ -1,13 +1,17 @@
 """Where a team's life is kept: SQLite by default, memory for the simulator.
 
     sqlite.py, memory.py      the two adapters of `ports.Store`
+    generations, settings     what both of them hold to
+    migrate.py                making a database, and bringing an older one up to date
     database.py               one connection, one transaction, named statements
     teams, mailbox, taskboard,
     journal, identity         plain functions over a connection, a rule each in one place
+    sending, saying           who may write to whom, and what a member says about itself
     rules.py                  what is refused, and in which words; shared by both adapters
     doorbell.py               waking another process after a commit
+    jsontext.py               writing JSON without `json`
 
-Everything but the adapters is on the path of every member command, and imports next to nothing.
+From `database.py` down it is the path of every member command, and imports next to nothing.
 """
 
 from __future__ import annotations
