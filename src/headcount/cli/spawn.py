@@ -24,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("words", nargs="*", default=[], metavar="COMMAND", help="after --, the program and its arguments")
     add_team(parser)
     add("--agent", metavar="A", help="a client by its name, instead of a command")
-    add("--model", metavar="M", help="which the client is asked for")
+    add("--model", metavar="M", help="the model to ask the client for")
     add("--prompt", default="", metavar="P", help="its task; also its first mail")
     add(
         "--role",
