@@ -12,6 +12,7 @@ from headcount.domain.names import check_size, show
 from headcount.errors import Declined, UsageError
 from headcount.protocol import events as ev
 from headcount.protocol.team import Status, why_not_decide, why_not_stand_down
+from headcount.store import rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,7 +38,7 @@ def stand_down(
     app.check("stand_down_team" if names is None else "stand_down_member")
     if force:
         app.check("force")
-    check_size("reason", reason, app.limits.message_bytes)
+    _check_reason(app, reason)
     request_id = str(uuid.uuid4())
     with app.store.read() as tx:
         team = app.load(tx, team_name)
@@ -80,6 +81,7 @@ def decide(
     """Decide an escalation; the first decision wins, and later ones hear which it was."""
     name = _team_of(app, escalation_id, team)
     app.check("decide")
+    _check_reason(app, reason)
     with app.turn(name) as (_, found, policy):
         refused = why_not_decide(found, escalation_id, decision, policy)
         if refused:
@@ -92,6 +94,11 @@ def decide(
             )
     team_now = app.hear(name, ev.Decided(escalation_id, decision, app.caller.who, reason))
     return describe_escalation(team_now, escalation_id, policy)
+
+
+def _check_reason(app: App, reason: str) -> None:
+    rules.check_text("reason", reason)
+    check_size("reason", reason, app.limits.message_bytes)
 
 
 def _team_of(app: App, escalation_id: str, team: str | None) -> str:

@@ -90,7 +90,7 @@ _TELL: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
     "verified_clean": lambda _: "clean",
     "found_dirty": _dirty,
     "escalated": lambda d: f"escalated ({d['escalation']}): {'; '.join(d['issues'])}",
-    "decided": lambda d: f"decided by {d['by']}: {d['decision']}",
+    "decided": lambda d: f"decided by {d['by']}: {d['decision']}{_quoted(d.get('reason', ''))}",
     "exited": lambda d: f"exited: {d['detail']}" if d["detail"] else "exited",
     "state_put_back": lambda _: "the state had been removed, and was put back",
     "salvaged": lambda d: f"saved to {d['ref']}, and read back",
@@ -99,7 +99,9 @@ _TELL: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
     "stuck": lambda d: f"stuck: {', '.join(d['alive'])} alive",
     "gone": _gone,
     "workspace_removed": lambda _: "workspace removed; everything in it is reachable",
-    "parked": lambda d: f"parked by {d['by']}: nothing is stopped until somebody decides again",
+    "parked": lambda d: (
+        f"parked by {d['by']}: nothing is stopped until somebody decides again{_quoted(d.get('reason', ''))}"
+    ),
     "limited": lambda d: f"at a usage limit, parked until {d['until']}: {d['reason']}",
     "limit_over": lambda _: "goes on: its usage limit is over",
     "dialog": lambda d: f"needs a person: {d['text']}",

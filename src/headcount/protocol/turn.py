@@ -267,7 +267,7 @@ def _decide(turn: Turn, member: Member, facts: Facts) -> None:
     turn.escalations[escalation.id] = replace(
         escalation, state="open" if keeps_open else "decided", decision=decision, by=by
     )
-    turn.note("decided", member.key, escalation=escalation.id, decision=decision, by=by)
+    turn.note("decided", member.key, escalation=escalation.id, decision=decision, by=by, **_why(facts))
     if not keeps_open:
         turn.put(member, escalation=None)
 
@@ -282,7 +282,12 @@ def _hold(turn: Turn, member: Member, facts: Facts) -> None:
     """Somebody looks at it; until they decide, it stands as it is and the stand-down has ended here."""
     escalation = turn.escalations[str(member.escalation)]
     turn.escalations[escalation.id] = replace(escalation, state="parked", decision="human", by=facts["by"])
-    turn.note("parked", member.key, escalation=escalation.id, by=facts["by"])
+    turn.note("parked", member.key, escalation=escalation.id, by=facts["by"], **_why(facts))
+
+
+def _why(facts: Facts) -> dict[str, str]:
+    """What whoever decided had to say about it, if anything."""
+    return {"reason": facts["reason"]} if facts.get("reason") else {}
 
 
 def _moot(turn: Turn, member: Member, _: Facts) -> None:

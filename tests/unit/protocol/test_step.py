@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from headcount.domain.policy import Policy
 from headcount.protocol import codec
 from headcount.protocol import events as ev
-from headcount.protocol.effects import Act, ActKind
+from headcount.protocol.effects import Act, ActKind, Note
 from headcount.protocol.member import Member, State
 from headcount.protocol.step import _HEAR, step
 from headcount.protocol.team import DECISIONS, Status, Team, why_not_stand_down, why_not_start
@@ -178,3 +178,20 @@ def test_A13_a_lead_is_stood_down_only_with_its_team(names: tuple[str, ...] | No
     team = Team("demo", members={m.key: m for m in (boss, web)}, generations={"boss": 1, "web": 1})
     refused = why_not_stand_down(team, names)
     assert (refused[0] if refused else None) == code
+
+
+@pytest.mark.parametrize(
+    ("decision", "kind"), [("wait", "decided"), ("force-kill", "decided"), ("human", "parked")]
+)
+def test_why_somebody_decided_is_in_the_journal(decision: str, kind: str) -> None:
+    team, _ = step(Team("demo"), ev.Spawn("a"), POLICY)
+    for event in (ev.Registered("a#1"), ev.StandDown("r1", ("a",)), ev.DoneSignalled("a#1")):
+        team, _ = step(team, event, POLICY)
+    for _ in range(POLICY.max_attempts):
+        epoch = team.members["a#1"].epoch
+        team, _ = step(team, ev.Inspected("a#1", epoch, False, False, ("a.txt",)), POLICY)
+        team, _ = step(team, ev.DoneSignalled("a#1"), POLICY)
+    assert team.members["a#1"].state is State.ESCALATED
+    _, effects = step(team, ev.Decided("e1", decision, "operator", "it is only a test"), POLICY)
+    (note,) = [e for e in effects if isinstance(e, Note) and e.kind == kind]
+    assert note.data["reason"] == "it is only a test"
