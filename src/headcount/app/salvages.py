@@ -32,11 +32,12 @@ def list_saved(app: App, team: str | None = None) -> list[Row]:
 
 
 def show_saved(app: App, name: str) -> Row:
-    """The manifest: what stood where, and under which object each piece is now."""
+    """What was found when it was taken, and the manifest: under which object each piece is now."""
     saved = _Saved.of(app)
     row = saved.find(name)
     about = {key: row[key] for key in ("ref", "team", "member", "generation")}
-    return {**about, "manifest": saved.manifest(row["ref"])}
+    found, manifest = saved.read(row["ref"])
+    return {**about, "found": found, "manifest": manifest}
 
 
 def verify_saved(app: App, name: str | None = None, team: str | None = None) -> list[Row]:
@@ -73,11 +74,13 @@ class _Saved(NamedTuple):
         return cls(repo, {one.ref: archive for one, archive in archives}, rows)
 
     def find(self, name: str) -> Row:
-        """A whole ref, what follows the prefix, or a member's name if it has only one salvage."""
+        """A whole ref, what follows the prefix, or a member or one of its incarnations that has only one."""
         for row in self.rows:
             if row["ref"] in (name, f"{_PREFIX}{name}"):
                 return row
-        of_member = [row for row in self.rows if row["member"] == name]
+        of_member = [
+            row for row in self.rows if name in (row["member"], f"{row['member']}#{row['generation']}")
+        ]
         if len(of_member) == 1:
             return of_member[0]
         others = [row["ref"] for row in of_member or self.rows]
@@ -88,10 +91,13 @@ class _Saved(NamedTuple):
             code="unknown-salvage",
         )
 
-    def manifest(self, ref: str) -> Row:
+    def read(self, ref: str) -> tuple[list[str], Row]:
+        """What was found, line by line, and the manifest."""
         if ref in self.archives:
-            return {"entries": list_entries(self.archives[ref])}
-        return read_saved(self._git, ref).manifest
+            entries = list_entries(self.archives[ref])
+            return [entry["path"] for entry in entries], {"entries": entries}
+        saved = read_saved(self._git, ref)
+        return saved.message.split("\n")[2:], saved.manifest
 
     def problems(self, ref: str) -> list[str]:
         if ref in self.archives:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import open_app
 from headcount.app.salvages import list_saved, restore_saved, show_saved, verify_saved
@@ -13,18 +13,20 @@ from headcount.cli.terminal import plain, table
 if TYPE_CHECKING:
     import argparse
 
+_WHICH = "a ref, or the name of a member or of one incarnation (bob#2) that has only one"
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     listing = verbs.add_parser("list", help="everything that was saved")
     add_team(listing)
     showing = verbs.add_parser("show", help="what is in one")
-    showing.add_argument("ref", metavar="REF")
+    showing.add_argument("ref", metavar="REF", help=_WHICH)
     checking = verbs.add_parser("verify", help="check again that everything is there")
-    checking.add_argument("ref", nargs="?", metavar="REF", help="default: all")
+    checking.add_argument("ref", nargs="?", metavar="REF", help="default: all of them")
     add_team(checking)
     restoring = verbs.add_parser("restore", help="make the workspace again as it was")
-    restoring.add_argument("ref", metavar="REF", help="a ref, or a member's name if it has only one")
+    restoring.add_argument("ref", metavar="REF", help=_WHICH)
     restoring.add_argument("dir", metavar="DIR", help="a directory that is new or empty")
     for verb in (listing, showing, checking, restoring):
         add_json(verb)
@@ -48,12 +50,20 @@ def _list(args: argparse.Namespace) -> int:
 
 def _show(args: argparse.Namespace) -> int:
     shown = show_saved(open_app(make=False), args.ref)
-    if args.json:
-        print(json.dumps(shown))
-        return 0
-    print(f"{shown['ref']} of {shown['team']}/{shown['member']}")
-    print(json.dumps(shown["manifest"], indent=1))
+    print(json.dumps(shown) if args.json else "\n".join(describe(shown)))
     return 0
+
+
+def describe(shown: dict[str, Any]) -> list[str]:
+    """What a person wants to know of one; the whole manifest is for programs."""
+    ref, manifest = shown["ref"], shown["manifest"]
+    lines = [f"{ref} of {shown['team']}/{shown['member']}"]
+    lines += [f"  {plain(found)}" for found in shown["found"]]
+    lines += [f"  left out: {plain(path)}: {why}" for path, _, why in manifest.get("left_out", ())]
+    lines += [f"Get all of it back with `headcount salvage restore {ref} DIR`."]
+    if "entries" not in manifest:
+        lines += [f"Get a file back with `git show {ref}:files/PATH`."]
+    return lines
 
 
 def _verify(args: argparse.Namespace) -> int:

@@ -31,8 +31,10 @@ def test_what_was_left_in_a_plain_directory_is_listed_checked_and_restored(
     assert [(one["ref"], one["member"]) for one in list_saved(app)] == [(ref, "ada")]
     assert list_saved(app, "others") == []
     assert verify_saved(app) == [{"ref": ref, "ok": True, "problems": []}]
-    entries = show_saved(app, "ada")["manifest"]["entries"]
-    assert [entry["path"] for entry in entries] == ["bin", "bin/link", "bin/notes"]
+    shown = show_saved(app, "ada")
+    assert [entry["path"] for entry in shown["manifest"]["entries"]] == ["bin", "bin/link", "bin/notes"]
+    assert shown["found"] == ["bin", "bin/link", "bin/notes"]
+    assert show_saved(app, "ada#1") == shown
     target = tmp_path / "again"
     assert restore_saved(app, "ada", str(target)) == {"ref": ref, "path": str(target), "branch": None}
     assert (target / "bin/notes").read_text() == "work\n"
