@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -103,10 +104,31 @@ def _who_is_there(workspace: Workspace, proof: GoneProof) -> list[str]:
         reasons.append(
             f"the proof is about {proof.team}/{proof.member} {proof.generation}, not about who works here"
         )
+    reasons += [f"{shown(place)} is mounted in it" for place in _mounted_in(workspace.path)]
     return reasons + [
         f"process {pid} ({name}) has its working directory in it"
         for pid, name in _standing_in(workspace.path)
     ]
+
+
+def _mounted_in(path: str) -> list[str]:
+    """What stands there is somebody else's, and only shown in the workspace: not ours to delete."""
+    real = os.fsencode(os.path.realpath(path))
+    places = (_unescaped(line.split(b" ")[4]) for line in _read_mounts())
+    return [os.fsdecode(place) for place in places if place == real or place.startswith(real + b"/")]
+
+
+def _read_mounts() -> list[bytes]:
+    try:
+        with open("/proc/self/mountinfo", "rb") as file:
+            return file.read().splitlines()
+    except FileNotFoundError:
+        return []  # another system than Linux
+
+
+def _unescaped(place: bytes) -> bytes:
+    r"""A blank, for one, is written as \040 there."""
+    return re.sub(rb"\\([0-7]{3})", lambda octal: bytes([int(octal[1], 8)]), place)
 
 
 def _standing_in(path: str) -> Iterator[tuple[int, str]]:

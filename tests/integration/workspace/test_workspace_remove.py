@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from gitworld import World, git, gone
 
 from headcount.domain.findings import Workspace
 from headcount.workspace import Integration, Refused, Removed, remove
+
+gate = importlib.import_module("headcount.workspace.remove")  # the package has a function of that name
 
 
 def refused(world: World, workspace: Workspace, **proof: object) -> str:
@@ -104,6 +107,19 @@ def test_C14_nothing_is_removed_while_a_process_is_alive_or_stands_in_it(world: 
     finally:
         shell.communicate(timeout=60)
     removed(world, alice)
+
+
+def test_I10_what_is_mounted_in_a_workspace_is_not_deleted_through_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the kernel tells of it; to mount something takes rights that a test may not have."""
+    alice = world.member()
+    place = f"{alice.path}/their data"
+    told = f"{alice.path}/their\\040data"
+    line = f"511 29 254:0 /home/theirs {told} rw,relatime shared:1 - ext4 /dev/vda rw"
+    monkeypatch.setattr(gate, "_read_mounts", lambda: [line.encode()])
+
+    assert f"{place} is mounted in it" in refused(world, alice)
 
 
 @pytest.mark.parametrize("change", [{"member": "alic"}, {"team": "t2"}, {"generation": 0}])
