@@ -33,6 +33,7 @@ everything else on standard error. This page is written from the commands by `sc
 | 4 | the world failed: store, git, tmux, process |
 | 5 | not allowed |
 | 70 | a bug of ours |
+| 129 | `run` or `engine`, ended with its terminal |
 | 130 | interrupted with Ctrl-C; what the engine does goes on |
 | 141 | whoever should have read the answer went away, as `head` does |
 | 143 | `run` or `engine`, ended by SIGTERM |

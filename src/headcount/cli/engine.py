@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from headcount.app.app import open_app
 from headcount.app.resident import drive
-from headcount.cli.interrupt import take_sigterm
+from headcount.cli.interrupt import take_signals
 
 if TYPE_CHECKING:
     import argparse
@@ -18,7 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    take_sigterm()
+    take_signals()
     if drive(open_app()):
         return 0
     print("Another engine drives this state directory.", file=sys.stderr)

@@ -12,7 +12,7 @@ from headcount.app.lock import is_driven_by_another
 from headcount.app.resident import driving
 from headcount.app.run import begin_run, follow_run, has_changed, take_over_hint
 from headcount.app.standing_down import decide_call
-from headcount.cli.interrupt import exit_code, take_sigterm
+from headcount.cli.interrupt import exit_code, take_signals
 from headcount.cli.limits import describe_dialogs, describe_limits
 from headcount.cli.terminal import Live, paint, plain
 
@@ -30,7 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     definition = read_definition(args.file)
-    take_sigterm()
+    take_signals()
     app = open_app()
     live = Live(sys.stderr)
     now: dict[str, Any] = {}

@@ -1,4 +1,5 @@
-"""Ctrl-C, SIGTERM: whoever drives leaves within seconds, whatever is under way, and the next one goes on."""
+"""Ctrl-C, SIGTERM, a closed terminal: whoever drives leaves within seconds, whatever is under way, and the
+next one goes on."""
 
 from __future__ import annotations
 
@@ -13,7 +14,9 @@ from .lab import RunLab, wait_until
 LEAVES_S = 30  # five, and what a loaded machine needs
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 def test_a_gate_ends_with_the_run_that_was_left_and_is_run_again_by_the_next(
     lab: RunLab, number: signal.Signals, code: int
 ) -> None:
