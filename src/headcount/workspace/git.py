@@ -191,8 +191,11 @@ def execute(
 
 
 def failure(args: Sequence[str | bytes], answer: Answer) -> GitError:
+    """The last thing it said, and before it what it calls an error: of a disk that is full or read-only, only
+    that one tells."""
     said = answer.err.decode("utf-8", "replace").strip().splitlines()
-    why = said[-1] if said else f"exit status {answer.code}"
+    told = [line for line in said if line.startswith("error: ")][:1] + said[-1:]
+    why = "; ".join(dict.fromkeys(told)) or f"exit status {answer.code}"
     return GitError(f"`git {_shown(args)}` failed", why, code="git-failed")
 
 
