@@ -5,12 +5,14 @@ A ring is a hint, never the news itself: the waiter looks into the database. So 
 - the waiter listens first, looks second and sleeps third (a ring in between stays in its socket), and
 - who changes something rings after the commit.
 
-A waiter that was killed leaves its socket behind; the next ring finds nobody there and removes it.
+A waiter that was killed leaves its socket behind; the next ring finds nobody there and removes it. One that
+has no place for a socket, on a full disk, looks again every second.
 """
 
 from __future__ import annotations
 
 import _socket
+import errno
 import os
 import select
 
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 # What fits into sockaddr_un on every system that has it (Linux takes 107 bytes, macOS 103).
 _PATH_MAX = 100
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_LOOK_S = 1.0
 
 
 class Bell:
@@ -32,15 +36,18 @@ class Bell:
 
     def __init__(self, directory: str, channel: str) -> None:
         self._folder = _folder(directory, channel)
-        os.makedirs(self._folder, mode=0o700, exist_ok=True)
         self._name = f"{os.getpid()}.{os.urandom(4).hex()}"
         self._socket = _datagram_socket()
+        self.is_deaf = False
         try:
+            os.makedirs(self._folder, mode=0o700, exist_ok=True)
             with _Near(self._folder) as near:
                 self._socket.bind(near.path(self._name))
-        except OSError:
-            self._socket.close()
-            raise
+        except OSError as error:
+            self.is_deaf = error.errno in _FULL
+            if not self.is_deaf:
+                self._socket.close()
+                raise
 
     def wait(self, timeout_s: float) -> bool:
         """True as soon as somebody has rung since the last wait; False when the time is over."""
@@ -72,13 +79,16 @@ class Bell:
 
 def wait_any(bells: list[Bell], timeout_s: float) -> bool:
     """Sleep until one of the bells has rung, or the time is over."""
+    may_have_rung = timeout_s > _LOOK_S and any(bell.is_deaf for bell in bells)
+    if may_have_rung:
+        timeout_s = _LOOK_S
     poll = select.poll()
     for bell in bells:
         poll.register(bell.fileno(), select.POLLIN)
     rung = bool(poll.poll(max(0, timeout_s) * 1000))
     for bell in bells:
         bell.hush()
-    return rung
+    return rung or may_have_rung
 
 
 def ring(directory: str, channels: Iterable[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import signal
@@ -241,6 +242,20 @@ def test_a_bell_rings_however_long_the_path_is(tmp_path: Path, depth: int) -> No
     finally:
         bell.close()
     assert [name for _, _, names in os.walk(deep) for name in names] == []
+
+
+def test_who_has_no_place_for_a_bell_on_a_full_disk_looks_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> str:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(doorbell._Near, "path", full)
+    bell = doorbell.Bell(str(tmp_path), "channel")
+
+    assert bell.wait(60), "something may have happened"
+    assert not bell.wait(0.01), "the time is over"
+    bell.close()
 
 
 def test_ten_thousand_rings_that_nobody_hears_neither_block_nor_fail(tmp_path: Path) -> None:
