@@ -110,7 +110,7 @@ _TELL: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
     "paused": lambda d: f"paused by {d['by']}",
     "resumed": lambda d: f"resumed by {d['by']}",
     "handover": lambda _: "hands over to its next generation",
-    "refused": lambda d: f"was refused to {str(d['action']).replace('_', ' ')}: {d['why']}",
+    "refused": lambda d: f"was refused ({str(d['action']).replace('_', ' ')}): {d['why']}",
     "task_restarted": lambda d: f"given out again: {d['why']}",
     "task_blocked": lambda d: f"blocked: {d['reason']}",
     "gate": lambda d: f"{d['gate']} gate: {d['verdict']}",

@@ -64,14 +64,48 @@ MAY = {
 }
 
 
+# action -> what it is that somebody may not do
+_IN_WORDS = {
+    "team_create": "create a team",
+    "spawn": "start a member",
+    "stand_down_team": "stand the team down",
+    "stand_down_member": "stand a member down",
+    "force": "use force",
+    "abort": "abort a run",
+    "decide": "decide an escalation",
+    "answer": "answer a request to stand down",
+    "done": "signal done",
+    "idle": "report itself idle",
+    "findings": "look into a workspace",
+    "verdict": "judge a workspace",
+    "nudge": "nudge a member",
+    "capture": "see a member's screen",
+    "handoff": "write a handoff note",
+    "pause": "pause a member",
+    "cycle": "cycle a member",
+    "read_mail": "read mail",
+    "send": "send mail",
+    "broadcast": "write to all",
+    "task_create": "create a task",
+    "task_list": "list tasks",
+    "task_claim": "claim a task",
+    "task_complete": "complete a task",
+    "review": "review a task",
+    "status": "see how a team stands",
+    "sweep": "sweep up what crashed runs left",
+    "restore": "restore a salvage",
+}
+
+
 def check(action: str, caller: str, who: str = "") -> None:
     """Refuse with who may (A14). The caller of this audits the refusal."""
     allowed = MAY[action]
     if caller in allowed:
         return
     names = ", ".join(name for name in CALLERS if name in allowed)
+    subject = f"The {caller}" if who in ("", caller) else who
     raise NotAllowed(
-        f"{who or 'The ' + caller} may not {action.replace('_', ' ')}",
+        f"{subject} may not {_IN_WORDS[action]}",
         f"only these may: {names}",
         ("Ask the lead with `headcount send lead -s SUBJECT -m BODY`",) if caller != OPERATOR else (),
         code="not-allowed",

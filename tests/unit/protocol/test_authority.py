@@ -44,6 +44,18 @@ def test_a_lead_that_was_found_dirty_may_say_that_it_cleaned_up() -> None:
     authority.check("done", "witness")
 
 
+@pytest.mark.parametrize("action", [action for action, who in authority.MAY.items() if "worker" not in who])
+def test_a_refusal_reads_as_a_sentence(action: str) -> None:
+    with pytest.raises(NotAllowed) as refused:
+        authority.check(action, "worker", "web#1")
+    assert refused.value.what.startswith("web#1 may not ") and "_" not in refused.value.what
+
+
+def test_an_office_is_named_as_one() -> None:
+    with pytest.raises(NotAllowed, match="The operator may not signal done"):
+        authority.check("done", "operator", "operator")
+
+
 def test_every_caller_of_a_role_is_known() -> None:
     assert set(authority.CALLER_OF_ROLE.values()) <= set(authority.CALLERS)
     assert all(who <= set(authority.CALLERS) for who in authority.MAY.values())

@@ -78,8 +78,8 @@ def _pick_team(db: apsw.Connection, name: str | None) -> Card:
     if len(cards) == 1:
         return cards[0]
     raise UsageError(
-        "Which team?" if cards else "There is no open team",
-        "there are " + ", ".join(card.name for card in cards) if cards else "",
-        ("Say it with --team T",) if cards else ("Start one with `headcount up FILE`",),
-        code="which-team",
+        "Which team?" if cards else "There is no team",
+        f"these are open: {', '.join(card.name for card in cards)}" if cards else "none is open here",
+        ("Name it with --team T",) if cards else ("Start one with `headcount up FILE`",),
+        code="which-team" if cards else "no-team",
     )
