@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from headcount.cli.member.opening import NOTHING_YET, Opening
+from headcount.cli.member.opening import Opening
+from headcount.cli.member.prompts import NOTHING_YET
 from headcount.store import mailbox
 
 
@@ -85,3 +86,17 @@ def test_without_a_task_an_empty_mail_is_not_taken_for_one(desk: Desk) -> None:
     assert opening.words() == NOTHING_YET
     opening.answered()
     assert desk.read == []
+
+
+@pytest.mark.parametrize("body", ["x" * 90_000, "x\n" * 45_000, "é" * 45_000])
+def test_first_words_are_never_longer_than_a_command_line_can_hold(desk: Desk, body: str) -> None:
+    desk.mail.clear()
+    for number in (2, 3, 4):
+        desk.put(f"m{number}", "Long", body)
+    opening = desk.open("Fix it.\0\n" + "x" * 200_000, hooked=False)
+    words = opening.words()
+    assert len(words.encode()) < 128 * 1024 and "\0" not in words
+    assert "$HEADCOUNT_PROMPT_FILE" in words and "`headcount read m2`" in words
+    assert "m3 from lead" not in words and words.endswith("2 more in your inbox.\n")
+    opening.answered()
+    assert desk.read == ["m2"]

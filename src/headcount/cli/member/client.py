@@ -20,8 +20,8 @@ from headcount.agents.client import Client, Seen, Setup, add_seen, write_file
 from headcount.agents.clients import CLIENTS
 from headcount.agents.launch import HEADCOUNT
 from headcount.cli.member import pauses
-from headcount.cli.member.opening import NOTHING_YET, Opening
-from headcount.cli.member.shown import message_text
+from headcount.cli.member.opening import Opening
+from headcount.cli.member.prompts import NOTHING_YET, tell
 from headcount.errors import ProcessError, UsageError
 from headcount.store import mailbox
 
@@ -91,9 +91,9 @@ class Host:
         signal.signal(signal.SIGTERM, self._stop)
         failures = limits = 0
         while not self._stopping:
-            mail = self._unread()
+            prompt, mail = tell(self._unread())
             pauses.begin_work(self._call)
-            code, seen = self._run_turn(self._next_argv(mail), mail)
+            code, seen = self._run_turn(self._next_argv(prompt or NOTHING_YET), mail)
             if self._stopping:
                 break
             pauses.record_turn(self._call, seen, code)
@@ -111,11 +111,11 @@ class Host:
                 self._end_turn(mail)
         return 0
 
-    def _next_argv(self, mail: list[Row]) -> list[str]:
+    def _next_argv(self, prompt: str) -> list[str]:
         """A conversation is gone on with once a turn of it ended well, and for as long as it fits."""
         if self._begun:
-            return self._client.next_turn(self._setup, _prompt(mail))
-        return self._client.first_turn(self._new_session(), _prompt(mail))
+            return self._client.next_turn(self._setup, prompt)
+        return self._client.first_turn(self._new_session(), prompt)
 
     def _end_turn(self, mail: list[Row]) -> None:
         self._begun = True
@@ -200,12 +200,6 @@ def _shim(setup: Setup) -> str:
     )
     os.chmod(path, 0o700)
     return os.path.dirname(path)
-
-
-def _prompt(mail: list[Row]) -> str:
-    if not mail:
-        return NOTHING_YET
-    return "\n".join(message_text(row) for row in mail)
 
 
 def _not_started(client: Client, error: OSError) -> ProcessError:

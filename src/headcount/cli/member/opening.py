@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import time
 
-from headcount.cli.member.shown import message_text
+from headcount.cli.member.prompts import MOST, NOTHING_YET, cut, tell
+from headcount.cli.member.shown import plain
 from headcount.store import mailbox
 
 TYPE_CHECKING = False
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from headcount.cli.member.call import Call
     from headcount.store.mailbox import Row
 
-NOTHING_YET = "Look into your inbox, and begin."
+_HALF = MOST // 2  # for the task, and as much for what came besides
 
 
 class Opening:
@@ -31,10 +32,12 @@ class Opening:
         team = self._call.team()
         with self._call.read():
             mail = mailbox.inbox(self._call.db, team.id, self._call.caller.boxes, True)
-        told = [] if self._hooked else [row for row in mail if not self._is_task(row)]
+        besides = [] if self._hooked else [row for row in mail if not self._is_task(row)]
+        news, told = tell(besides, _HALF)
         self._shown = [row[0] for row in mail if row in told or self._is_task(row)]
-        news = "\n".join(message_text(row) for row in told)
-        return (self._task or NOTHING_YET) + (f"\n\nNew mail:\n{news}" if news else "")
+        left = f"{len(besides) - len(told)} more in your inbox.\n" if len(besides) > len(told) else ""
+        task = cut(plain(self._task), _HALF, "the file $HEADCOUNT_PROMPT_FILE") or NOTHING_YET
+        return task + (f"\n\nNew mail:\n{news}{left}" if news else "")
 
     def _is_task(self, row: Row) -> bool:
         """However a file may have changed its ends of lines."""
