@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import array
 import fcntl
+import itertools
 import math
 import os
 import re
@@ -36,6 +37,7 @@ _FRAME = "│┃║| "
 # To the end of the line, and kill it: for readline, the clients' editors and the terminal's own editing.
 _KILL_LINE = "\x05\x15"
 _ENTER = "\r"
+_BUFFERS = itertools.count()  # tmux has one set of buffers for all panes, and many are typed into at once
 
 Answer = TypeVar("Answer")
 
@@ -165,7 +167,7 @@ class Terminal:
     def send(self, text: str, *how: str) -> None:
         if not text:
             return
-        buffer = f"nudge-{os.getpid()}-{id(text)}"
+        buffer = f"nudge-{os.getpid()}-{next(_BUFFERS)}"
         self._tmux("load-buffer", "-b", buffer, "-", stdin=text)
         self._tmux("paste-buffer", *how, "-d", "-b", buffer, "-t", self._pane)
 

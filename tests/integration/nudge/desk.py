@@ -30,13 +30,17 @@ class Desk:
         self.runtime = TmuxRuntime(str(directory))
 
     def start(self, program: str, columns: int = 200) -> Handle:
-        mark = str(new_mark(self.runtime.state_id, "web", "ada", 1))
+        self.handle = self.start_another("ada", program, self.directory, columns)
+        return self.handle
+
+    def start_another(self, member: str, program: str, place: Path, columns: int = 200) -> Handle:
+        mark = str(new_mark(self.runtime.state_id, "web", member, 1))
         ours = (sys.executable, "-I", str(PROGRAMS), program)
         argv = ("bash", "-c", REAL[program]) if program in REAL else ours
         env = {"PATH": os.environ["PATH"], "TERM": "screen", "LC_ALL": "C.UTF-8"}
-        self.handle = self.runtime.start(SpawnSpec(mark, argv, str(self.directory), env, columns=columns))
-        wait_until(lambda: re.search(READS.get(program, "ready|thinking"), self.screen()))
-        return self.handle
+        handle = self.runtime.start(SpawnSpec(mark, argv, str(place), env, columns=columns))
+        wait_until(lambda: re.search(READS.get(program, "ready|thinking"), self.runtime.capture(handle)))
+        return handle
 
     def tmux(self, *words: str) -> str:
         return self.runtime._tmux(*words)

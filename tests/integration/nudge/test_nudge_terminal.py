@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
 import pytest
 
 from headcount.runtime import TmuxRuntime
@@ -14,6 +17,29 @@ def test_E10_a_nudge_is_typed_submitted_and_seen_to_be_read(desk: Desk, program:
     handle = desk.start(program)
     assert desk.runtime.nudge(handle, CHECK, tag="n1")
     desk.check_heard(CHECK)
+
+
+def test_E10_several_members_are_nudged_at_once_and_each_hears_its_own(desk: Desk, tmp_path: Path) -> None:
+    """As a stand-down does; all their terminals are one tmux server's."""
+    places = [tmp_path / name for name in ("ada", "bob", "cyd", "dee", "eve")]
+    for place in places:
+        place.mkdir()
+    handles = [desk.start_another(place.name, "editor", place) for place in places]
+    try:
+        with ThreadPoolExecutor(len(handles)) as pool:
+            taken = list(
+                pool.map(
+                    lambda one: desk.runtime.nudge(one[0], f"For {one[1].name}."),
+                    zip(handles, places, strict=True),
+                )
+            )
+        assert taken == [True] * len(handles)
+        wait_until(lambda: all((place / "heard").exists() for place in places))
+        assert [(place / "heard").read_text() for place in places] == [f"For {p.name}.\n" for p in places]
+    finally:
+        for handle in handles:
+            desk.runtime.kill(handle)
+            handle.close()
 
 
 def test_E10_several_lines_are_one_text_to_a_client_that_knows_bracketed_paste(desk: Desk) -> None:
