@@ -154,7 +154,11 @@ class Terminal:
     # --- the pane and its terminal
 
     def width(self) -> int:
-        return int(self._tmux("display-message", "-p", "-t", self._pane, "#{pane_width}"))
+        """Of a pane that is gone tmux says nothing, and does not call that an error."""
+        said = self._tmux("display-message", "-p", "-t", self._pane, "#{pane_width}").strip()
+        if not said:
+            raise _gone(f"there is no pane {self._pane}")
+        return int(said)
 
     def is_wrapped(self, y: int) -> bool:
         """Whether the line that ends on this row goes on below only because the row was full."""
@@ -187,12 +191,16 @@ class Terminal:
     def _ask_tty(self, question: Callable[[int], Answer]) -> Answer:
         try:
             fd = os.open(self._tty, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK)
-        except OSError as error:
-            raise ProcessError("The terminal is gone", str(error), code="terminal-gone") from error
-        try:
-            return question(fd)
-        finally:
-            os.close(fd)
+            try:
+                return question(fd)
+            finally:
+                os.close(fd)
+        except (OSError, termios.error) as error:
+            raise _gone(str(error)) from error
+
+
+def _gone(why: str) -> ProcessError:
+    return ProcessError("The terminal is gone", why, code="terminal-gone")
 
 
 def _shows(now: str, before: str, text: str) -> bool:
