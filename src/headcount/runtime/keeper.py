@@ -242,10 +242,12 @@ def _reset_signals() -> None:
 
 
 def _limit_files(soft: int) -> None:
-    """The engine may have more files open than most programs can stand; what it had itself is enough."""
+    """The engine may have more files open than most programs can stand; what it had itself is enough. A tmux
+    server that was started with less cannot give as much."""
     import resource
 
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    soft = soft if hard == resource.RLIM_INFINITY else min(soft, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
@@ -266,6 +268,8 @@ def _become_member(spec: dict[str, object], stdio: list[int], go: int, failed: i
             os.execvpe(argv[0], argv, env)
     except OSError as error:
         os.write(failed, (error.errno or errno.EIO).to_bytes(4, "big"))
+    except ValueError:  # a NUL in a word
+        os.write(failed, errno.EINVAL.to_bytes(4, "big"))
     finally:
         os._exit(_NOT_STARTED)
 
@@ -305,6 +309,8 @@ class Keeper:
         try:
             self._record(str(spec["mark"]), place)
             os.write(go_write, b"g")
+        except BrokenPipeError:
+            pass  # it has failed already, and says why
         finally:
             os.close(go_write)
         failure = os.read(failed_read, 4)

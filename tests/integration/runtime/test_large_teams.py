@@ -11,6 +11,7 @@ import threading
 import pytest
 from places import Place, wait_until
 
+from headcount.errors import ProcessError
 from headcount.runtime import census, limits, tree
 from headcount.runtime.census import read_below, read_process
 from headcount.runtime.mark import VARIABLE
@@ -143,6 +144,26 @@ def test_a_member_gets_back_the_limit_that_its_engine_was_started_with(
     handle = place.start("sh", "-c", "echo $(ulimit -Sn) $(ulimit -Hn) > files")
     place.runtime.wait_exit(handle, 60)
     assert (place.directory / "files").read_text().split() == ["300", str(hard)]
+
+
+def test_a_member_runs_with_what_its_terminal_can_give_where_that_is_less(
+    tmux: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server of an earlier engine goes on with the limits that it was started with."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    monkeypatch.setattr(limits, "_AT_START", hard + 1)
+    handle = tmux.start("sh", "-c", "ulimit -Sn > files")
+    tmux.runtime.wait_exit(handle, 60)
+    assert (tmux.directory / "files").read_text().split() == [str(hard)]
+
+
+def test_what_fails_before_the_program_is_even_tried_is_no_start(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "_AT_START", -5)
+    with pytest.raises(ProcessError, match="Did not start") as error:
+        place.start("sleep", "300")
+    assert error.value.why == "Invalid argument"
 
 
 def test_more_children_than_the_kernel_lists_at_once_are_all_found() -> None:

@@ -97,6 +97,7 @@ def test_exit_code_and_signal_are_told_apart(place: Place) -> None:
         (("no-such-program",), "/", "No such file or directory"),
         (("/etc/passwd",), "/", "Permission denied"),
         (("sleep", "1"), "/no/such/directory", "No such file or directory"),
+        (("echo", "a\0b"), "/", "Invalid argument"),
     ],
 )
 def test_a_program_that_cannot_run_is_an_error_that_says_why(
