@@ -17,6 +17,8 @@ def terminal(tty: str) -> Terminal:
 
 
 @pytest.mark.parametrize("ask", [Terminal.width, Terminal.modes, Terminal.unread])
-def test_what_is_asked_of_a_terminal_that_went_away_is_a_process_error(ask: Callable[[Terminal], int]) -> None:
+def test_what_is_asked_of_a_terminal_that_went_away_is_a_process_error(
+    ask: Callable[[Terminal], int],
+) -> None:
     with pytest.raises(ProcessError, match="terminal is gone"):
         ask(terminal(os.devnull))
