@@ -54,11 +54,21 @@ class Handle:
         self.record = record
         self.directory = directory
         self.tree = Tree(record, directory, census)
-        self.exit_fd = None if self.tree.rebooted else open_pidfd(record.agent)
-        self.keeper_fd = None if self.tree.rebooted else open_pidfd(record.keeper)
+        self.exit_fd: int | None = None
+        self.keeper_fd: int | None = None
+        if not self.tree.rebooted:
+            self._open(record)
 
     def __repr__(self) -> str:
         return f"Handle({self.record.mark}, pid {self.record.agent.pid})"
+
+    def _open(self, record: Record) -> None:
+        try:
+            self.exit_fd = open_pidfd(record.agent)
+            self.keeper_fd = open_pidfd(record.keeper)
+        except OSError:
+            self.close()  # there is one left, and it is needed
+            raise
 
     def close(self) -> None:
         """Lets go of descriptors; the processes do not notice."""

@@ -8,6 +8,7 @@ import select
 import signal
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 from headcount.runtime.keeper import NAME, OUTPUT
@@ -230,11 +231,14 @@ def _directories_kept(pid: int) -> set[str]:
 
 
 def _open_files(pid: int) -> Iterator[str]:
+    gone = FileNotFoundError, ProcessLookupError, PermissionError  # it ended, or is another user's
     try:
-        for fd in os.listdir(f"/proc/{pid}/fd"):
+        numbers = os.listdir(f"/proc/{pid}/fd")
+    except gone:
+        return
+    for fd in numbers:
+        with suppress(*gone):  # a keeper closes a file now and then: the others are open still
             yield os.readlink(f"/proc/{pid}/fd/{fd}")
-    except (FileNotFoundError, ProcessLookupError, PermissionError):
-        return  # it ended, or is another user's
 
 
 def is_alive(identity: Identity) -> bool:
@@ -277,10 +281,12 @@ def wait_until_gone(identities: Iterable[Identity], timeout_s: float) -> bool:
     """True as soon as all of them have ended."""
     deadline = time.monotonic() + timeout_s
     waiting = select.poll()
-    fds = {fd for identity in identities if (fd := open_pidfd(identity)) is not None}
+    fds: list[int] = []
     try:
-        for fd in fds:
-            waiting.register(fd, select.POLLIN)
+        for identity in identities:
+            if (fd := open_pidfd(identity)) is not None:
+                fds.append(fd)
+                waiting.register(fd, select.POLLIN)
         left = len(fds)
         while left:
             ended = waiting.poll(max(0.0, deadline - time.monotonic()) * 1000)

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import errno
+import os
 import threading
+from pathlib import Path
 
 import pytest
 
-from headcount.runtime import census
-from headcount.runtime.census import Census, Process
+from headcount.runtime import base, census
+from headcount.runtime.census import Census, Process, wait_until_gone
+from headcount.runtime.keeper import OUTPUT, boot_id, start_time
+from headcount.runtime.spawn import Identity, Record, SpawnDirectory
 
 
 def test_who_asks_during_a_pass_gets_one_that_began_later(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,3 +65,65 @@ def test_a_zombie_is_dead_unless_it_has_threads() -> None:
 
     assert zombie(1).dead
     assert not zombie(2).dead
+
+
+def test_a_file_that_a_keeper_closes_while_it_is_looked_at_does_not_hide_the_keeper(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / OUTPUT)
+    closed, output = os.open(os.devnull, os.O_RDONLY), os.open(tmp_path / OUTPUT, os.O_RDWR)
+    readlink = os.readlink
+
+    def just_closed(path: str) -> str:
+        if path.endswith(f"/{closed}"):
+            raise FileNotFoundError(errno.ENOENT, "no such file", path)
+        return readlink(path)
+
+    monkeypatch.setattr(os, "readlink", just_closed)
+    try:
+        assert closed < output
+        assert str(tmp_path) in census._directories_kept(os.getpid())
+    finally:
+        os.close(closed)
+        os.close(output)
+
+
+@pytest.fixture
+def one_descriptor_left(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Of processes; the second is one too many."""
+    opened: list[int] = []
+    pidfd_open = os.pidfd_open
+
+    def open_(pid: int) -> int:
+        if opened:
+            raise OSError(errno.EMFILE, "too many open files")
+        opened.append(pidfd_open(pid))
+        return opened[-1]
+
+    monkeypatch.setattr(os, "pidfd_open", open_)
+    return opened
+
+
+def test_when_descriptors_run_out_those_that_were_opened_are_given_back(
+    one_descriptor_left: list[int],
+) -> None:
+    me = Identity(os.getpid(), start_time(os.getpid()))
+    with pytest.raises(OSError, match="too many"):
+        wait_until_gone([me, me], 0)
+    _check_closed(one_descriptor_left)
+
+
+def test_a_handle_that_cannot_be_had_whole_holds_nothing(
+    one_descriptor_left: list[int], tmp_path: Path
+) -> None:
+    me = Identity(os.getpid(), start_time(os.getpid()))
+    record = Record("mark", me, me, boot_id(), 0.0)
+    with pytest.raises(OSError, match="too many"):
+        base.Handle(record, SpawnDirectory(str(tmp_path)), Census())
+    _check_closed(one_descriptor_left)
+
+
+def _check_closed(descriptors: list[int]) -> None:
+    (fd,) = descriptors
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(fd)
