@@ -167,8 +167,11 @@ class Log:
 
     def _next_segment(self) -> None:
         if self._fd >= 0:
+            nothing_fit = os.fstat(self._fd).st_size == 0
             os.close(self._fd)
             self._fd = -1
+            if nothing_fit:  # a full disk: no part that is there is given up for an empty one
+                os.unlink(self._path(self._kept.pop()))
         if len(self._kept) == 4:
             os.unlink(self._path(self._kept.pop(1)))
         self._fd = os.open(self._path(self._offset), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

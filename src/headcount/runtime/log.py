@@ -25,11 +25,18 @@ def read_log(home: str, offset: int = 0, limit: int = 65536) -> Chunk:
     for start, size in _segments(home):
         if size and start + size > offset:
             begin = max(offset, start)
-            with open(f"{home}/{LOG_PREFIX}{start}", "rb") as file:
-                file.seek(begin - start)
-                data = file.read(limit)
+            try:
+                data = _read(f"{home}/{LOG_PREFIX}{start}", begin - start, limit)
+            except FileNotFoundError:
+                continue  # dropped just now: that is the gap
             return Chunk(data, begin, begin + len(data))
     return Chunk(b"", offset, offset)
+
+
+def _read(path: str, begin: int, limit: int) -> bytes:
+    with open(path, "rb") as file:
+        file.seek(begin)
+        return file.read(limit)
 
 
 def read_tail(home: str, limit: int) -> bytes:
