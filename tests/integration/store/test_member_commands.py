@@ -60,6 +60,26 @@ def test_B6_what_could_not_be_printed_is_not_marked_as_read(world: World) -> Non
     assert [m["read"] for m in world.json("alice", "inbox", "--peek")] == [False]
 
 
+@pytest.mark.parametrize("event", ["UserPromptSubmit", "PostToolUse", "Stop"])
+def test_B6_what_a_client_did_not_take_from_its_hook_is_not_marked_as_read(world: World, event: str) -> None:
+    """It has given the hook up, as clients do when a person interrupts them."""
+    world.run("boss", "send", "alice", "-s", "s", "-m", "Not on main.")
+    hook = subprocess.Popen(
+        [*_command(), "hook", event], env=world.env("alice"), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert hook.stdin is not None and hook.stdout is not None
+    hook.stdout.close()
+    hook.stdin.close()
+    assert hook.wait(60) == 141
+    assert [m["read"] for m in world.json("alice", "inbox", "--peek")] == [False]
+    taken = subprocess.run(
+        [*_command(), "hook", event], env=world.env("alice"), input="{}", text=True, capture_output=True,
+        timeout=60, check=True,
+    )  # fmt: skip
+    assert "Not on main." in taken.stdout
+    assert [m["read"] for m in world.json("alice", "inbox", "--peek")] == [True]
+
+
 def test_C6_the_body_may_come_from_standard_input_and_arrives_whole(world: World) -> None:
     body = "é\n" * 30_000
     sent = subprocess.run(

@@ -17,6 +17,7 @@ import json
 import os
 import sys
 import time
+from functools import partial
 
 from headcount.agents.hooks import WAIT_S
 from headcount.cli.member import pauses
@@ -27,6 +28,7 @@ from headcount.store import journal, mailbox, saying, teams
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from headcount.cli.member.call import Call
@@ -60,7 +62,7 @@ def _tell_lead(call: Call, event: str) -> int:
                 waiting.append(f"{unread} for {team.name}")
     if waiting:
         text = f"headcount: unread mail for the lead ({', '.join(waiting)}). Read it with the inbox tool."
-        _say({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}})
+        _say(call, _beside(event, text))
     return 0
 
 
@@ -79,9 +81,7 @@ def _show_mail(call: Call, event: str, _: dict[str, Any]) -> None:
             _wait_for_tools(os.environ.get("HEADCOUNT_CLIENT_DIRECTORY", ""))
     else:
         pauses.lift_limit(call)
-    text = _take_mail(call)
-    if text:
-        _say({"hookSpecificOutput": {"hookEventName": event, "additionalContext": f"New mail:\n{text}"}})
+    _hand_over(call, partial(_beside, event))
 
 
 def _wait_for_tools(directory: str) -> None:
@@ -105,28 +105,30 @@ def _are_listed(directory: str) -> bool:
         return False
 
 
-def _take_mail(call: Call) -> str:
+def _hand_over(call: Call, answer: Callable[[str], dict[str, Any]]) -> bool:
     """What is unread and was not in the prompt of this turn; read once it is out of our hands."""
     team = call.team()
     shown = os.environ.get(pauses.SHOWN, "").split(",")
     with call.read():
         rows = mailbox.inbox(call.db, team.id, call.caller.boxes, True)
     rows = [row for row in rows if row[0] not in shown]
-    if rows:
-        with call.write():
-            mailbox.mark_read(call.db, team.id, [row[0] for row in rows], time.time())
-    return "\n".join(message_text(row) for row in rows)
+    if not rows:
+        return False
+    text = "\n".join(message_text(row) for row in rows)
+    _say(call, answer(f"New mail:\n{text}"))
+    with call.write():
+        mailbox.mark_read(call.db, team.id, [row[0] for row in rows], time.time())
+    return True
 
 
 def _may_stop(call: Call, event: str, given: dict[str, Any]) -> None:
     if pauses.SHOWN not in os.environ:
         _count(call, given)
-    text = _take_mail(call)
-    if text:
-        return _say({"decision": "block", "reason": f"New mail:\n{text}"})
+    if _hand_over(call, _go_on):
+        return None
     request = saying.open_request(call.db, call.team().id, call.caller.key)
     if request is not None and not given.get("stop_hook_active"):
-        return _say({"decision": "block", "reason": _NOT_ANSWERED.format(request=request)})
+        return _say(call, _go_on(_NOT_ANSWERED.format(request=request)))
     pauses.lift_limit(call)
     if pauses.SHOWN not in os.environ:  # in a terminal: nobody else sees that its turn is over
         pauses.end_work(call)
@@ -184,8 +186,18 @@ def _limit(call: Call, event: str, given: dict[str, Any]) -> None:
     return pauses.park(call, str(given.get("reason", "")), seconds)
 
 
-def _say(answer: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(answer) + "\n")
+def _beside(event: str, text: str) -> dict[str, Any]:
+    """Put before the model, next to what it has."""
+    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
+
+
+def _go_on(text: str) -> dict[str, Any]:
+    """It does not stop here."""
+    return {"decision": "block", "reason": text}
+
+
+def _say(call: Call, answer: dict[str, Any]) -> None:
+    call.answer(answer, json.dumps(answer))
 
 
 _KINDS = {"PreCompact": "compacting", "SessionEnd": "session_ended"}
