@@ -71,6 +71,22 @@ class Seen(NamedTuple):
 NOTHING = Seen()
 
 
+_FURTHEST_S = 35 * 86400.0  # no window of a limit is longer than a month
+
+
+def understand(read: Callable[[str], Seen], line: str) -> Seen:
+    """What `read` makes of a line. Clients change: a shape that is not known yet says nothing, or less, and
+    is never the end of a member."""
+    try:
+        seen = read(line)
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+        return NOTHING
+    until = seen.resets_at
+    known = isinstance(until, (int, float)) and 0 <= until < time.time() + _FURTHEST_S
+    tokens = seen.tokens if isinstance(seen.tokens, int) else 0
+    return seen._replace(tokens=max(tokens, 0), resets_at=until if known else None)
+
+
 def add_seen(so_far: Seen, now: Seen) -> Seen:
     """Of two lines of one turn. What is newer counts; tokens add up."""
     newer = {name: value for name, value in now._asdict().items() if value}

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from headcount.agents.client import NOTHING, Record, Seen, Setup, add_seen, reset_time
+from headcount.agents.client import NOTHING, Record, Seen, Setup, add_seen, reset_time, understand
 from headcount.agents.clients import CLIENTS
 from headcount.cli.member.follow import _Lines
 
@@ -71,6 +71,50 @@ def test_a_turn_of_codex_with_its_cost_and_its_error() -> None:
 def test_a_line_that_is_not_understood_says_nothing(client: str, line: str) -> None:
     record = CLIENTS[client].record
     assert record is not None and record.read(line) == NOTHING
+
+
+ODD = (None, 1, -1.5, 1e300, "x", [], [1], ["x"], {}, True)
+SHAPES: tuple[Callable[[Any], dict[str, Any]], ...] = (
+    lambda odd: {"type": "rate_limit_event", "rate_limit_info": odd},
+    lambda odd: {"type": "rate_limit_event", "rate_limit_info": {"status": "rejected", "resetsAt": odd}},
+    lambda odd: {"type": "result", "usage": odd, "stats": odd, "is_error": True},
+    lambda odd: {"type": "result", "stats": {"total_tokens": odd}},
+    lambda odd: {"type": "assistant", "message": {"usage": odd}},
+    lambda odd: {"type": "assistant", "message": {"content": [odd]}, "isApiErrorMessage": True},
+    lambda odd: {"type": "assistant", "message": {}, "isApiErrorMessage": True, "error": "rate_limit",
+                 "quotaLimits": odd},
+    lambda odd: {"type": "turn.completed", "usage": {"input_tokens": odd}},
+    lambda odd: {"type": "turn.failed", "error": odd},
+    lambda odd: {"type": "error", "error": odd},
+    lambda odd: {"type": "error", "error": {"data": odd}},
+    lambda odd: {"type": "token_usage_record", "payload": {"usage": {"input_tokens": odd}}},
+    lambda odd: {"payload": {"type": "task_complete", "error": odd}},
+    lambda odd: {"type": "user", "content": [odd]},
+    lambda odd: {"type": "step_finish", "part": {"tokens": {"input": odd}}},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("shape", range(len(SHAPES)))
+def test_a_shape_that_no_client_has_had_so_far_ends_nobody(client: str, shape: int) -> None:
+    record = CLIENTS[client].record
+    for odd in ODD:
+        for reading in filter(None, (CLIENTS[client].read_line, record and record.read)):
+            seen = understand(reading, json.dumps(SHAPES[shape](odd)))
+            assert isinstance(seen.tokens, int) and seen.tokens >= 0
+            assert seen.resets_at is None or 0 <= seen.resets_at < time.time() + 36 * 86400
+
+
+def test_a_limit_counts_although_its_end_is_not_understood() -> None:
+    """In milliseconds, say: nobody waits for the year 58842."""
+    line = (
+        '{"type": "rate_limit_event", "rate_limit_info": {"status": "rejected", "resetsAt": 1794836590147}}'
+    )
+    assert understand(CLIENTS["claude"].read_line, line) == Seen(limit="usage limit reached")
+
+
+def test_a_line_nested_deeper_than_anybody_can_read_says_nothing() -> None:
+    assert understand(CLIENTS["claude"].read_line, '{"a":' + "[" * 100_000) == NOTHING
 
 
 def test_lines_of_one_turn_add_up() -> None:

@@ -16,7 +16,7 @@ import sys
 import time
 
 from headcount.agents.brief import brief
-from headcount.agents.client import Client, Seen, Setup, add_seen, write_file
+from headcount.agents.client import Client, Seen, Setup, add_seen, understand, write_file
 from headcount.agents.clients import CLIENTS
 from headcount.agents.launch import HEADCOUNT
 from headcount.cli.member import pauses
@@ -151,7 +151,7 @@ class Host:
         for line in self._child.stdout:
             sys.stdout.write(line)
             sys.stdout.flush()
-            seen = add_seen(seen, self._client.read_line(line))
+            seen = add_seen(seen, understand(self._client.read_line, line))
         return self._child.wait(), seen
 
     def _stop(self, *_: object) -> None:

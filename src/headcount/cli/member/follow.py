@@ -19,7 +19,7 @@ import time
 from collections import deque
 from functools import partial
 
-from headcount.agents.client import Seen, add_seen
+from headcount.agents.client import Seen, add_seen, understand
 from headcount.cli.member import dialogs, pauses
 from headcount.cli.member.terminal import Terminal
 from headcount.errors import HeadcountError
@@ -212,7 +212,7 @@ class _Lines:
             return
         for path in self._paths():
             for line in self._new_lines(path):
-                seen = self._record.read(line)
+                seen = understand(self._record.read, line)
                 if seen.answer in self._counted:
                     seen = seen._replace(tokens=0)
                 if seen.answer:
