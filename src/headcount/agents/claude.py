@@ -196,5 +196,5 @@ CLIENT = Client(
     ),
     exit_text="/exit",
     hooked=True,
-    record=Record(lambda setup: f"{setup.directory}/config/projects/*/*.jsonl", _read_record),
+    record=Record("config/projects/*/*.jsonl", _read_record),
 )

@@ -96,8 +96,8 @@ def add_seen(so_far: Seen, now: Seen) -> Seen:
 class Record(NamedTuple):
     """What a client writes down of its conversations, for whoever follows it in a terminal."""
 
-    files: Callable[[Setup], str]
-    """Where, as a glob."""
+    files: str
+    """Where, as a glob below the client's directory, which may have any name."""
     read: Callable[[str], Seen]
 
 

@@ -148,5 +148,5 @@ CLIENT = Client(
         asks=r"^› \d+\. (?![\s\S]*^›( |$))",
     ),
     exit_text="/quit",
-    record=Record(lambda setup: f"{setup.directory}/config/sessions/**/*.jsonl", _read_record),
+    record=Record("config/sessions/**/*.jsonl", _read_record),
 )

@@ -214,6 +214,6 @@ CLIENT = Client(
     ),
     exit_text="/quit",
     hooked=True,
-    record=Record(lambda setup: f"{setup.directory}/config/.gemini/tmp/*/chats/*.jsonl", _read_record),
+    record=Record("config/.gemini/tmp/*/chats/*.jsonl", _read_record),
     writes_when_asked="GEMINI_CLI_HOME",
 )

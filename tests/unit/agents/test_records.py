@@ -169,7 +169,7 @@ def test_only_whole_new_lines_are_read_and_an_answer_is_paid_once(tmp_path: Path
         name, _, tokens = line.partition(" ")
         return Seen(tokens=int(tokens), answer=name) if tokens else NOTHING
 
-    record = Record(lambda setup: f"{setup.directory}/*.jsonl", cost)
+    record = Record("*.jsonl", cost)
     followed = _Lines(replace(CLIENTS["codex"], record=record), Setup(str(tmp_path), ("headcount",), "s"))
     assert [*followed.read()] == []
     with path.open("a") as file:
@@ -179,3 +179,16 @@ def test_only_whole_new_lines_are_read_and_an_answer_is_paid_once(tmp_path: Path
         file.write("0\n")
     (tmp_path / "b.jsonl").write_text("r3 1\n")
     assert [(seen.answer, seen.tokens) for seen in followed.read() if seen.answer] == [("r2", 70), ("r3", 1)]
+
+
+@pytest.mark.parametrize("name", ["claude", "codex", "gemini"])
+def test_a_record_is_found_whatever_the_directory_is_called(name: str, tmp_path: Path) -> None:
+    """As a project of a customer is: `[acme] app`."""
+    record = CLIENTS[name].record
+    assert record is not None
+    setup = Setup(str(tmp_path / "[acme] *?"), ("headcount",), "s")
+    followed = _Lines(CLIENTS[name], setup)
+    path = Path(setup.directory, record.files.replace("**", "2026/11").replace("*", "x"))
+    path.parent.mkdir(parents=True)
+    path.write_text('{"type": "none"}\n')
+    assert [*followed.read()] == [NOTHING]

@@ -200,7 +200,7 @@ class _Lines:
 
     def __init__(self, client: Client, setup: Setup) -> None:
         self._record = client.record
-        self._pattern = client.record.files(setup) if client.record else ""
+        self._directory = setup.directory
         self._ends: dict[str, int] = {}
         for path in self._paths():
             with contextlib.suppress(OSError):
@@ -220,7 +220,10 @@ class _Lines:
                 yield seen
 
     def _paths(self) -> list[str]:
-        return sorted(glob.glob(self._pattern, recursive=True)) if self._pattern else []
+        if self._record is None:
+            return []
+        found = glob.glob(self._record.files, root_dir=self._directory, recursive=True)
+        return [f"{self._directory}/{path}" for path in sorted(found)]
 
     def _new_lines(self, path: str) -> list[str]:
         """Whole ones only: it may be in the middle of the next. A file that is gone, or cannot be read this
