@@ -113,7 +113,8 @@ def _headless(setup: Setup, prompt: str, *more: str) -> list[str]:
 
 
 def _terminal(setup: Setup, prompt: str) -> list[str]:
-    return ["opencode", *(["--model", setup.model] if setup.model else []), "--prompt", prompt]
+    """One word: a task may begin with a dash, as a list does."""
+    return ["opencode", *(["--model", setup.model] if setup.model else []), f"--prompt={prompt}"]
 
 
 def _read_line(line: str) -> Seen:
