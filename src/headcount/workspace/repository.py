@@ -196,8 +196,10 @@ def _refs(git_dir: str) -> frozenset[str]:
 
 
 def linked_to(git_dir: str) -> str:
-    """Where the worktree of a private git directory is, as git has it; "" while it is being made."""
-    return os.path.dirname(first_line(os.path.join(git_dir, "gitdir")) or "")
+    """Where the worktree of a private git directory is, as git has it; "" while it is being made. From git 2.48
+    on perhaps as seen from here (`worktree.useRelativePaths`)."""
+    link = first_line(os.path.join(git_dir, "gitdir"))
+    return os.path.dirname(os.path.normpath(os.path.join(git_dir, link))) if link else ""
 
 
 def keep_out(common_dir: str, pattern: str) -> None:

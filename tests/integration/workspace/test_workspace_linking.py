@@ -51,6 +51,21 @@ def test_a_worktree_of_ours_is_file_by_file_what_git_makes(world: World, how: st
     }
 
 
+def test_a_worktree_that_git_has_linked_by_a_relative_path_is_known(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As git 2.48 and newer do with `worktree.useRelativePaths`."""
+    theirs = world.top.parent / "theirs"
+    git(world.top, "worktree", "add", "-q", "-b", "mine", str(theirs))
+    git_dir = world.top / ".git" / "worktrees" / "theirs"
+    (git_dir / "gitdir").write_text(f"{os.path.relpath(theirs / '.git', git_dir)}\n")
+    (theirs / ".git").write_text(f"gitdir: {os.path.relpath(git_dir, theirs)}\n")
+    monkeypatch.chdir("/")
+    assert world.repo.work_trees() == [str(theirs)]
+    assert world.repo.find_git_dir(str(theirs)) == str(git_dir)
+    assert world.repo.branch_in_use("mine") == str(theirs)
+
+
 def test_git_finds_nothing_wrong_with_what_we_made_and_can_move_and_remove_it(world: World) -> None:
     alice = world.member()
     assert git(world.top, "worktree", "prune", "--verbose", "--expire=now") == ""
