@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from headcount.domain.findings import Finding, Findings, Kind, Workspace
 from headcount.errors import HeadcountError
 from headcount.workspace.filtered import find_filtered
-from headcount.workspace.git import Git, execute, scrubbed_environment
+from headcount.workspace.git import Git, execute, quiet_environment
 from headcount.workspace.hidden import read_flags, unhidden
 from headcount.workspace.inner import Inner, find_inner
 from headcount.workspace.integration import is_merged
@@ -261,7 +261,7 @@ class _Reading:
         told = command if isinstance(command, str) else " ".join(command)
         with self.part(told):
             answer = execute(
-                words, cwd=self.workspace.path, env=scrubbed_environment(), stdin=None, timeout_s=timeout_s
+                words, cwd=self.workspace.path, env=quiet_environment(), stdin=None, timeout_s=timeout_s
             )
             if answer.code:
                 said = (answer.err or answer.out).decode("utf-8", "replace").strip().splitlines()

@@ -57,22 +57,25 @@ _SETTINGS = (
 )
 
 
-def scrubbed_environment(extra: Mapping[str, str] = {}) -> dict[str, str]:
-    """Our environment without what would point git elsewhere, and with what keeps it quiet."""
+def quiet_environment() -> dict[str, str]:
+    """Our environment without what would point git elsewhere, and with what keeps it from asking anybody. For
+    a command of the user's too: how its git reads paths, and in whose name, is its own."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k in _KEPT}
-    quiet = {
+    quiet = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "true", "SSH_ASKPASS": "true", "GIT_EDITOR": ":"}
+    return {**kept, **quiet}
+
+
+def scrubbed_environment(extra: Mapping[str, str] = {}) -> dict[str, str]:
+    """For our own git: whose words we read, which takes nothing for a pattern, and which locks nothing."""
+    ours = {
         "LC_ALL": "C",
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_ASKPASS": "true",
-        "SSH_ASKPASS": "true",
-        "GIT_EDITOR": ":",
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_LITERAL_PATHSPECS": "1",
         "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_GRAFT_FILE": _NOWHERE,
         "GIT_NO_LAZY_FETCH": "1",
     }
-    return {**kept, **quiet, **_IDENTITY, **extra}
+    return {**quiet_environment(), **ours, **_IDENTITY, **extra}
 
 
 @dataclass(frozen=True, slots=True)

@@ -338,6 +338,13 @@ def test_sync_command_decides_by_its_status(world: World, command: str | list[st
         assert "status 3: behind" in findings.issues()[0]
 
 
+def test_the_git_of_a_sync_command_reads_patterns_as_it_does_elsewhere(world: World) -> None:
+    alice = world.member()
+    (Path(alice.path) / "a.txt").write_text("changed\n")
+    findings = world.findings(alice, sync_command="git diff --exit-code -- '*.txt'")
+    assert what(findings, Kind.OUT_OF_SYNC)
+
+
 def test_sync_command_that_cannot_run_or_does_not_end_is_dirty(world: World) -> None:
     alice = world.member()
     assert what(world.findings(alice, sync_command=["/no/such/command"]), Kind.UNREADABLE)
