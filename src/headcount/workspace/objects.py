@@ -16,6 +16,8 @@ from headcount.errors import GitError
 from headcount.workspace.disk import CHUNK
 from headcount.workspace.git import Git
 
+LINK = "120000"  # git's mode of a symbolic link
+
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
@@ -76,7 +78,7 @@ def read_tree(git: Git, tree: str) -> dict[bytes, Leaf]:
 
 def write_leaf(place: bytes, leaf: Leaf, chunks: Iterable[bytes]) -> None:
     """A file or link with these bytes, where there is none: never over what is there, or through a link."""
-    if leaf.mode == "120000":
+    if leaf.mode == LINK:
         os.symlink(b"".join(chunks), place)
         return
     mode = 0o755 if leaf.mode == "100755" else 0o644

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from headcount.errors import GitError, UsageError
 from headcount.workspace.git import Git
 from headcount.workspace.names import from_tree, numbered, shown
-from headcount.workspace.objects import read_blobs, write_leaf
+from headcount.workspace.objects import LINK, read_blobs, write_leaf
 from headcount.workspace.picture import FILES, STATE
 from headcount.workspace.reflog import read_stashes
 from headcount.workspace.repository import Repository
@@ -148,8 +148,10 @@ class _Restoring:
     def _relink_submodules(self) -> None:
         """A submodule's work tree and git directory name each other by place, and the place is new."""
         old = self.saved.workspace
-        for path in self.saved.content:
+        for path, leaf in self.saved.content.items():
             name = from_tree(path)
+            if leaf.mode == LINK:
+                continue  # it is what it was, wherever it leads
             if path.startswith(FILES) and name.endswith(b"/.git"):
                 self._relink_work_tree(name, old.path, old.git_dir or "")
             if name.startswith(STATE + b"modules/") and name.endswith(b"/config"):
@@ -168,7 +170,8 @@ class _Restoring:
     def _relink_git_dir(self, name: bytes, old_path: str, old_git_dir: str) -> None:
         place = os.fsdecode(self._place(name))
         config = Git(executable=self.repo.git.executable)
-        named = config.run("config", "--file", place, "core.worktree", ok=(0, 1)).text
+        # One that git cannot read was broken before, and is restored so.
+        named = config.run("config", "--file", place, "core.worktree", ok=range(256)).text
         was_in = os.path.dirname(os.path.join(old_git_dir, os.fsdecode(name.removeprefix(STATE))))
         inside = _inside(os.path.join(was_in, named), old_path) if named else None
         if inside is not None:

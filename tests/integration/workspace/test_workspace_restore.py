@@ -98,3 +98,30 @@ def test_unknown_salvage_is_a_usage_error(world: World) -> None:
     for ref in ("refs/headcount/salvage/t/nobody/1", "refs/heads/main", "HEAD"):
         with pytest.raises(UsageError):
             verify(world.repo, ref)
+
+
+@pytest.mark.parametrize("leads_to", ["nowhere", ".", "file"])
+def test_a_link_in_the_place_of_a_repository_is_restored_as_it_was(
+    world: World, tmp_path: Path, leads_to: str
+) -> None:
+    alice = world.member()
+    inner = Path(alice.path) / "inner"
+    inner.mkdir()
+    (inner / "file").write_text(f"gitdir: {alice.git_dir}\n")
+    (inner / ".git").symlink_to(leads_to)
+    saved = world.salvage(alice)
+    back = Path(restore(world.repo, saved.ref, str(tmp_path / "back")).path)
+    assert os.readlink(back / "inner" / ".git") == leads_to
+    assert (back / "inner" / "file").read_text() == f"gitdir: {alice.git_dir}\n"
+
+
+def test_a_submodule_whose_settings_are_broken_is_restored_so(world: World, tmp_path: Path) -> None:
+    alice = world.member()
+    module = Path(alice.git_dir or "", "modules", "sub")
+    module.mkdir(parents=True)
+    (module / "config").write_text("[core\nbroken")
+    (Path(alice.path) / "new.txt").write_text("new\n")
+    saved = world.salvage(alice)
+    back = restore(world.repo, saved.ref, str(tmp_path / "back")).path
+    git_dir = world.repo.find_git_dir(back)
+    assert Path(git_dir or "", "modules", "sub", "config").read_text() == "[core\nbroken"
