@@ -153,7 +153,7 @@ class TmuxRuntime(ProcessRuntime):
                 ["tmux", "-S", self.socket, "-f", "/dev/null", "-u", *arguments],
                 input=stdin,
                 capture_output=True,
-                text=True,
+                encoding="utf-8",  # as it is told to speak, whatever our own locale is
                 errors="replace",
                 env=environment,
                 cwd="/",

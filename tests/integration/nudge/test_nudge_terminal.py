@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -40,6 +43,19 @@ def test_E10_several_members_are_nudged_at_once_and_each_hears_its_own(desk: Des
         for handle in handles:
             desk.runtime.kill(handle)
             handle.close()
+
+
+def test_a_nudge_arrives_whole_whatever_the_locale_of_the_engine_is(desk: Desk) -> None:
+    handle = desk.start("editor")
+    code = (
+        "from headcount.runtime import TmuxRuntime; import sys;"
+        "runtime = TmuxRuntime(sys.argv[1]); handle = runtime.adopt(sys.argv[2]);"
+        "sys.exit(not runtime.nudge(handle, 'Zeit f\\xfcr dich \\u2014 \\u6771\\u4eac'))"
+    )
+    poor = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    words = [sys.executable, "-c", code, str(desk.directory), handle.record.mark]
+    subprocess.run(words, env={**os.environ, **poor}, check=True, timeout=60)
+    desk.check_heard("Zeit für dich — 東京")
 
 
 def test_E10_several_lines_are_one_text_to_a_client_that_knows_bracketed_paste(desk: Desk) -> None:
