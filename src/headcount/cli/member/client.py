@@ -21,6 +21,7 @@ from headcount.agents.clients import CLIENTS
 from headcount.agents.launch import HEADCOUNT
 from headcount.cli.member import pauses
 from headcount.cli.member.opening import Opening
+from headcount.cli.member.output import read_lines
 from headcount.cli.member.prompts import NOTHING_YET, tell
 from headcount.errors import ProcessError, UsageError
 from headcount.store import mailbox
@@ -62,7 +63,7 @@ class Host:
         self._env["PWD"] = os.getcwd()
         self._env["HEADCOUNT_CLIENT_DIRECTORY"] = self._setup.directory
         self._env["PATH"] = f"{_shim(self._setup)}:{self._env.get('PATH', os.defpath)}"
-        self._child: subprocess.Popen[str] | None = None
+        self._child: subprocess.Popen[bytes] | None = None
         self._begun = False
         self._stopping = False
 
@@ -141,18 +142,16 @@ class Host:
         """Its exit code, and what its output said besides; the output goes on to our own."""
         env = {**self._env, pauses.SHOWN: ",".join(row[0] for row in mail)}
         try:
-            self._child = subprocess.Popen(
-                argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, errors="replace"
-            )
+            self._child = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
         except OSError as error:
             raise _not_started(self._client, error) from error
-        assert self._child.stdout is not None
         seen = Seen()
-        for line in self._child.stdout:
-            sys.stdout.write(line)
-            sys.stdout.flush()
-            seen = add_seen(seen, understand(self._client.read_line, line))
-        return self._child.wait(), seen
+        with self._child as child:
+            for line in read_lines(child):
+                sys.stdout.write(line)
+                sys.stdout.flush()
+                seen = add_seen(seen, understand(self._client.read_line, line))
+        return child.returncode, seen
 
     def _stop(self, *_: object) -> None:
         """Our own way to exit: the client's first."""

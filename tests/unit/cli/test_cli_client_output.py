@@ -1,0 +1,41 @@
+"""What a client prints in one turn: every line of it, and no wait for what it has left running."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from headcount.cli.member.output import read_lines
+
+
+def lines(script: str) -> list[str]:
+    with subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE) as child:
+        return list(read_lines(child))
+
+
+def test_every_line_is_read_also_the_last_without_an_end() -> None:
+    assert lines("printf 'one\\ntwo\\n\\nthree'") == ["one\n", "two\n", "\n", "three"]
+    assert lines("printf '\\344\\n'") == ["\N{REPLACEMENT CHARACTER}\n"]
+    assert lines("true") == []
+
+
+def test_a_line_longer_than_a_pipe_is_one_line() -> None:
+    (line,) = lines("head -c 3000000 /dev/zero | tr '\\0' x; echo")
+    assert line == "x" * 3_000_000 + "\n"
+
+
+def test_who_closes_its_output_is_waited_for() -> None:
+    began = time.monotonic()
+    assert lines("echo said; exec >&-; sleep 0.3") == ["said\n"]
+    assert time.monotonic() - began >= 0.3
+
+
+@pytest.mark.timeout(60)
+def test_a_turn_is_over_with_the_client_whatever_it_has_left_running() -> None:
+    with subprocess.Popen(["sh", "-c", "sleep 300 & echo $!"], stdout=subprocess.PIPE) as child:
+        (left,) = read_lines(child)
+    os.kill(int(left), signal.SIGKILL)  # it is there still
