@@ -196,8 +196,8 @@ def _refs(git_dir: str) -> frozenset[str]:
 
 
 def linked_to(git_dir: str) -> str:
-    """Where the worktree of a private git directory is, as git has it; "" while it is being made. From git 2.48
-    on perhaps as seen from here (`worktree.useRelativePaths`)."""
+    """Where the worktree of a private git directory is, as git has it; "" while it is being made. From git
+    2.48 on perhaps as seen from here (`worktree.useRelativePaths`)."""
     link = first_line(os.path.join(git_dir, "gitdir"))
     return os.path.dirname(os.path.normpath(os.path.join(git_dir, link))) if link else ""
 
