@@ -38,13 +38,34 @@ def verification_failed(issues: tuple[str, ...]) -> str:
     )
 
 
+# What mends an issue, by the words that an inspection heads it with; a judge may word one otherwise.
+_REMEDIES = {
+    "in conflict": "Resolve and commit",
+    "in progress": "Finish or abort",
+    "locked index": "Let that git end, or remove its lock",
+    "not committed": "Commit or discard",
+    "hidden from git status": "Commit or discard",
+    "untracked": "Commit or remove",
+    "stashed": "Pop and commit, or drop if obsolete",
+    "on no branch": "Put it on your branch",
+    "not merged": "Complete the merge",
+    "out of sync": "Bring it in sync",
+}
+
+
 def witness_check(issues: tuple[str, ...], urgent: bool = False) -> str:
     """What is put in front of the agent: one line for one issue, the whole text for several."""
     if len(issues) == 1:
-        text = f"WITNESS CHECK: {issues[0]}. Signal done again when clean."
+        text = f"WITNESS CHECK: {issues[0]}. {_remedy(issues[0])}Signal done again when clean."
     else:
         text = verification_failed(issues)
     return f"URGENT, still waiting. {text}" if urgent else text
+
+
+def _remedy(issue: str) -> str:
+    heading, colon, _ = issue.partition(": ")
+    found = (remedy for words, remedy in _REMEDIES.items() if colon and heading.endswith(words))
+    return f"{next(found, '')}. ".removeprefix(". ")
 
 
 def witness_handoff(
