@@ -31,7 +31,7 @@ def member_checklist(policy: Policy, integration: Integration) -> str:
         _work(policy, branch),
         _sync(integration),
         "## If Any Check Fails",
-        bullets(*_remedies(integration)),
+        bullets(*_remedies(policy, integration)),
         "## Signaling Done",
         "Only after ALL checks pass:",
         shell("headcount done --verified"),
@@ -47,10 +47,12 @@ def member_checklist(policy: Policy, integration: Integration) -> str:
     )  # fmt: skip
 
 
-def _remedies(integration: Integration) -> Iterator[str]:
+def _remedies(policy: Policy, integration: Integration) -> Iterator[str]:
     yield "**Uncommitted changes:** commit them, or discard what is truly unnecessary"
     yield "**Stashes:** pop and commit, or drop what is obsolete"
     yield "**Something under way:** finish it or abort it"
+    if policy.require_merged == "always":
+        yield "**Not merged:** complete the merge; if that is not yours to do, write to the lead"
     if integration.sync:
         yield f"**Out of sync:** run `{integration.sync}` until it succeeds"
 

@@ -110,6 +110,7 @@ def test_the_authority_page_is_the_table_that_calls_are_checked_against() -> Non
         ("witness", Settings(policy=Policy(stop_grace_s=3)), "sent SIGTERM (3 seconds)"),
         ("witness", Settings(policy=Policy(cycle_after_s=3600)), "After 3600 seconds you are cycled"),
         ("member", Settings(policy=Policy(require_merged="always")), "git log --oneline headcount/"),
+        ("member", Settings(policy=Policy(require_merged="always")), "**Not merged:** complete the merge"),
         ("member", Settings(integration=Integration(sync="make sync")), "make sync"),
     ],
 )
