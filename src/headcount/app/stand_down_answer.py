@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _TOLD = (
     "stand_down",
     "stand_down_joined",
+    "answered",
     "rejected",
     "stood_down",
     "gone",
@@ -123,10 +124,7 @@ def _more(
 ) -> dict[str, Any]:
     if status == "pending_shutdown":
         return {"pendingApprovals": [m.name for m in targets if _is_pending(m)]}
-    if status == "rejected" and asked is not None:
-        rejected = next(
-            e for e in told if e.kind == "rejected" and e.data["request"] == asked.data["request"]
-        )
+    if status == "rejected" and (rejected := _rejection(told, asked)) is not None:
         return {"rejectedBy": [{"name": name, "reason": why} for name, why in rejected.data["rejected_by"]]}
     if status == "escalated":
         policy = policy_of(tx.team_settings(team.id))
@@ -211,7 +209,26 @@ def _seconds(told: list[Entry], asked: Entry | None) -> float | None:
 def _member_lines(members: list[Member], told: list[Entry], asked: Entry | None) -> list[dict[str, Any]]:
     covered = _covered(asked)
     ends = {e.about: e.at for e in reversed(told) if e.kind == "gone"}
-    return [_member_line(m, ends.get(m.key), asked, _was_gone(m, covered)) for m in members]
+    lines = [_member_line(m, ends.get(m.key), asked, _was_gone(m, covered)) for m in members]
+    void = _void_answers(told, asked)
+    if void is not None:
+        for member, line in zip(members, lines, strict=True):
+            line["answer"] = void.get(member.key)
+    return lines
+
+
+def _void_answers(told: list[Entry], asked: Entry | None) -> dict[str, str] | None:
+    """What was said to a request that somebody refused. The members have forgotten it; None of another."""
+    rejected = _rejection(told, asked)
+    if asked is None or rejected is None:
+        return None
+    said = (e for e in told if e.kind == "answered" and asked.seq < e.seq < rejected.seq)
+    return {e.about: e.data["answer"] for e in said}
+
+
+def _rejection(told: list[Entry], asked: Entry | None) -> Entry | None:
+    request = asked.data["request"] if asked is not None else None
+    return next((e for e in told if e.kind == "rejected" and e.data["request"] == request), None)
 
 
 def _member_line(

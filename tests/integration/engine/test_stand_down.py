@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from headcount.app.salvages import restore_saved
+from headcount.app.standing_down import status_of
 from headcount.protocol import events as ev
 from headcount.protocol.member import State
 
@@ -133,6 +134,22 @@ def test_A8_a_rejection_is_kept_word_for_word_and_the_team_is_usable_again(lab: 
     assert str(team.status) == "active"
     assert {m.state for m in team.members.values()} == {State.RUNNING}
     assert lab.start("cy").state is State.RUNNING
+
+
+def test_A8_who_answered_what_to_a_refused_request_is_shown_also_after_the_next_one(lab: Lab) -> None:
+    lab.create()
+    for name in ("ada", "ben", "cy"):
+        lab.start(name)
+    refused = lab.ask()
+    lab.say(ev.Answered("ada#1", refused["requestId"], True))
+    lab.say(ev.Answered("ben#1", refused["requestId"], False, "not yet"))
+    said = {"ada": "approved", "ben": "rejected", "cy": None}
+    assert {m["name"]: m["answer"] for m in lab.finish(refused)["members"]} == said
+    second = lab.ask()
+    lab.say(ev.Answered("ben#1", second["requestId"], True))
+    lab.wait_state("ben#1", lambda m: m.answer == "approved")
+    status = status_of(lab.app, TEAM, refused["requestId"])
+    assert {m["name"]: m["answer"] for m in status["members"]} == said
 
 
 def test_B1_B3_while_draining_no_start_is_accepted_and_asking_again_joins(lab: Lab) -> None:
