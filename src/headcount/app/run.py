@@ -17,6 +17,7 @@ from headcount.app.starting import check_clients
 from headcount.app.teams import create_team, read_dialogs, read_limits, spawn
 from headcount.app.world import find_repository
 from headcount.domain.names import check_size, show
+from headcount.domain.templates import not_acknowledged
 from headcount.engine.conduct import PHASE, ROSTER, Conductor, who_is_there
 from headcount.engine.hear import Heard, hear
 from headcount.engine.writing import utc_now, write_effects
@@ -140,7 +141,13 @@ def describe_run(tx: Tx, team: Team) -> dict[str, Any]:
         "integration": roster.get("integration"),
         "base": roster.get("base"),
         "notes": status_json(phase)["notes"],
+        "warnings": _unanswered(team),
     }
+
+
+def _unanswered(team: Team) -> list[str]:
+    silent = [m for m in team.members.values() if m.answer == "unanswered"]
+    return [f"{m.key}: {not_acknowledged(m.name)}" for m in silent]
 
 
 def is_over(run: dict[str, Any]) -> bool:

@@ -75,6 +75,7 @@ def _lines(now: dict[str, Any]) -> list[str]:
         *describe_dialogs(now["dialogs"]),
         *_stalled(now),
         *_decisions(now),
+        *(f"  Warning: {plain(warning)}" for warning in now["warnings"]),
     ]
 
 
@@ -110,6 +111,8 @@ def _summary(now: dict[str, Any], file: str) -> None:
         print(plain(f"  [{'x' if item['done'] else ' '}] {item['item']}: {item['evidence']}"))
     for note in now["notes"]:
         print(f"  Note: {plain(note)}")
+    for warning in now["warnings"]:
+        print(f"  Warning: {plain(warning)}")
     if now["reason"]:
         print(f"Because: {plain(now['reason'])}")
     for line in (*_decisions(now), *_what_next(now, file)):

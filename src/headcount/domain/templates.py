@@ -149,6 +149,11 @@ def shutdown_request(request_id: str, reason: str) -> str:
     )
 
 
+def not_acknowledged(member: str) -> str:
+    """The warning about one that did not answer in time."""
+    return f"Agent {member} did not acknowledge shutdown within timeout"
+
+
 def shutdown_nudge(request_id: str, reason: str) -> str:
     return f"You are asked to stand down ({reason}). Answer with: headcount approve {request_id}"
 

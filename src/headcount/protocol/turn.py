@@ -113,8 +113,7 @@ def _record_answer(turn: Turn, member: Member, facts: Facts) -> None:
     turn.put(member, answer=answer, answer_reason=reason)
     turn.note("answered", member.key, answer=answer, reason=reason, request=member.ask)
     if answer == "unanswered":
-        text = f"Agent {member.name} did not acknowledge shutdown within timeout"
-        turn.note("warning", member.key, text=text)
+        turn.note("warning", member.key, text=templates.not_acknowledged(member.name))
 
 
 def _deliver_request(turn: Turn, member: Member, facts: Facts) -> None:

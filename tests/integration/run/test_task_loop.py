@@ -100,9 +100,13 @@ def test_A1_who_never_answers_is_recorded_as_unanswered_and_the_task_is_complete
         "[policy]\nanswer_timeout_s = 1\nexit_grace_s = 1\nstop_grace_s = 2\n"
     )
     lab.plan({1: {"answers": ["mute"]}})
-    lab.run(lab.define({1: ()}, reviewers=()))
+    file = lab.define({1: ()}, reviewers=())
+    done = lab.headcount("run", file)
     [warning] = lab.journal("warning")
     assert warning.data["text"] == "Agent ada did not acknowledge shutdown within timeout"
+    said = "  Warning: ada#1: Agent ada did not acknowledge shutdown within timeout\n"
+    assert (done.returncode, done.stdout.count(said)) == (0, 1), done.stdout
+    assert said in done.stderr, "said when it happened, too"
     assert [e.data["answer"] for e in lab.journal("answered")] == ["unanswered"]
     wait_until(lambda: lab.marked() == [])
 
