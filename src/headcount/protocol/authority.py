@@ -107,9 +107,15 @@ def check(action: str, caller: str, who: str = "") -> None:
     raise NotAllowed(
         f"{subject} may not {_IN_WORDS[action]}",
         f"only these may: {names}",
-        ("Ask the lead with `headcount send lead -s SUBJECT -m BODY`",) if caller != OPERATOR else (),
+        _whom_to_ask(allowed) if caller != OPERATOR else (),
         code="not-allowed",
     )
+
+
+def _whom_to_ask(allowed: frozenset[str]) -> tuple[str, ...]:
+    """Somebody who may; nobody can be asked for what is a member's own word."""
+    who = next((name for name in (LEAD, WITNESS, OPERATOR) if name in allowed), None)
+    return (f"Ask the {who} with `headcount send {who} -s SUBJECT -m BODY`",) if who else ()
 
 
 def check_recipient(

@@ -18,6 +18,26 @@ def test_A14_only_the_lead_or_the_operator_stands_a_team_down(caller: str) -> No
 
 
 @pytest.mark.parametrize(
+    ("action", "caller", "ask"),
+    [
+        ("stand_down_team", "worker", "lead"),
+        ("nudge", "lead", "witness"),
+        ("decide", "witness", "lead"),
+        ("force", "lead", "operator"),
+        ("task_claim", "lead", None),
+        ("answer", "operator", None),
+    ],
+)
+def test_whoever_is_refused_is_told_to_ask_somebody_who_may(
+    action: str, caller: str, ask: str | None
+) -> None:
+    with pytest.raises(NotAllowed) as refused:
+        authority.check(action, caller)
+    hints = [f"Ask the {ask} with `headcount send {ask} -s SUBJECT -m BODY`"] if ask else []
+    assert list(refused.value.hints) == hints
+
+
+@pytest.mark.parametrize(
     "action", ["stand_down_member", "force", "decide", "pause", "cycle", "spawn", "sweep"]
 )
 @pytest.mark.parametrize("caller", ["worker", "reviewer"])
