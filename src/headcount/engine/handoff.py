@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from headcount.domain.templates import witness_handoff
 from headcount.protocol.member import Member, State
+from headcount.protocol.shutdown import LAST_ROLES
 
 if TYPE_CHECKING:
     from headcount.ports import Entry, Tx
@@ -47,10 +48,11 @@ def compose(
     entries = tx.recent(team.id, _LOOK_BACK)
     signalled = {e.about: _clock(e.at) for e in entries if e.data.get("to") == str(State.INSPECTING)}
     pending = [m for m in team.live() if m.state in _PENDING]
+    workers = [m for m in team.live() if m.role not in LAST_ROLES]
     return witness_handoff(
         team.name,
         time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()),
-        tuple((m.name, _status(m)) for m in team.live()),
+        tuple((m.name, _status(m)) for m in workers),
         tuple(_pending(m, signalled.get(m.key)) for m in pending),
         tuple(line for entry in entries if (line := _action(entry))),
         "\n".join(filter(None, (*(f"- {w}" for w in team.warnings), remarks))),

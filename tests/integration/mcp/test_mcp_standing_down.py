@@ -76,7 +76,8 @@ def test_a_handoff_is_composed_from_the_journal_and_is_never_empty(crew: Lab) ->
     note = eye.ok("witness_handoff", remarks="alice is slow", next_steps=["Look at alice"])
     told = read_metadata(note["body"])
     assert (told["template"], told["handoff_type"], told["rig"]) == ("WITNESS_HANDOFF", "witness_cycle", TEAM)
-    assert told["active_worker_count"] == "2"
+    assert told["active_worker_count"] == "1", "who hands over is no worker, nor is the lead"
+    assert "- eye: " not in note["body"]
     for words in ("- alice: asked", "asked to stand down alice#1", "alice is slow", "- Look at alice"):
         assert words in note["body"]
     assert [m["id"] for m in eye.ok("inbox")["messages"]] == [note["messageId"]]
