@@ -12,12 +12,14 @@ from headcount.agents.launch import check_agent
 from headcount.app.lock import is_driven, suspended_driver
 from headcount.app.run_state import read_run_state
 from headcount.app.starting import Plan, check_clients, make_start
+from headcount.app.world import find_repository
 from headcount.domain.names import check_member_name, check_size, check_team_name, show
 from headcount.engine.hear import hear
 from headcount.engine.succession import open_handover, with_handover
 from headcount.engine.writing import first_mail, new_mail
-from headcount.errors import Declined
+from headcount.errors import Declined, UsageError
 from headcount.protocol import events as ev
+from headcount.protocol.authority import CALLER_OF_ROLE, REVIEWER
 from headcount.protocol.member import LIMITED
 from headcount.protocol.team import Status, why_not_start
 
@@ -75,6 +77,7 @@ def spawn(app: App, team_name: str, plan: Plan) -> Member:
     app.check("spawn")
     check_member_name(plan.name)
     _check_client(app, team_name, plan)
+    plan = _placed(app, team_name, plan)
     with app.turn(team_name) as (tx, team, policy):
         before = hear(tx, team, (), policy, app.make_start)
         refused = why_not_start(before.team, plan.name, policy)
@@ -93,6 +96,8 @@ def spawn(app: App, team_name: str, plan: Plan) -> Member:
         assert member is not None
         plan = plan._replace(agent=plan.agent or _agent_of_team(app, tx, team.id, plan))
         tx.put_fact(team.id, member.key, "plan", plan._asdict())
+        if plan.detached:
+            tx.put_fact(team.id, member.key, "reviewing", {"commit": plan.base})
         plan = plan._replace(prompt=with_handover(plan.prompt, open_handover(tx, team.id, plan.name)))
         start = make_start(app.home, app.settings, heard.team, member, plan._asdict())
         tx.put_fact(team.id, member.key, "start", start)
@@ -101,6 +106,33 @@ def spawn(app: App, team_name: str, plan: Plan) -> Member:
     app.ring(before)
     app.ring(heard)
     return member
+
+
+def _placed(app: App, team_name: str, plan: Plan) -> Plan:
+    """With the very commit that was meant. A reviewer's verdict binds to the one that it looks at."""
+    if plan.base is None:
+        return plan
+    commit = _last_seen(app, team_name, plan.base)
+    if commit is None:
+        repo = find_repository(app)
+        commit = repo.commit(plan.base) if repo is not None else None
+    if commit is None:
+        raise UsageError(
+            f"Did not start {show(plan.name)}",
+            f"{show(plan.base)} is no commit, and no member whose workspace was inspected",
+            ("See the branches that there are with `git branch --all`",),
+            code="unknown-commit",
+        )
+    return plan._replace(base=commit, detached=CALLER_OF_ROLE[plan.role] == REVIEWER)
+
+
+def _last_seen(app: App, team_name: str, name: str) -> str | None:
+    """Where a member stood when its workspace was last read."""
+    with app.store.read() as tx:
+        team = app.load(tx, team_name)
+        member = team.latest(name)
+        found = tx.fact(team.id, member.key, "findings") if member is not None else None
+    return found.get("head") if found is not None else None
 
 
 def _check_client(app: App, team_name: str, plan: Plan) -> None:

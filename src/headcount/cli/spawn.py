@@ -32,6 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         choices=("worker", "spec-reviewer", "code-quality-reviewer", "lead", "witness"),
         help="what it is in the team; default: worker",
     )
+    add("--at", metavar="WHERE", help="begin at a commit, or where a member stood when it was inspected")
     add("--reviewed", action="store_true", help="stays after its done signal, for its reviews")
     add("--tmux", action="store_true", help="in a terminal that you can attach to")
 
@@ -41,7 +42,8 @@ def run(args: argparse.Namespace) -> int:
     team = app.pick_team(args.team)
     plan = Plan(
         args.name, args.agent, tuple(args.words) or None, args.model, args.prompt, args.role,
-        awaits_review=args.reviewed, directory=os.getcwd(), runtime="tmux" if args.tmux else None,
+        awaits_review=args.reviewed, base=args.at, directory=os.getcwd(),
+        runtime="tmux" if args.tmux else None,
     )  # fmt: skip
     key = spawn(app, team, plan).key
     ensure_driven(app)

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from headcount.domain.settings import Gates
 
 _VERDICT = (
-    "Say headcount review pass <task>, or headcount review changes <task> --reason WHY. Tell the lead "
-    "the same with headcount send lead -s Review -m WHAT."
+    "You stand at its commit; change nothing. Say headcount review pass <task>, or headcount review changes "
+    "<task> --reason WHY. Tell the lead the same, and of which commit, with "
+    'headcount send lead -s Review -m "$(git rev-parse HEAD) WHAT".'
 )
 _REVIEW_SPEC = f"Review task <task> against its description. {_VERDICT}"
 _REVIEW_CODE = f"Review the code of task <task>. {_VERDICT}"
@@ -63,10 +64,10 @@ def _loop(policy: Policy) -> str:
         "## STEP 5: Task execution loop",
         f"For each task in dependency order, {at_once}:",
         "### 5.1 Spawn a worker for this task",
-        "Take the model from the task's metadata.",
+        "Take the model from the task's metadata. It begins where you stand, with all that you merged.",
         shell(
             "headcount task list --status pending --json",
-            f"headcount spawn {WORKER} --reviewed --model <model> "
+            f"headcount spawn {WORKER} --reviewed --at $(git rev-parse HEAD) --model <model> "
             "--prompt 'Run headcount task claim <task>, and do what it says.'",
         ),
         "### 5.2 Wait for the worker",
@@ -75,25 +76,32 @@ def _loop(policy: Policy) -> str:
         "stands in review when the worker has said done, and the worker is `verified` when it is clean.",
         shell("headcount task list --status in_review", "headcount status <team>"),
         "### 5.3 Spawn both reviewers",
+        "Each looks at one commit: where the worker stood when it was verified.",
         shell(
-            f"headcount spawn {SPEC} --role {SPEC} --model haiku --prompt '{_REVIEW_SPEC}'",
-            f"headcount spawn {QUALITY} --role {QUALITY} --model opus --prompt '{_REVIEW_CODE}'",
+            _spawn_reviewer(SPEC, "haiku", _REVIEW_SPEC),
+            _spawn_reviewer(QUALITY, "opus", _REVIEW_CODE),
         ),
         "### 5.4 Wait for both reviews to pass",
         shell("headcount inbox --unread --wait 600"),
         "Both must pass, for the very commit that will be merged. Changes go back to the worker in the "
         f"reviewers' own words, at most {times(policy.review_rounds)}; then the task is blocked.",
         shell('headcount send worker -s "Changes requested" -m "<what the reviewers wrote>"'),
+        "For the next round shut both reviewers down (5.5) and spawn them anew (5.3).",
         "### 5.5 Shut down ALL agents of this task",
         "Ask each, then wait for all three (Shutdown Verification, below).",
         *(_request(who) for who in (WORKER, SPEC, QUALITY)),
         f"Wait for the answers of all three, at most {seconds(policy.answer_timeout_s)} each. Who did not "
         "answer is recorded as unanswered, with a warning, and stopped all the same once its work is safe.",
         "### 5.6 Mark the task complete",
-        shell("headcount task complete <task>"),
+        "Merge the commit that both named, then say so. A conflict is a request for changes.",
+        shell("git merge --no-edit <commit>", "headcount task complete <task>"),
         "### 5.7 Loop to the next task",
         "Only after every agent of this task is gone, stuck or escalated, as the status shows it.",
     )
+
+
+def _spawn_reviewer(role: str, model: str, prompt: str) -> str:
+    return f"headcount spawn {role} --role {role} --at {WORKER} --model {model} --prompt '{prompt}'"
 
 
 def _request(who: str) -> str:
@@ -137,7 +145,7 @@ def _gates(policy: Policy, gates: Gates) -> str:
     return join(
         "## STEP 6: Complete the phase",
         "### 6.1 Verification gate",
-        f"Run {command} on the integration branch. It passes by its exit code; a gate that could not run has "
+        f"Run {command} on what you merged. It passes by its exit code; a gate that could not run has "
         "not passed.",
         "### 6.2 Complexity gate",
         bullets(*limits),
@@ -148,7 +156,8 @@ def _gates(policy: Policy, gates: Gates) -> str:
         ),
         "Team cleanup is one call. It asks whoever is left, saves, stops and proves as above:",
         tool("team_shutdown", reason="Phase complete"),
-        "**Only after ALL items are verified** the status in `.headcount/teams/<team>/status.json` is:",
+        "**Only after ALL items are verified** the phase is complete. `headcount run` writes that to "
+        "`.headcount/teams/<team>/status.json`; without it, the end is in the team's archive:",
         as_json({
             "status": "complete",
             "started_at": "<ISO time with offset>",

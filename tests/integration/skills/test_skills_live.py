@@ -85,9 +85,12 @@ def test_every_step_of_the_lead_skill_can_be_carried_out(lab: Lab) -> None:
         git(lab.workspace("worker#1"), "commit", "--quiet", "--allow-empty", "-m", "work")
         assert stage.shell("headcount done --verified", "worker#1").returncode == 0
         stage.wait("worker#1", lambda m: m.state is State.VERIFIED)
+        stage.names["commit"] = git(lab.workspace("worker#1"), "rev-parse", "HEAD").strip()
 
     def review() -> None:
         for reviewer in ("spec-reviewer#1", "code-quality-reviewer#1"):
+            seen = git(lab.workspace(reviewer), "rev-parse", "HEAD").strip()
+            assert seen == stage.names["commit"], "it looks at what the worker has done"
             assert stage.shell("headcount review pass <task>", reviewer).returncode == 0
             assert stage.shell("headcount send lead -s Review -m passed", reviewer).returncode == 0
 
@@ -130,6 +133,8 @@ def test_every_step_of_the_lead_skill_can_be_carried_out(lab: Lab) -> None:
     story.after = {"headcount abort": back}
     story.tell(PAGES["lead"])
     lab.wait_state(lead, lambda m: m.request is not None)
+    assert {e.data["commit"] for e in lab.journal("reviewed")} == {stage.names["commit"]}
+    assert git(lab.app.root, "rev-parse", "HEAD").strip() == stage.names["commit"], "and that was merged"
 
 
 def _begin_a_run(lab: Lab) -> None:

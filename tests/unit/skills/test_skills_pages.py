@@ -103,7 +103,7 @@ def test_the_authority_page_is_the_table_that_calls_are_checked_against() -> Non
         ("lead", Settings(policy=Policy(tasks_at_once=4)), "at most 4 at once"),
         ("lead", Settings(policy=Policy(max_waits=0)), "may be chosen never"),
         ("lead", Settings(policy=Policy(cleanup_retries=0)), "It is not retried"),
-        ("lead", Settings(gates=Gates(verify="make test")), "Run `make test` on the integration branch"),
+        ("lead", Settings(gates=Gates(verify="make test")), "Run `make test` on what you merged"),
         ("lead", Settings(gates=Gates(max_total_lines=150)), "everything that the phase added: 150 lines"),
         ("witness", Settings(policy=Policy(judge_timeout_s=7)), "within 7 seconds"),
         ("witness", Settings(policy=Policy(nudge_timeout_s=33)), "each 33 seconds"),
