@@ -24,6 +24,7 @@ from .members import (
     READY,
     WAIT,
     headcount,
+    kill_agent,
     raise_flag,
     rejects,
     start,
@@ -105,6 +106,21 @@ def test_A3_plain_text_to_the_lead_is_not_an_answer(lab: Lab) -> None:
         assert [m.body for m in tx.inbox(f"{TEAM}#1", None) if m.sender == "ada#1"] == [said]
 
 
+@pytest.mark.usefixtures("runtime")
+def test_A5_one_that_died_while_nobody_looked_is_not_waited_for(lab: Lab) -> None:
+    lab.create(replace(PATIENT, answer_timeout_s=3600))
+    start(lab, "ada", DIRTY)
+    lab.stop_driving()
+    kill_agent(lab, "ada#1")
+    asked = lab.ask()
+    lab.drive()
+    answer = lab.finish(asked)
+    [member] = answer["members"]
+    assert answer["status"] == "shutdown"
+    assert (member["answer"], member["salvage"] is not None) == ("exited", True)
+    assert lab.marked() == []
+
+
 def test_A6_the_request_is_in_the_mailbox_that_the_member_reads(lab: Lab) -> None:
     lab.create(PATIENT)
     read = f'{READY}; headcount inbox --wait 20 --json > "$HEADCOUNT_HOME/seen"; headcount approve; {WAIT}'
@@ -113,6 +129,26 @@ def test_A6_the_request_is_in_the_mailbox_that_the_member_reads(lab: Lab) -> Non
     assert answer["members"][0]["answer"] == "approved"
     seen = json.loads(Path(f"{lab.app.home}/seen").read_text())
     assert [m["type"] for m in seen] == ["shutdown_request"]
+
+
+def test_A7_everyone_is_asked_once_with_a_message_of_its_own_and_one_request_id(lab: Lab) -> None:
+    """Also when the one who asks is gone in the middle, and somebody asks again."""
+    lab.create(PATIENT)
+    names = [f"m{n}" for n in range(6)]
+    for name in names:
+        start(lab, name, APPROVES if name != "m0" else f"{READY}; {until('again')}; {APPROVES}")
+    asked = lab.ask()
+    lab.stop_driving()
+    assert lab.ask()["requestId"] == asked["requestId"]
+    lab.drive()
+    raise_flag(lab, "again")
+    assert lab.finish(asked)["status"] == "shutdown"
+    with lab.app.store.read() as tx:
+        requests = [m for m in tx.inbox(f"{TEAM}#1", None) if m.type == "shutdown_request"]
+    assert sorted(m.to for m in requests) == [f"{name}#1" for name in names]
+    assert len({m.id for m in requests}) == len(names)
+    assert {m.request_id for m in requests} == {asked["requestId"]}
+    assert [m["answer"] for m in lab.ask()["members"]] == ["approved"] * len(names)
 
 
 @pytest.mark.usefixtures("runtime")

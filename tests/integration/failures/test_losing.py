@@ -19,14 +19,45 @@ from headcount.app.salvages import restore_saved
 from headcount.app.starting import Plan
 from headcount.app.teams import spawn, status
 from headcount.app.up import wait_for
-from headcount.errors import FencedOut, HeadcountError
+from headcount.errors import Declined, FencedOut, HeadcountError
 from headcount.ports import Task
 from headcount.protocol import events as ev
 from headcount.protocol.member import State
 
-from .members import ASKED, DIRTY, QUIET, READY, WAIT, kill_agent, raise_flag, start, tell, told, until
+from .members import (
+    APPROVES,
+    ASKED,
+    DIRTY,
+    QUIET,
+    READY,
+    WAIT,
+    kill_agent,
+    raise_flag,
+    start,
+    tell,
+    told,
+    until,
+)
 
 ID = f"{TEAM}#1"
+
+
+@pytest.mark.usefixtures("runtime")
+def test_B1_a_start_in_flight_joins_the_stand_down_and_none_comes_after_it(lab: Lab) -> None:
+    lab.create(PATIENT)
+    start(lab, "ada", APPROVES)
+    lab.stop_driving()  # so that the start stays in flight until everyone was asked
+    spawn(lab.app, TEAM, Plan("late", command=("bash", "-c", APPROVES), runtime=lab.runtime))
+    asked = lab.ask()
+    assert sorted(asked["pendingApprovals"]) == ["ada", "late"]
+    with pytest.raises(Declined) as refused:
+        spawn(lab.app, TEAM, Plan("later", command=("true",)))
+    assert refused.value.code == "draining"
+    lab.drive()
+    answer = lab.finish(asked)
+    assert answer["status"] == "shutdown"
+    assert {m["name"]: m["answer"] for m in answer["members"]} == {"ada": "approved", "late": "approved"}
+    assert lab.marked() == []
 
 
 @pytest.mark.usefixtures("runtime")

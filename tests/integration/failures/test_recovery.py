@@ -22,7 +22,7 @@ from headcount.app.starting import Plan
 from headcount.app.sweep import sweep
 from headcount.app.teams import create_team, spawn, status
 from headcount.app.world import make_runtimes
-from headcount.errors import Declined, StoreError, UsageError
+from headcount.errors import Declined, StoreError, UsageError, WorldError
 from headcount.ports import SpawnSpec
 from headcount.protocol import events as ev
 from headcount.protocol.member import State
@@ -94,6 +94,8 @@ def test_D4_one_that_hangs_is_shown_as_stalled_and_nudged_once(lab: Lab) -> None
     time.sleep(1.2)  # two more such times pass: nothing more may happen
     assert status(lab.app, TEAM)[0]["members"][0]["activity"] == "stalled"
     assert len([e for e in lab.journal("moved") if e.data["cue"] == "stalled"]) == 1
+    with lab.app.store.read() as tx:
+        assert [m.subject for m in tx.inbox(ID, ["ada#1"])] == ["No sign of progress"]
     assert lab.team().members["ada#1"].state is State.RUNNING
 
 
@@ -196,6 +198,20 @@ def test_D12_no_other_program_is_started_in_the_place_of_one_that_is_missing(lab
     start(lab, "ben", "exec -a really-sleep sleep 1000 &" + QUIET)
     pid = record_of(lab, "ben#1")[1]["pid"]
     assert Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0] == b"bash"
+
+
+def test_D12_a_client_that_is_missing_is_not_stood_in_for_by_one_that_is_here(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "claude").write_text(f"#!/bin/sh\ntouch {tmp_path}/started\necho '99.0.0 (Claude Code)'\n")
+    (tmp_path / "claude").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    lab.create()
+    with pytest.raises(WorldError) as refused:
+        spawn(lab.app, TEAM, Plan("ada", agent="codex"))
+    assert (refused.value.code, "Codex" in refused.value.what) == ("client-missing", True)
+    assert (lab.team().members, lab.marked()) == ({}, [])
+    assert not (tmp_path / "started").exists()
 
 
 def test_D13_nothing_is_started_while_the_team_is_stood_down(lab: Lab) -> None:

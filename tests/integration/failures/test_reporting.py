@@ -10,14 +10,16 @@ from pathlib import Path
 import pytest
 from engine.lab import PATIENT, QUICK, TEAM, Lab, git
 
+from headcount.app import tasks
+from headcount.app.app import open_app
 from headcount.app.members import pause
-from headcount.app.teams import status
+from headcount.app.teams import create_team, status
 from headcount.app.world import make_world
 from headcount.domain.checklist import VERIFICATION
 from headcount.engine.job import Job
 from headcount.engine.mirror import write_whole
 from headcount.engine.run_acts import run_gate
-from headcount.errors import UsageError
+from headcount.errors import Declined, UsageError
 from headcount.protocol import events as ev
 from headcount.protocol import phase_events as pe
 from headcount.protocol.effects import Act, ActKind
@@ -61,6 +63,33 @@ def test_E2_one_that_is_paused_is_continued_before_it_is_asked(lab: Lab) -> None
     assert pause(lab.app, "ada", TEAM)["confirmed"] is True
     [member] = lab.finish(lab.ask())["members"]
     assert (member["answer"], member["outcome"]) == ("approved", "clean")
+
+
+def test_E7_one_more_than_may_be_alive_is_refused_and_has_a_place_when_one_is_gone(lab: Lab) -> None:
+    lab.create(replace(PATIENT, max_members=2))
+    start(lab, "ada", APPROVES)
+    start(lab, "ben")
+    with pytest.raises(Declined) as refused:
+        lab.start("cy")
+    assert (refused.value.code, "2" in refused.value.why) == ("too-many-members", True)
+    assert sorted(lab.team().members) == ["ada#1", "ben#1"]
+    assert lab.finish(lab.ask("ada"))["status"] == "shutdown"
+    start(lab, "cy")
+
+
+def test_E7_one_task_more_than_a_team_may_have_is_refused(lab: Lab) -> None:
+    Path(lab.app.root, "headcount.toml").write_text("[limits]\ntasks = 2\n")
+    app = open_app(lab.app.root, {})
+    try:
+        create_team(app, "few")
+        for _ in range(2):
+            tasks.create(app, "one of two", team="few")
+        with pytest.raises(Declined) as refused:
+            tasks.create(app, "one too many", team="few")
+        assert (refused.value.code, "2" in refused.value.why) == ("too-many-tasks", True)
+        assert len(tasks.list_tasks(app, team="few")) == 2
+    finally:
+        app.close()
 
 
 def test_E8_a_stand_down_that_is_refused_has_asked_nobody(lab: Lab) -> None:

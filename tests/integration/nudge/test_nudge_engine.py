@@ -11,6 +11,7 @@ import pytest
 from engine.lab import LIMIT_S, PATIENT, QUICK, TEAM, Lab
 
 from headcount.app.witness import nudge
+from headcount.errors import Declined
 from headcount.protocol import events as ev
 from headcount.protocol.member import State
 
@@ -92,11 +93,21 @@ def test_E10_a_nudge_that_nobody_takes_is_reported_when_the_member_moves_on(lab:
     assert lab.journal("nudged") == []
 
 
-def test_E9_E10_a_nudge_to_one_that_is_gone_is_not_claimed_and_its_mail_bounces(lab: Lab) -> None:
+def test_E10_a_nudge_to_one_that_is_gone_is_not_claimed_and_its_mail_bounces(lab: Lab) -> None:
     lab.create(PATIENT)
-    lab.start("ada", "touch dirty.txt; sleep 0.3")
+    lab.start("ada", 'touch dirty.txt; until [ -e "$HEADCOUNT_HOME/go" ]; do sleep 0.05; done')
+    lab.wait_file("ada#1", "dirty.txt")
+    lab.say(ev.DoneSignalled("ada#1"))
+    lab.wait_state("ada#1", lambda m: m.state is State.NUDGED)
+    Path(lab.app.home, "go").touch()
     lab.wait_state("ada#1", lambda m: m.settled)
     assert lab.journal("nudged") == []
+    with pytest.raises(Declined) as refused:
+        nudge(lab.app, "ada", "Are you there?")
+    assert refused.value.code == "gone"
+    with lab.app.store.read() as tx:
+        bounced = [m for m in tx.inbox(f"{TEAM}#1", ["lead"]) if m.bounced_from == "ada#1"]
+    assert [(m.template, "dirty.txt" in m.body) for m in bounced] == [("VERIFICATION_FAILED", True)]
 
 
 def test_D4_a_silent_member_is_shown_as_stalled_and_nudged_once(lab: Lab) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from typing import Any
 
 import pytest
 
@@ -74,6 +75,24 @@ def test_D5_D6_a_blocked_task_is_done_afresh_by_the_next_run(lab: RunLab) -> Non
     assert lab.run(definition, code=1)["status"] == "blocked"
     assert lab.run(definition)["status"] == "complete"
     assert lab.merges() == {"1": 1, "2": 1}
+
+
+@pytest.mark.usefixtures("runtime")
+def test_E4_E5_why_a_task_is_blocked_is_told_in_the_same_words_wherever_one_looks(lab: RunLab) -> None:
+    lab.settings(review_rounds=0)
+    lab.plan({1: {"work": ["empty"]}})
+    run = lab.run(lab.define({1: (), 2: (1,)}), code=1)
+    tasks: list[dict[str, Any]] = run["tasks"]
+    why = tasks[0]["reason"]
+    assert (tasks[0]["state"], "without a new commit" in why) == ("blocked", True)
+    assert "held by that: 2" in run["reason"]
+    assert why in read_status(lab.file("status.json")).reason
+    [listed] = lab.json("task", "list", "--team", TEAM, "--status", "blocked")
+    assert (listed["id"], listed["reason"]) == ("1", why)
+    [shown] = lab.json("status", TEAM)
+    assert why in shown["run"]["reason"]
+    assert [(t["id"], t["reason"]) for t in shown["tasks"] if t["status"] == "blocked"] == [("1", why)]
+    assert f"blocked: {why}" in lab.headcount("status", TEAM).stdout
 
 
 def test_a_failed_gate_says_what_its_command_said(lab: RunLab) -> None:

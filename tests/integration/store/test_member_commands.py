@@ -80,6 +80,20 @@ def test_B6_what_a_client_did_not_take_from_its_hook_is_not_marked_as_read(world
     assert [m["read"] for m in world.json("alice", "inbox", "--peek")] == [True]
 
 
+def test_B6_mail_that_arrives_between_reading_and_marking_stays_unread(world: World) -> None:
+    world.run("boss", "send", "alice", "-s", "first", "-m", "x" * 90_000)
+    reader = world.start("alice", "inbox")  # has read, and cannot print the rest before somebody takes it
+    assert reader.stdout is not None
+    printed = reader.stdout.read(1000)
+    world.run("boss", "send", "alice", "-s", "second", "-m", "while it printed")
+    printed += reader.stdout.read()
+    reader.stdout.close()
+    assert reader.wait(60) == 0
+    assert "second" not in printed
+    messages = world.json("alice", "inbox", "--peek")
+    assert [(m["subject"], m["read"]) for m in messages] == [("first", True), ("second", False)]
+
+
 def test_C6_the_body_may_come_from_standard_input_and_arrives_whole(world: World) -> None:
     body = "é\n" * 30_000
     sent = subprocess.run(
