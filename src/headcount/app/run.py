@@ -311,6 +311,7 @@ def _board_task(team_id: str, task: Task, source: ir.Task) -> BoardTask:
         source.prompt,
         source.active_form or None,
         depends_on=task.depends_on,
+        metadata=dict(source.metadata),
     )
 
 

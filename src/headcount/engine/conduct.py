@@ -34,7 +34,7 @@ from headcount.protocol.shutdown import ASKABLE
 from headcount.protocol.step import step
 from headcount.protocol.task import Presence
 from headcount.protocol.task import State as TaskState
-from headcount.protocol.task_turn import spawn_order, stand_down_order
+from headcount.protocol.task_turn import listed, spawn_order, stand_down_order
 from headcount.protocol.team import Status, limited_by
 
 if TYPE_CHECKING:
@@ -207,15 +207,25 @@ class Conductor:
         self._team_hears(order)
 
     def send_back(self, order: ev.ChangesRequested) -> None:
+        """Its done signal had put the task into review on the list, which nothing else takes back."""
         self._team_hears(order)
+        task = self._task_of(order.key)
+        if task is not None:
+            self._show_on_list(task)
 
     def escalate(self, order: te.Escalate) -> None:
         self._team_hears(ev.RefusedForGood(order.key, order.reason))
 
     def set_status(self, order: te.SetStatus) -> None:
+        self._show_on_list(order.task)
+
+    def _show_on_list(self, task_id: str) -> None:
+        """As it stands now. An order that was given before this one (a start) may have moved the task on, and
+        was carried out with all that follows: what this one says is older, and would take its owner away."""
+        now = listed(self.phase.tasks[task_id])
         for task in self._tx.tasks(self.team.id):
-            if task.id == order.task:
-                self._tx.save_task(replace(task, status=order.status, owner=order.owner, reason=order.reason))
+            if task.id == task_id:
+                self._tx.save_task(replace(task, status=now.status, owner=now.owner, reason=now.reason))
 
     def merge(self, order: te.Merge) -> None:
         branch = self._roster["integration"]

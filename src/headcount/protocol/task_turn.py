@@ -31,7 +31,7 @@ class TaskTurn:
         self.task = task
         self.policy = policy
         self.effects: list[ev.TaskEffect] = []
-        self.listed = _listed(task)
+        self.listed = listed(task)
 
     def put(self, **changes: Any) -> None:
         self.task = replace(self.task, **changes)
@@ -66,7 +66,7 @@ class TaskTurn:
 
     def result(self) -> tuple[Task, tuple[ev.TaskEffect, ...]]:
         """The list is told last, and only what changed."""
-        now = _listed(self.task)
+        now = listed(self.task)
         return self.task, (*self.effects, *(() if now == self.listed else (now,)))
 
     @property
@@ -78,8 +78,8 @@ class TaskTurn:
         return self.task.restarts < self.policy.task_restarts
 
 
-def _listed(task: Task) -> ev.SetStatus:
-    """Its owner goes with its worker: the list takes tasks from whoever is gone by itself, too."""
+def listed(task: Task) -> ev.SetStatus:
+    """The owner goes with the worker: the list takes tasks from whoever is gone by itself, too."""
     owner = task.worker.key if task.worker and task.worker.taken else None
     reason = task.reason if task.state is State.BLOCKED else ""
     return ev.SetStatus(task.id, task.attempt, BOARD[task.state], owner, reason)
