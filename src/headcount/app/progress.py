@@ -56,12 +56,17 @@ def _line(member: Member, width: int, limit: float | None) -> str:
     return f"  {member.name.ljust(width)}  {waits_for(member)}{within}"
 
 
+def outcome_words(outcome: str) -> str:
+    """For people: how it went that nobody stopped it."""
+    return "ended by itself" if outcome == "already_gone" else outcome
+
+
 def waits_for(member: Member) -> str:
     """What a member that is being stood down waits for, in words."""
     if member.stuck:
         return f"stuck: {', '.join(member.alive) or 'not proved gone'}"
     if member.settled:
-        return f"gone, {member.outcome or 'never started'}"
+        return f"gone, {outcome_words(member.outcome) if member.outcome else 'never started'}"
     if member.state is State.ASKED and member.answer:
         return f"{member.answer}, waiting for the others"
     if member.state is State.NUDGED:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import open_app
 from headcount.app.resident import ensure_driven
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _THEN = {
     "force-kill": "Its work is saved first, then it is stopped",
     "reassign": "Its work is saved, it is stopped, and its task goes to another member",
-    "human": "It is parked: nothing is stopped until somebody decides again",
+    "human": "It is parked: nothing is stopped until somebody decides again, or stands it down",
     "wait": "It is sent back once more, with the full time",
 }
 
@@ -37,5 +37,16 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(decided, ensure_ascii=False))
     else:
-        print(f"Decided {args.id}: {args.decision} for {decided['member']}. {_THEN[args.decision]}.")
+        print(f"Decided {args.id}: {args.decision} for {decided['member']}. {_then(decided, args.decision)}.")
     return 0
+
+
+def _then(decided: dict[str, Any], decision: str) -> str:
+    """A member that is not being stood down goes on when it is parked: there is nothing left to decide."""
+    if decision == "human" and decided["state"] == "decided":
+        name = decided["member"]
+        return (
+            "It is parked, and nobody stops it. Mend it by hand, and tell it to signal done "
+            f"(`headcount send {name} …`), or stand it down with `headcount down --member {name}`"
+        )
+    return _THEN[decision]

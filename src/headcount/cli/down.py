@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import open_app
 from headcount.app.branches import read_made
-from headcount.app.progress import follow, progress
+from headcount.app.progress import follow, outcome_words, progress
 from headcount.app.resident import ensure_driven
 from headcount.app.standing_down import hint_for, is_over, stand_down
 from headcount.cli.options import add_team_word
@@ -130,4 +130,4 @@ def _counted(answer: dict[str, Any]) -> str:
 
 def _already_gone(early: dict[str, Any]) -> str:
     proof = f", proved at {early['at']} ({early['proof']})" if early["at"] else ""
-    return f"{early['name']}#{early['generation']}: gone already, {early['outcome'].replace('_', ' ')}{proof}"
+    return f"{early['name']}#{early['generation']}: gone already, {outcome_words(early['outcome'])}{proof}"

@@ -75,6 +75,7 @@ def _lines(now: dict[str, Any]) -> list[str]:
         *describe_dialogs(now["dialogs"]),
         *_stalled(now),
         *_decisions(now),
+        *(f"  {hint}" for hint in _decide_hints(now)),
         *(f"  Warning: {plain(warning)}" for warning in now["warnings"]),
     ]
 
@@ -103,6 +104,10 @@ def _decisions(now: dict[str, Any]) -> list[str]:
     ]
 
 
+def _decide_hints(now: dict[str, Any]) -> list[str]:
+    return [f"Decide it with `{decide_call(e)}`." for e in now["escalations"]]
+
+
 def _summary(now: dict[str, Any], file: str) -> None:
     status = paint(now["status"], "green" if now["status"] == "complete" else "red", sys.stdout)
     done = sum(task["state"] == "complete" for task in now["tasks"])
@@ -122,7 +127,11 @@ def _summary(now: dict[str, Any], file: str) -> None:
 def _what_next(now: dict[str, Any], file: str) -> list[str]:
     if now["status"] == "complete":
         return [f"The result is on {now['integration']}. Take it over with `{take_over_hint(now)}`."]
-    hints = [f"Decide it with `{decide_call(e)}`." for e in now["escalations"]]
+    blocked = [task["worker"] for task in now["tasks"] if task["state"] == "blocked" and task["worker"]]
+    hints = [
+        f"See what {key} printed with `headcount logs {key} --team {now['team']}`." for key in blocked[:3]
+    ]
+    hints += _decide_hints(now)
     what = "Go on" if now["escalations"] else "Try what is blocked again"
     hints.append(f"{what} with `headcount run {file}`, or end it with `headcount down {now['team']}`.")
     return [*hints, f"What was merged so far is on {now['integration']}."]

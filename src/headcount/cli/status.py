@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import open_app
 from headcount.app.native_teams import observe
+from headcount.app.progress import outcome_words
 from headcount.app.report import pick_any
 from headcount.app.run_state import OVER
 from headcount.app.teams import status
@@ -117,7 +118,8 @@ def _row(member: dict[str, Any], unread: dict[str, int], usage: dict[str, Any]) 
     state = member["state"]
     if state == "running" and member["activity"] != "working":
         state = member["activity"]
-    notes = [member["outcome"] or member["failure"] or "; ".join(member["issues"] or member["alive"])]
+    outcome = member["outcome"] and outcome_words(member["outcome"])
+    notes = [outcome or member["failure"] or "; ".join(member["issues"] or member["alive"])]
     if key in usage:
         notes.append(_used(usage[key]["tokens"], usage[key]["turns"]))
     return key, state, member["task"] or "-", str(unread.get(key, 0) or "-"), "; ".join(filter(None, notes))

@@ -45,7 +45,7 @@ def draw(view: View, scene: Scene, columns: int, lines: int, paint: Paint) -> li
 
 def state_word(row: dict[str, Any]) -> str:
     if row["outcome"]:
-        return str(row["outcome"]).replace("_", " ")
+        return "ended" if row["outcome"] == "already_gone" else str(row["outcome"])
     return str(row["activity"] if row["state"] == "running" else row["state"])
 
 

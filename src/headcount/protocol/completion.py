@@ -74,7 +74,7 @@ def _tasks_item(phase: Phase) -> Item:
 def _members_item(title: str, members: list[Member]) -> Item:
     left = [f"{m.key} is {'stuck' if m.stuck else m.state}" for m in members if not m.settled]
     gone = Counter(m.outcome or "not started" for m in members if m.settled)
-    outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(gone.items()))
+    outcomes = ", ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in sorted(gone.items()))
     if not members:
         return Item(title, True, "none was started")
     evidence = f"{gone.total()} of {len(members)} proved gone"

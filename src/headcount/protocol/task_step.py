@@ -115,8 +115,13 @@ def _left(turn: TaskTurn, seat: Seat, event: ev.MemberLeft) -> None:
     if event.outcome == "clean" and new and seat.role == WORKER and turn.task.state is State.WORKING:
         return _done(turn, event, event.commit, event.commits)
     stuck = event.outcome == "stuck" and seat.role != WORKER
-    reason = f"{event.key} left before it was done ({event.outcome or 'not started'})"
-    return _lost(turn, seat, event, reason, for_good=stuck)
+    return _lost(turn, seat, event, _why_left(event), for_good=stuck)
+
+
+def _why_left(event: ev.MemberLeft) -> str:
+    if event.outcome == "already_gone":
+        return f"{event.key} ended by itself before it was done"
+    return f"{event.key} left before it was done ({event.outcome or 'not started'})"
 
 
 def _cycled(turn: TaskTurn, seat: Seat, event: ev.MemberLeft) -> None:

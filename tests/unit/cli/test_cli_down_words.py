@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from headcount.app.standing_down import hint_for
-from headcount.cli.down import _call, _summary
+from headcount.cli.down import _already_gone, _call, _summary
 
 
 def _answer(status: str) -> dict[str, Any]:
@@ -30,6 +30,11 @@ def test_the_summary_is_headed_by_those_who_were_asked_for(capsys: pytest.Captur
 def _gone(name: str) -> dict[str, Any]:
     return {"name": name, "generation": 1, "outcome": "clean", "at": "2026-11-16T06:35:20.057+00:00",
             "proof": "subreaper+mark", "processes": 1}  # fmt: skip
+
+
+def test_one_that_nobody_stopped_is_said_to_have_ended_by_itself() -> None:
+    said = _already_gone({**_gone("m"), "outcome": "already_gone"})
+    assert said.startswith("m#1: gone already, ended by itself, proved at")
 
 
 @pytest.mark.parametrize(
