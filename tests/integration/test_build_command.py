@@ -263,6 +263,7 @@ def test_graph_is_mermaid_or_a_self_contained_svg(capfd: pytest.CaptureFixture[s
     assert mermaid.startswith("flowchart TD\n")
     assert "  T1 --> T2\n" in mermaid
     assert main(["graph", source, "--svg", "-o", "w.svg"]) == 0
+    assert capfd.readouterr().out == "Wrote w.svg\n"
     root = xml.parse(here / "w.svg").getroot()
     assert root.tag.endswith("svg")
     assert not [node for node in root.iter() if any("href" in name or "src" in name for name in node.attrib)]

@@ -79,9 +79,7 @@ def _changes(client: str | None) -> list[Change]:
         Change(
             "headcount.toml", lambda old: old or _SETTINGS.format(client=client or "claude"), None, "settings"
         ),
-        Change(
-            "team.py", lambda old: old or _EXAMPLE, None, "an example: start it with `headcount up team.py`"
-        ),
+        Change("team.py", lambda old: old or _EXAMPLE, None, "an example of a team"),
     ]
     return made + list(PROJECT_FILES[client] if client else ())
 
@@ -128,9 +126,9 @@ def _restore(root: str, path: str, kept: Mapping[str, str | None], change: Chang
     if back is None:
         os.unlink(f"{root}/{path}")
         _remove_if_empty(os.path.dirname(f"{root}/{path}"), root)
-    else:
-        with open(f"{root}/{path}", "w", encoding="utf-8") as file:
-            file.write(back)
+        return Step(path, "removed", "it was not there before")
+    with open(f"{root}/{path}", "w", encoding="utf-8") as file:
+        file.write(back)
     return Step(path, "restored", why)
 
 

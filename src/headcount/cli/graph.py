@@ -66,6 +66,7 @@ def _write(path: str | None, picture: str) -> None:
         write_atomically(path, picture.encode(errors="replace"))
     except OSError as error:
         raise WorldError(f"Could not write {path}", error.strerror or str(error), code="unwritable") from None
+    print(f"Wrote {path}")
 
 
 def _data(drawing: Drawing) -> list[dict[str, object]]:

@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from headcount.agents.clients import CLIENTS
+from headcount.app.home import find_home
 from headcount.app.init import set_up, undo
 
 if TYPE_CHECKING:
@@ -27,10 +28,19 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps([step._asdict() for step in steps]))
         return 0
+    root = os.path.dirname(find_home(start, os.environ))
     for step in steps:
-        print(f"{step.state.ljust(11)}{step.path}: {step.why}")
-    done = "restored" if args.undo else "written"
-    print(f"{done.capitalize()} {sum(step.state == done for step in steps)} of {len(steps)} files.")
-    if not args.undo:
-        print("Next: see what is installed with `headcount doctor`, start with `headcount up team.py`.")
+        print(f"{step.state.ljust(11)}{_from_here(root, step.path)}: {step.why}")
+    if args.undo:
+        undone = sum(step.state in ("restored", "removed") for step in steps)
+        print(f"Took back {undone} of {len(steps)} files." if steps else "There is nothing to undo.")
+        return 0
+    example = _from_here(root, "team.py")
+    print(f"Written {sum(step.state == 'written' for step in steps)} of {len(steps)} files.")
+    print(f"Next: see what is installed with `headcount doctor`, start with `headcount up {example}`.")
     return 0
+
+
+def _from_here(root: str, path: str) -> str:
+    """As it is typed where the command was given: files are written at the root of the repository."""
+    return os.path.relpath(f"{root}/{path}")

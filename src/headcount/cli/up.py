@@ -12,6 +12,7 @@ from headcount.app.branches import count_unseen
 from headcount.app.definition import read_definition
 from headcount.app.teams import roster, status
 from headcount.app.up import check_repository, start_team
+from headcount.app.world import find_repository
 from headcount.cli.status import describe
 from headcount.cli.terminal import Live
 from headcount.protocol.member import State
@@ -19,6 +20,7 @@ from headcount.protocol.member import State
 if TYPE_CHECKING:
     import argparse
 
+    from headcount.app.app import App
     from headcount.protocol.team import Team
 
 _QUIET_S = 2.0
@@ -41,11 +43,23 @@ def run(args: argparse.Namespace) -> int:
     else:
         print("\n".join(describe(status(app, team.name)[0])))
         print(f"Started {len(team.members) - len(failed)} of {len(team.members)} members.")
-        if unseen := count_unseen(app):
-            files = "1 file" if unseen == 1 else f"{unseen} files"
-            print(f"They begin at your last commit, and do not see what is uncommitted here ({files}).")
-        print(f"Watch with `headcount status`, end with `headcount down {team.name}`.")
+        print("\n".join([*_where_they_begin(app), *_next(team.name, args.file, bool(failed))]))
     return 1 if failed else 0
+
+
+def _where_they_begin(app: App) -> list[str]:
+    if find_repository(app) is None:
+        return [f"{app.root} is in no git repository: they begin in empty directories, on no branch."]
+    unseen = count_unseen(app)
+    files = "1 file" if unseen == 1 else f"{unseen} files"
+    said = f"They begin at your last commit, and do not see what is uncommitted here ({files})."
+    return [said] if unseen else []
+
+
+def _next(team: str, file: str, failed: bool) -> list[str]:
+    again = f"Mend what the notes say, then `headcount down {team}` and `headcount up {file}`."
+    watch = f"Watch with `headcount status`, end with `headcount down {team}`."
+    return [again, watch] if failed else [watch]
 
 
 def _progress(team: Team) -> list[str]:

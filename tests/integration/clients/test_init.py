@@ -129,3 +129,18 @@ def test_the_plugin_validates() -> None:
         timeout=60,
     )
     assert done.returncode == 0 and "Validation passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_in_a_subdirectory_files_are_named_as_they_are_typed_there(repo: Path) -> None:
+    (repo / "sub").mkdir()
+    said = headcount(repo / "sub", "init").stdout
+    assert "written    ../team.py: " in said and "`headcount up ../team.py`" in said
+    assert (repo / "team.py").exists()
+
+
+def test_undo_says_what_it_removed_and_that_there_was_nothing(repo: Path) -> None:
+    headcount(repo, "init")
+    said = headcount(repo, "init", "--undo").stdout.splitlines()
+    assert said[0] == "removed    headcount.toml: it was not there before"
+    assert said[-1] == "Took back 2 of 2 files."
+    assert headcount(repo, "init", "--undo").stdout == "There is nothing to undo.\n"
