@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+import textwrap
 import time
 from typing import TYPE_CHECKING, TextIO
+
+from headcount.cli.screen import fit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,15 +63,35 @@ class Live:
                     self._said.add(line)
                     print(line, file=self._stream, flush=True)
             return
-        width = max(20, _width() - 1)
-        out = "\x1b[A\x1b[2K" * self._drawn + "".join(f"{line[:width]}\n" for line in lines)
-        self._stream.write("\r" + out)
+        columns, rows = _size()
+        shown = fit_block(lines, max(20, columns - 1), max(3, rows - 1))
+        self._stream.write("\r" + "\x1b[A\x1b[2K" * self._drawn + "".join(f"{line}\n" for line in shown))
         self._stream.flush()
-        self._drawn = len(lines)
+        self._drawn = len(shown)
 
 
-def _width() -> int:
+def fit_block(lines: Sequence[str], width: int, height: int) -> list[str]:
+    """What fits, with the first line and the last ones: above the top of the screen nothing is drawn again.
+
+    A line with a command in it is broken, never cut: half a command is none.
+    """
+    shown = [part for line in lines for part in _parts(line, width)]
+    if len(shown) <= height:
+        return shown
+    last = height - 2
+    return [shown[0], f"  … {len(shown) - 1 - last} more lines", *shown[-last:]]
+
+
+def _parts(line: str, width: int) -> list[str]:
+    if "`" not in line:
+        return [fit(line, width).rstrip()]
+    indent = " " * (len(line) - len(line.lstrip()))
+    return textwrap.wrap(line, width, subsequent_indent=f"{indent}  ", break_on_hyphens=False)
+
+
+def _size() -> tuple[int, int]:
     try:
-        return os.get_terminal_size(sys.stderr.fileno()).columns or 80
+        size = os.get_terminal_size(sys.stderr.fileno())
     except OSError:
-        return 80
+        return 80, 24
+    return size.columns or 80, size.lines or 24

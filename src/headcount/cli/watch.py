@@ -104,8 +104,10 @@ class Watch:
     def _ask_stand_down(self) -> None:
         name = self._chosen()["name"]
         live = sum(1 for row in self._view.members.values() if row["state"] != "gone")
+        everyone = f"{live} member{'s' * (live != 1)}"
         lines = [
-            f"Stand down? t the team {self._team}, {live} members  m only {name}  f the team, by force",
+            f"Stand down? t the team {self._team}, {everyone}",
+            f"            m only {name}  f the team, by force",
             "Whatever is unsaved is kept first. Any other key: nothing.",
         ]
         self._ask(

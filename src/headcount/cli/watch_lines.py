@@ -35,7 +35,7 @@ class Scene(NamedTuple):
 def draw(view: View, scene: Scene, columns: int, lines: int, paint: Paint) -> list[str]:
     """Exactly as many lines as fit, each at most as wide as the terminal."""
     width = max(20, columns - 1)
-    top = [_title(view, width, paint), _header(width, paint)]
+    top = [_title(view, width, paint), *_run(view, width), _header(width, paint)]
     bottom = [*_waiting(view, width, paint), *_foot(scene, width, paint)]
     room = max(1, lines - len(top) - len(bottom))
     rows = _window(list(view.members.values()), scene.chosen, room)
@@ -54,6 +54,21 @@ def _title(view: View, width: int, paint: Paint) -> str:
     status = str(view.about["status"]).replace("_", " ")
     said = f"{view.about['team']}: {status}  {live} of {len(view.members)} members alive"
     return paint(fit(said, width).rstrip(), "bold")
+
+
+def _run(view: View, width: int) -> list[str]:
+    """How far its tasks are, and which of them are under way."""
+    run = view.about["run"]
+    if run is None:
+        return []
+    done = sum(task["state"] == "complete" for task in run["tasks"])
+    others = [
+        f"{task['id']} {task['state'].replace('_', ' ')}"
+        for task in run["tasks"]
+        if task["state"] not in ("complete", "waiting")
+    ]
+    said = f"run: {run['status'].replace('_', ' ')}, {done} of {len(run['tasks'])} tasks complete"
+    return [fit("; ".join([said, *others]), width).rstrip()]
 
 
 def _columns(width: int) -> list[tuple[str, int]]:

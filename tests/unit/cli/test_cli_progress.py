@@ -7,8 +7,8 @@ import io
 import pytest
 
 from headcount.cli import terminal
-from headcount.cli.terminal import Live
-from headcount.cli.up import _progress
+from headcount.cli.terminal import Live, fit_block
+from headcount.cli.up import _next, _progress
 from headcount.protocol.member import Member, State
 from headcount.protocol.team import Team
 
@@ -29,3 +29,25 @@ def test_a_start_says_for_whom_it_waits() -> None:
     team = Team("crew", members={member.key: member for member in members})
     assert _progress(team) == ["crew: 1 of 5 started; waiting for m1#1, m2#1, m3#1 …"]
     assert _progress(Team("crew")) == ["crew: 0 of 0 started"]
+
+
+def test_a_line_that_is_too_wide_is_cut_and_one_with_a_command_is_broken() -> None:
+    lines = ["  ada  sent back: a long list of files", "  ada is stalled. Look with `headcount logs ada`."]
+    assert fit_block(lines, 24, 10) == [
+        "  ada  sent back: a lon…",
+        "  ada is stalled. Look",
+        "    with `headcount logs",
+        "    ada`.",
+    ]
+
+
+def test_more_lines_than_the_screen_has_keep_the_first_and_the_last() -> None:
+    lines = ["crew: stopping", *(f"  m{number}" for number in range(40)), "  e1 needs a decision"]
+    shown = fit_block(lines, 80, 6)
+    assert len(shown) == 6
+    assert (shown[0], shown[1], shown[-1]) == ("crew: stopping", "  … 37 more lines", "  e1 needs a decision")
+
+
+def test_a_start_that_failed_says_how_to_try_again() -> None:
+    assert "`headcount down crew` and `headcount up team.py`" in _next("crew", "team.py", failed=True)[0]
+    assert len(_next("crew", "team.py", failed=False)) == 1

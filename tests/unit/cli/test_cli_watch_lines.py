@@ -23,12 +23,12 @@ def a_row(name: str, **more: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def a_view(*rows: dict[str, Any], waiting: int = 0) -> View:
+def a_view(*rows: dict[str, Any], waiting: int = 0, run: dict[str, Any] | None = None) -> View:
     escalations = [
         {"id": f"e{n}", "key": "ada#1", "state": "open", "issues": ["1 untracked: \x1b[2Jx.md"]}
         for n in range(waiting)
     ]
-    about = {"team": "crew", "status": "active"}
+    about = {"team": "crew", "status": "active", "run": run}
     return View(about, {row["key"]: row for row in rows}, escalations, [], [], {}, [])
 
 
@@ -62,3 +62,16 @@ def test_wide_characters_count_twice_and_accents_not_at_all() -> None:
 def test_more_escalations_than_fit_are_counted() -> None:
     drawn = draw(a_view(a_row("ada"), waiting=7), Scene("ada#1"), 80, 24, bare)
     assert "! 4 more wait for a decision" in drawn
+
+
+def test_of_a_run_it_says_how_far_its_tasks_are_and_which_are_under_way() -> None:
+    states = ("complete", "standing_down", "waiting", "blocked")
+    tasks = [{"id": str(number), "state": state} for number, state in enumerate(states, 1)]
+    drawn = draw(a_view(a_row("ada"), run={"status": "running", "tasks": tasks}), Scene(), 80, 12, bare)
+    assert drawn[1] == "run: running, 1 of 4 tasks complete; 2 standing down; 4 blocked"
+    assert not [line for line in draw(a_view(a_row("ada")), Scene(), 80, 12, bare) if "run:" in line]
+
+
+def test_the_word_for_one_that_ended_by_itself_fits_its_column() -> None:
+    row = a_row("ada", state="gone", outcome="already_gone")
+    assert "ended " in draw(a_view(row), Scene(), 80, 12, bare)[2]
