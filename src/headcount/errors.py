@@ -93,3 +93,6 @@ class NotAllowed(HeadcountError):
 class Bug(HeadcountError):
     exit_code = 70
     code = "bug"
+
+    def __init__(self, what: str, why: str = "", hints: tuple[str, ...] = (), code: str = "") -> None:
+        super().__init__(what, why, hints or ("See what to report with `headcount explain bug`",), code)

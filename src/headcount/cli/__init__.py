@@ -12,7 +12,7 @@ from headcount.cli import streams
 
 # command -> (module below headcount.cli, one line for --help), in the order of --help
 COMMANDS: dict[str, tuple[str, str]] = {
-    "demo": ("demo", "see in twenty seconds what this is for"),
+    "demo": ("demo", "see in ten seconds what this is for"),
     "init": ("init", "set a repository and a client up, or undo that"),
     "up": ("up", "start a team"),
     "run": ("run", "run a team's tasks with reviews and gates, then stand it down"),

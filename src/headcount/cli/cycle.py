@@ -52,6 +52,8 @@ def run(args: argparse.Namespace) -> int:
         )
     else:
         print(f"The handover of {answer['member']} is stored; {answer['status'].replace('_', ' ')}.")
+        if answer["status"] == "escalated":
+            print("Hint: See what can be decided with `headcount escalations`")
     return 0 if not following or answer["status"] == "running" else 1
 
 

@@ -1,4 +1,4 @@
-"""`headcount demo`: the whole story in less than twenty seconds, on a scratch repository."""
+"""`headcount demo`: the whole story in about ten seconds, on a scratch repository."""
 
 from __future__ import annotations
 

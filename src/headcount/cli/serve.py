@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(
             "The live page is not installed",
             f"there is no {missing.name}",
-            ("Install it with `pip install 'headcount[serve]'`",),
+            ("Install it with `pip install '.[serve]'` in the checkout of headcount",),
             code="not-installed",
         ) from None
     try:

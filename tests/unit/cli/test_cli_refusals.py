@@ -13,7 +13,7 @@ from headcount.domain.policy import Policy
 from headcount.domain.settings import Gates, Settings
 from headcount.engine.conduct import PHASE
 from headcount.engine.hear import hear
-from headcount.errors import Declined
+from headcount.errors import Bug, Declined
 from headcount.protocol import events as ev
 from headcount.protocol.phase import open_phase
 from headcount.protocol.phase_codec import phase_as_json
@@ -90,3 +90,7 @@ def test_looking_for_leftovers_makes_no_state_directory(
 def test_a_shell_that_is_not_known_is_told_which_are(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", "tcsh"]) == 2
     assert "there is no 'tcsh' here (choose from bash, zsh, fish)" in capsys.readouterr().err
+
+
+def test_a_bug_says_what_to_do_about_it() -> None:
+    assert "`headcount explain bug`" in Bug("A transaction was opened inside another one").render()
