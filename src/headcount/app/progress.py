@@ -20,13 +20,15 @@ _WAITS_FOR = {
     State.ASKED: "asked, waiting for its answer",
     State.INSPECTING: "its workspace is being read",
     State.VERIFIED: "clean, waiting for its reviews",
-    State.NUDGED: "sent back",
     State.ESCALATED: "escalated, somebody must decide",
     State.SALVAGING: "its work is being saved",
     State.STOPPING: "is asked to exit",
     State.KILLING: "is being killed",
     State.GONE: "gone; its workspace is read once more",
 }
+
+# Each of the three has the whole of `nudge_timeout_s`, so it is said which one it is.
+_NUDGED = ("sent back", "reminded", "reminded, its screen captured")
 
 
 def follow(app: App, team: str, answer: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -70,7 +72,7 @@ def waits_for(member: Member) -> str:
     if member.state is State.ASKED and member.answer:
         return f"{member.answer}, waiting for the others"
     if member.state is State.NUDGED:
-        return f"sent back: {'; '.join(member.issues)}"
+        return f"{_NUDGED[min(member.silences, 2)]}: {'; '.join(member.issues)}"
     if member.state is State.STOPPING and member.terminated:
         return "was sent SIGTERM"
     return _WAITS_FOR[member.state]

@@ -6,6 +6,7 @@ import io
 
 import pytest
 
+from headcount.app.progress import waits_for
 from headcount.cli import terminal
 from headcount.cli.terminal import Live, fit_block
 from headcount.cli.up import _next, _progress
@@ -46,6 +47,14 @@ def test_more_lines_than_the_screen_has_keep_the_first_and_the_last() -> None:
     shown = fit_block(lines, 80, 6)
     assert len(shown) == 6
     assert (shown[0], shown[1], shown[-1]) == ("crew: stopping", "  … 37 more lines", "  e1 needs a decision")
+
+
+@pytest.mark.parametrize(
+    ("silences", "said"), [(0, "sent back"), (1, "reminded"), (2, "reminded, its screen captured")]
+)
+def test_a_limit_is_shown_with_the_rung_that_it_belongs_to(silences: int, said: str) -> None:
+    member = Member("cy", 1, state=State.NUDGED, silences=silences, issues=("1 untracked: x",))
+    assert waits_for(member) == f"{said}: 1 untracked: x"
 
 
 def test_a_start_that_failed_says_how_to_try_again() -> None:
