@@ -54,7 +54,8 @@ def progress(app: App, team_name: str, answer: dict[str, Any], head: str) -> lis
 
 
 def _line(member: Member, width: int, limit: float | None) -> str:
-    within = f" (at most {limit:g} s)" if limit is not None and not member.settled else ""
+    waiting = not member.settled and member.state is not State.RUNNING
+    within = f" (at most {limit:g} s)" if limit is not None and waiting else ""
     return f"  {member.name.ljust(width)}  {waits_for(member)}{within}"
 
 
@@ -69,6 +70,8 @@ def waits_for(member: Member) -> str:
         return f"stuck: {', '.join(member.alive) or 'not proved gone'}"
     if member.settled:
         return f"gone, {outcome_words(member.outcome) if member.outcome else 'never started'}"
+    if member.state is State.RUNNING and member.request is None:
+        return "goes on with its work"
     if member.state is State.ASKED and member.answer:
         return f"{member.answer}, waiting for the others"
     if member.state is State.NUDGED:

@@ -122,7 +122,8 @@ class Watch:
     def _stand_down(self, names: list[str] | None, *, force: bool = False) -> str:
         answer = stand_down(self._app, self._team, names, force=force)
         ensure_driven(self._app)
-        return f"Asked {len(answer['members'])} to stand down."
+        asked = len(answer["members"]) - len(answer.get("alreadyGone", ()))
+        return f"Asked {asked} to stand down."
 
     # --- decide
 

@@ -66,3 +66,9 @@ def test_a_task_shows_what_it_waits_for() -> None:
 
 def test_times_are_in_utc_with_offset() -> None:
     assert utc(1_700_000_000.25) == "2023-11-14T22:13:20.250+00:00"
+
+
+def test_help_names_the_option_of_the_operator_where_the_operator_may() -> None:
+    may = {name for name, (spec, _) in COMMANDS.items() if "--team T" in spec.help()}
+    assert {"inbox", "read", "send", "task list", "task complete", "review pass"} <= may
+    assert not may & {"done", "idle", "approve", "reject", "task claim"}

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from headcount.app.progress import waits_for
+from headcount.app.progress import _line, waits_for
 from headcount.cli import terminal
 from headcount.cli.terminal import Live, fit_block
 from headcount.cli.up import _next, _progress
@@ -55,6 +55,12 @@ def test_more_lines_than_the_screen_has_keep_the_first_and_the_last() -> None:
 def test_a_limit_is_shown_with_the_rung_that_it_belongs_to(silences: int, said: str) -> None:
     member = Member("cy", 1, state=State.NUDGED, silences=silences, issues=("1 untracked: x",))
     assert waits_for(member) == f"{said}: 1 untracked: x"
+
+
+def test_after_a_refusal_members_go_on_and_nothing_is_waited_for() -> None:
+    asked, free = (Member("ada", 1, state=State.RUNNING, request=request) for request in ("r", None))
+    assert (waits_for(asked), waits_for(free)) == ("waits for its turn", "goes on with its work")
+    assert _line(free, 3, 1800) == "  ada  goes on with its work"
 
 
 def test_a_start_that_failed_says_how_to_try_again() -> None:

@@ -35,16 +35,21 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
             "--verified: you went through the checklist (all committed, no stash, nothing in progress).",
             most=1,
             flags=("--verified",),
+            members_only=True,
         ),
         "signals:done",
     ),
-    "idle": (Spec("idle", "Say that you have nothing to do; void once you claim a task."), "signals:idle"),
+    "idle": (
+        Spec("idle", "Say that you have nothing to do; void once you claim a task.", members_only=True),
+        "signals:idle",
+    ),
     "approve": (
         Spec(
             "approve [REQUEST] [--reason R]",
             "Agree to stand down; without an id, to the open request.",
             most=1,
             names={"--reason": "--reason"},
+            members_only=True,
         ),
         "signals:approve",
     ),
@@ -54,6 +59,7 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
             "Refuse to stand down, and say why; the lead reads it word for word.",
             most=1,
             names={"--reason": "--reason"},
+            members_only=True,
         ),
         "signals:reject",
     ),
@@ -66,7 +72,12 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
         "tasks:list_tasks",
     ),
     "task claim": (
-        Spec("task claim [ID]", "Claim a task; without an id, the next that is available.", most=1),
+        Spec(
+            "task claim [ID]",
+            "Claim a task; without an id, the next that is available.",
+            most=1,
+            members_only=True,
+        ),
         "tasks:claim",
     ),
     "task complete": (

@@ -10,7 +10,7 @@ HELP = ("-h", "--help")
 class Spec:
     """One command: how it is written, what it does, how many words it takes, which options."""
 
-    __slots__ = ("flags", "lines", "most", "names", "required", "usage")
+    __slots__ = ("flags", "lines", "members_only", "most", "names", "required", "usage")
 
     def __init__(
         self,
@@ -21,16 +21,23 @@ class Spec:
         most: int | None = None,
         flags: tuple[str, ...] = (),
         names: dict[str, str] | None = None,
+        members_only: bool = False,
     ) -> None:
         self.usage = usage
         self.lines = lines
+        self.members_only = members_only  # the operator may not; see `--help`
         self.required = required  # the words that must be there
         self.most = len(required) if most is None else most
         self.flags = ("--json", *flags)
         self.names = {"--team": "--team", **(names or {})}  # options with a value, by each of their names
 
     def help(self) -> str:
-        return f"usage: headcount {self.usage} [--json]\n\n{self.lines}\n"
+        head = f"usage: headcount {self.usage} [--json]\n\n{self.lines}\n"
+        return (
+            head
+            if self.members_only
+            else f"{head}As the operator, where there are several teams: --team T.\n"
+        )
 
 
 class Words:
