@@ -26,7 +26,7 @@ def test_a_member_that_is_started_appears_and_one_that_goes_is_shown_gone(lab: W
     expect(row(page, "ada").locator(".state")).to_have_text("working")
     lab.start("ben", "exit 0")
     expect(page.locator("#rows button.name")).to_have_text(["ada", "ben"])
-    expect(row(page, "ben").locator(".state")).to_have_text("already gone")
+    expect(row(page, "ben").locator(".state")).to_have_text("ended")
     expect(page.locator("#link")).to_have_text("live")
 
 

@@ -2,7 +2,7 @@
 
 import { el, find, setClass, setText } from "./dom.js";
 import { drawLane, lookAt, makeLane } from "./lane.js";
-import { count, stateWord } from "./words.js";
+import { count, outcomeWord, stateWord } from "./words.js";
 
 const SPARE = 8; // rows above and below what is in sight
 
@@ -110,7 +110,7 @@ export class Roster {
     const word = stateWord(member);
     setText(row.name, member.generation > 1 ? member.key : member.name);
     row.name.title = `${member.key}, ${member.role}`;
-    setText(row.pill, member.outcome ? member.outcome.replaceAll("_", " ") : word);
+    setText(row.pill, member.outcome ? outcomeWord(member.outcome) : word);
     setClass(row.pill, `state ${member.state === "gone" ? `o-${member.outcome}` : `s-${member.state} a-${word}`}`);
     setText(row.task, member.task ?? "");
     setText(row.dirty, member.dirty ? count(member.dirty, "item") : member.dirty === 0 ? "none" : "");

@@ -10,6 +10,10 @@ export function stateWord(row) {
   return row.state;
 }
 
+export function outcomeWord(outcome) {
+  return outcome === "already_gone" ? "ended" : outcome;
+}
+
 export function ago(seconds) {
   if (seconds < 90) return `${Math.max(0, Math.round(seconds))} s`;
   if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
