@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.app import caller as callers
 from headcount.app.home import find_home, make_home
+from headcount.app.lock import refuse_suspended
 from headcount.app.starting import make_start
 from headcount.domain.names import check_team_name, show
 from headcount.domain.policy import Policy
@@ -96,6 +97,8 @@ class App:
     @contextmanager
     def turn(self, name: str) -> Iterator[tuple[Tx, Team, Policy]]:
         """One write transaction on one team, for use cases that must look before they step."""
+        if not self.caller.is_member:  # whose word is kept, if it can be
+            refuse_suspended(self.home)  # which may hold the store, too
         with self.store.write() as tx:
             team = self.load(tx, name)
             yield tx, team, policy_of(tx.team_settings(team.id))

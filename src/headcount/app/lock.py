@@ -11,6 +11,8 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from headcount.errors import ProcessError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -78,9 +80,9 @@ def is_driven(home: str) -> bool:
 
 def suspended_driver(home: str) -> int | None:
     """The process that drives, when it was stopped (Ctrl-Z): it keeps its lock, and does nothing."""
-    if not is_driven(home):
-        return None
     try:
+        if not is_driven(home):
+            return None
         with open(f"{home}/engine.lock", encoding="utf-8") as file:
             pid = int(file.read())
         with open(f"/proc/{pid}/stat", "rb") as file:
@@ -88,3 +90,14 @@ def suspended_driver(home: str) -> int | None:
     except (OSError, ValueError):
         return None  # it has just begun, or ended
     return pid if state in (b"T", b"t") else None
+
+
+def refuse_suspended(home: str) -> None:
+    pid = suspended_driver(home)
+    if pid is not None:
+        raise ProcessError(
+            "The engine is suspended",
+            f"process {pid} was stopped, as Ctrl-Z does it, and nobody else may drive meanwhile",
+            (f"Let it go on with `kill -CONT {pid}`, or `fg` in its terminal", "Then call this again"),
+            code="engine-suspended",
+        )

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from headcount.app.app import policy_of
-from headcount.app.lock import drive_lock, is_driven, suspended_driver
+from headcount.app.lock import drive_lock, is_driven, refuse_suspended
 from headcount.app.world import make_world
 from headcount.engine.engine import Engine
 from headcount.errors import ProcessError, StoreError
@@ -186,14 +186,7 @@ def ensure_driven(app: App) -> None:
     """
     if app.caller.is_member:
         return
-    pid = suspended_driver(app.home)
-    if pid is not None:
-        raise ProcessError(
-            "The engine is suspended",
-            f"process {pid} was stopped, as Ctrl-Z does it, and nobody else may drive meanwhile",
-            (f"Let it go on with `kill -CONT {pid}`, or `fg` in its terminal", "Then call this again"),
-            code="engine-suspended",
-        )
+    refuse_suspended(app.home)
     deadline = time.monotonic() + _READY_S
     while not is_driven(app.home):
         process = _start_resident(app.home)

@@ -15,6 +15,7 @@ from headcount.app.starting import Plan, check_clients, make_start
 from headcount.app.world import find_repository
 from headcount.domain.names import check_member_name, check_size, check_team_name, show
 from headcount.engine.hear import hear
+from headcount.engine.reports import BROKEN
 from headcount.engine.succession import open_handover, with_handover
 from headcount.engine.writing import first_mail, new_mail
 from headcount.errors import Declined, UsageError
@@ -213,6 +214,7 @@ def _team_status(app: App, tx: Tx, team: Team) -> dict[str, Any]:
         "status": str(team.status),
         "driven": team.status is not Status.SHUTDOWN and is_driven(app.home),
         "suspended": suspended_driver(app.home),
+        "broken": (tx.fact(team.id, "", BROKEN) or {}).get("error"),
         "run": read_run_state(tx, team),
         "members": roster(team, {one["member"] for one in dialogs}),
         "tasks": [asdict(task) for task in tx.tasks(team.id)],

@@ -93,8 +93,14 @@ def _driver(team: dict[str, Any]) -> list[str]:
         return []
     if not team["driven"]:
         return ["  Nobody drives this team: its engine ended. Take it over with `headcount sweep`."]
-    pid = team["suspended"]
-    return [f"  Its engine is suspended: let it go on with `kill -CONT {pid}`."] if pid is not None else []
+    lines = []
+    if team["suspended"] is not None:
+        lines.append(f"  Its engine is suspended: let it go on with `kill -CONT {team['suspended']}`.")
+    if team["broken"]:
+        lines.append(
+            f"  Its engine cannot go on with it: {plain(team['broken'])}. See .headcount/engine.log."
+        )
+    return lines
 
 
 def _run(team: dict[str, Any]) -> list[str]:

@@ -40,6 +40,7 @@ def verification_failed(issues: tuple[str, ...]) -> str:
 
 # What mends an issue, by the words that an inspection heads it with; a judge may word one otherwise.
 _REMEDIES = {
+    "not in its place any more": "Put it back",
     "in conflict": "Resolve and commit",
     "in progress": "Finish or abort",
     "locked index": "Let that git end, or remove its lock",

@@ -26,7 +26,12 @@ def measure(place: str, added: Mapping[str, int], gates: Mapping[str, Any]) -> M
         lines = text.count("\n") + (not text.endswith("\n") and text != "")
         if gates["max_file_lines"] and lines > gates["max_file_lines"]:
             problems.append(f"{path} has {lines} lines, the limit is {gates['max_file_lines']}")
-        for name, first, length in functions(path, text):
+        try:
+            found = functions(path, text)
+        except RecursionError:  # what could not be measured has not passed (E3)
+            problems.append(f"{path} could not be measured: it is nested too deeply")
+            continue
+        for name, first, length in found:
             longest = max(longest, length)
             if gates["max_function_lines"] and length > gates["max_function_lines"]:
                 limit = gates["max_function_lines"]
@@ -41,9 +46,18 @@ def functions(path: str, text: str) -> list[tuple[str, int, int]]:
     """Name, first line and length of each function; none in a language that nobody knows."""
     import lizard
 
-    if lizard.get_reader_for(path) is None:
+    language = lizard.get_reader_for(path)
+    if language is None:
         return []
-    found = lizard.analyze_file.analyze_source_code(path, text).function_list
+    # As its `analyze_source_code` does it, which says on standard error what it could not read, and goes on.
+    context = lizard.FileInfoBuilder(path)
+    reader = language(context)
+    tokens = reader.generate_tokens(text)
+    for processor in lizard.analyze_file.processors:
+        tokens = processor(tokens, reader)
+    for _ in reader(tokens, reader):
+        pass
+    found = context.fileinfo.function_list
     return [(f.name, f.start_line, f.end_line - f.start_line + 1) for f in found]
 
 

@@ -31,7 +31,7 @@ from headcount.engine.listener import Listener
 from headcount.engine.mirror import SIGNALLED, Mirror
 from headcount.engine.nudging import report_lost
 from headcount.engine.perform import ended, failed, perform, prove
-from headcount.engine.reports import Again, End, Report, Result, record
+from headcount.engine.reports import BROKEN, Again, End, Report, Result, record
 from headcount.engine.succession import wish_successor
 from headcount.errors import FencedOut, HeadcountError, StoreError
 from headcount.protocol.bound import ACTS_AT_ONCE
@@ -222,10 +222,18 @@ class Engine:
                 self._commit(name, results[name])
             except StoreError:
                 raise
-            except Exception:
+            except Exception as error:
                 _LOG.exception("%s could not go on", name)
-                self._unheard[name] = results[name]
-            del results[name]
+                self._unheard[name] = results.pop(name)
+                self._say_broken(name, error)
+            results.pop(name, None)
+
+    def _say_broken(self, name: str, error: Exception) -> None:
+        """For `status`: nobody reads a log who does not know that there is something in it."""
+        with self._store.write(self._fence) as tx:
+            team = tx.load_team(name)
+            if team is not None and tx.fact(team.id, "", BROKEN) != {"error": repr(error)}:
+                tx.put_fact(team.id, "", BROKEN, {"error": repr(error)})
 
     def _hear_again(self, results: dict[str, list[Result]]) -> None:
         """The disk is full, or somebody holds the database. What was done is not forgotten for it."""
@@ -299,6 +307,8 @@ class Engine:
                 self._forget(name)
                 return
             policy = self._policy_of(tx.team_settings(team.id))
+            if tx.fact(team.id, "", BROKEN):
+                tx.put_fact(team.id, "", BROKEN, {})
             for result in results:
                 record(tx, team, result)
             events = [event for result in results for event in result.outcome.events]
@@ -326,8 +336,8 @@ class Engine:
         try:
             self._store.ring(heard.channels | mailboxes)
             self._mirror.show(heard.team, heard.effects, signalled, heard.phase)
-        except OSError as error:
-            _LOG.warning("what happened in %s could not be shown: %s", heard.team.name, error)
+        except Exception:  # what is committed must not be heard again for it
+            _LOG.exception("what happened in %s could not be shown", heard.team.name)
 
     def _after(self, team: Team, policy: Policy, results: list[Result]) -> None:
         starts = self._known[team.name].starts if team.name in self._known else {}

@@ -82,5 +82,14 @@ class Handles:
                     return
                 with self._lock:
                     who = self._by_fd.get(fd)
+                    if who is not None and not _is_readable(fd):  # the number is another's since
+                        self._epoll.modify(fd, select.EPOLLIN | select.EPOLLONESHOT)
+                        who = None
                 if who is not None:
                     self._on_end(*who)
+
+
+def _is_readable(fd: int) -> bool:
+    look = select.poll()
+    look.register(fd, select.POLLIN)
+    return bool(look.poll(0))

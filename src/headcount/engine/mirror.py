@@ -40,6 +40,8 @@ class Mirror:
         phase: Phase | None,
     ) -> None:
         """`effects` are those of one commit: each verdict and each end is a line of the log, once."""
+        if not os.path.isdir(self._home):
+            return  # moved away with its repository, and not to be made anew where it was
         place = f"{self._home}/teams/{team.name}"
         os.makedirs(f"{place}/witness", mode=0o700, exist_ok=True)
         waiting = [m for m in team.members.values() if m.state in _PENDING]

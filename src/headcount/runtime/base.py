@@ -14,7 +14,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 from headcount.errors import Bug, ProcessError
 from headcount.ports import SpawnSpec
@@ -214,18 +214,16 @@ class ProcessRuntime:
         for name in (SPEC, REPLY, OUTPUT, STDIN):
             if not os.path.exists(directory.file(name)):
                 os.mkfifo(directory.file(name), 0o600)
-        reply_fd = os.open(directory.file(REPLY), os.O_RDONLY | os.O_NONBLOCK)
-        spec_fd = os.open(directory.file(SPEC), os.O_RDWR | os.O_NONBLOCK)
-        try:
+        with ExitStack() as opened:
+            for name in (SPEC, REPLY):
+                opened.callback(_remove, directory.file(name))
+            reply_fd = os.open(directory.file(REPLY), os.O_RDONLY | os.O_NONBLOCK)
+            opened.callback(os.close, reply_fd)
+            spec_fd = os.open(directory.file(SPEC), os.O_RDWR | os.O_NONBLOCK)
+            opened.callback(os.close, spec_fd)
             _write_spec(spec_fd, spec)
             self.launch(spec, directory.path)
             return _read_reply(reply_fd, self._start_timeout_s)
-        finally:
-            os.close(spec_fd)
-            os.close(reply_fd)
-            for name in (SPEC, REPLY):
-                with suppress(FileNotFoundError):
-                    os.unlink(directory.file(name))
 
     def _refuse(self, spec: SpawnSpec, directory: SpawnDirectory, reply: str) -> None:
         """No "started": whatever the keeper is still about to do, it must not succeed unnoticed."""
@@ -420,3 +418,8 @@ def wait_for(condition: Callable[[], bool], timeout_s: float, step_s: float = 0.
             return False
         time.sleep(step_s)
     return True
+
+
+def _remove(path: str) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(path)

@@ -128,7 +128,7 @@ def explain(error: apsw.Error, path: str) -> StoreError | Bug:
         return StoreError(
             "The state is busy",
             f"another process held {path} for {BUSY_TIMEOUT_MS // 1000} s",
-            ("Try again; `headcount doctor` shows who holds it",),
+            ("Try again; whoever holds it is a process with that file open, a suspended one perhaps",),
             code="store-busy",
         )
     if isinstance(error, apsw.NotADBError | apsw.CorruptError):

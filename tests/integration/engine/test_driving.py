@@ -18,9 +18,9 @@ from headcount.app.lock import drive_lock, is_driven, suspended_driver
 from headcount.app.resident import driving, ensure_driven
 from headcount.app.teams import status
 from headcount.cli.status import describe
+from headcount.engine import engine as engine_module
 from headcount.engine.engine import Engine
 from headcount.errors import StoreError
-from headcount.protocol import events as ev
 from headcount.protocol.member import State
 
 from .lab import LIMIT_S, QUICK, TEAM, Lab
@@ -43,6 +43,26 @@ def test_an_engine_that_a_bug_ends_is_followed_by_one_that_goes_on(
     assert broken.is_set()
     assert lab.ask()["status"] != "rejected"
     lab.wait_state("ada#1", lambda m: m.settled)
+
+
+def test_a_team_that_a_bug_holds_up_is_said_to_be_until_it_goes_on(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab.create(QUICK)
+    monkeypatch.setattr(engine_module, "hear", _breaks)
+    deadline = time.monotonic() + LIMIT_S
+    while "a bug" not in str(status(lab.app)[0]["broken"]):
+        assert time.monotonic() < deadline
+        lab.app.store.ring(["engine"])
+        time.sleep(0.01)
+    monkeypatch.undo()
+    lab.start("ada")
+    [shown] = status(lab.app)
+    assert not shown["broken"]
+
+
+def _breaks(*_: object) -> None:
+    raise RuntimeError("a bug")
 
 
 def _driver(lab: Lab) -> int:
@@ -116,9 +136,9 @@ def test_an_engine_that_was_suspended_is_named_and_not_waited_for(lab: Lab) -> N
     finally:
         os.kill(engine, signal.SIGCONT)
     assert done.returncode == 4 and f"kill -CONT {engine}" in done.stderr
-    asked = lab.wait_state("ada#1", lambda m: m.state is not State.RUNNING)  # what was asked for is kept
-    lab.say(ev.Answered("ada#1", asked.ask or "", True))
-    lab.wait_state("ada#1", lambda m: m.settled)
+    answer = lab.ask()
+    lab.approve(answer)
+    assert lab.finish(answer)["status"] == "shutdown"
 
 
 def test_an_engine_that_cannot_begin_says_why(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,8 @@ from headcount.app.app import open_app
 from headcount.app.resident import drive, driving
 from headcount.app.sweep import sweep
 from headcount.engine import listener
+from headcount.protocol import events as ev
+from headcount.protocol.member import State
 from headcount.runtime import BY_SUBREAPER
 from headcount.store.database import connect
 from headcount.store.sqlite import SqliteStore
@@ -60,6 +63,18 @@ def test_an_engine_in_whose_place_another_state_has_begun_leaves_and_its_members
         (ended,) = sweep(new)["ended"]
     assert ended["salvage"] and ended["gone"] and ended["removed"], ended
     new.close()
+
+
+def test_a_repository_that_was_moved_is_not_made_anew_in_its_old_place(lab: Lab) -> None:
+    lab.create()
+    lab.start("ada")
+    root, moved = Path(lab.app.root), Path(f"{lab.app.root}-moved")
+    root.rename(moved)
+    lab.say(ev.DoneSignalled("ada#1"))
+    lab.wait_state("ada#1", lambda m: m.state is not State.RUNNING)
+    assert not root.exists()
+    moved.rename(root)
+    assert lab.finish(lab.ask(force=True))["status"] == "shutdown"
 
 
 def _replace(home: str) -> None:

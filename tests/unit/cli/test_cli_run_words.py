@@ -23,6 +23,7 @@ def run(state: str, escalations: list[dict[str, Any]], **more: Any) -> dict[str,
         "limits": [],
         "dialogs": [],
         "stalled": [],
+        "warnings": [],
         "integration": "headcount/mix/integration",
     }
     about = {"team": "mix", "status": "blocked", "tasks": [{**task, "waits": ""}], "escalations": escalations}
