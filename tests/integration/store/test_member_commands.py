@@ -33,7 +33,7 @@ def test_inbox_prints_whole_messages_and_marks_only_what_it_printed(world: World
     world.run("boss", "send", "alice", "-s", "first", "-m", "line one\nline two")
     out = world.run("alice", "inbox")
     assert out.returncode == 0
-    assert "from lead" in out.stdout and "    line one\n    line two\n1 unread of 1 messages.\n" in out.stdout
+    assert "from lead" in out.stdout and "    line one\n    line two\n1 unread of 1 message.\n" in out.stdout
     world.run("boss", "send", "alice", "-s", "second", "-m", "x")
     assert [m["read"] for m in world.json("alice", "inbox", "--peek")] == [True, False]
     assert [m["subject"] for m in world.json("alice", "inbox", "--unread")] == ["second"]

@@ -150,3 +150,10 @@ def test_every_code_is_explained() -> None:
     for name, body in CASES.items():
         for code in codes(tsx(body)):
             assert code in CODES, (name, code)
+
+
+def test_a_required_prop_of_the_root_that_is_misspelt_is_named() -> None:
+    [found] = python('doc = Command(name="x", descripton="y", model="haiku")["Go."]').diagnostics
+    assert (found.code, found.hint) == ("missing-prop", "Write description, not descripton.")
+    [found] = python('doc = Command(name="x", model="haiku")["Go."]').diagnostics
+    assert found.hint == "Add description: a string."

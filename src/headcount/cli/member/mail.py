@@ -42,7 +42,8 @@ def inbox(call: Call) -> int:
     unread = [row[0] for row in rows if row[11] is None]
     text = "".join(message_text(row) if row[11] is None else message_head(row) + "\n" for row in rows)
     of_all = "" if call.words.has("--unread") else f" of {len(rows)}"
-    call.answer([message_json(row) for row in rows], f"{text}{len(unread)} unread{of_all} messages.")
+    plural = "s" * ((len(unread) if call.words.has("--unread") else len(rows)) != 1)
+    call.answer([message_json(row) for row in rows], f"{text}{len(unread)} unread{of_all} message{plural}.")
     if unread and not call.words.has("--peek"):
         with call.write():
             mailbox.mark_read(call.db, team.id, unread, time.time())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from headcount.compiler import ir
 from headcount.compiler.element import UNKNOWN, Element, TaskRef, TeamRef, WorkerRef
 from headcount.compiler.lower.components import Lowering
-from headcount.compiler.report import kebab_case
+from headcount.compiler.report import closest, kebab_case
 
 if TYPE_CHECKING:
     from headcount.compiler.element import Prop, Value
@@ -69,9 +69,11 @@ def _require(root: Element, name: str, value: Value, report: Report) -> None:
     if value is UNKNOWN and any(prop.name == name and prop.value is not None for prop in root.props):
         return
     if value is UNKNOWN or value == "" or isinstance(value, str):
-        report.missing(
-            "missing-prop", f"{root.name} requires a {name} prop", root.span, f"Add {name}: a string."
-        )
+        # Any other prop is frontmatter, so one that is misspelt is not an error by itself.
+        others = [report.spell(prop.name) for prop in root.props if prop.name not in ROOTS[root.name]]
+        guess = closest(name, others)
+        hint = f"Write {name}, not {guess}." if guess else f"Add {name}: a string."
+        report.missing("missing-prop", f"{root.name} requires a {name} prop", root.span, hint)
     else:
         report.error("wrong-type", f"{root.name} prop {name} is not a string", root.span, "Give it a string.")
 
