@@ -12,6 +12,13 @@ if TYPE_CHECKING:
 _ONE_IS_ENOUGH = "not needed while there is only one"
 
 
+def add_verb(
+    verbs: argparse._SubParsersAction[argparse.ArgumentParser], name: str, summary: str
+) -> argparse.ArgumentParser:
+    """What the list of verbs says of one stands at the top of its own help, too."""
+    return verbs.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="answer as JSON on standard output")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import open_app
 from headcount.app.salvages import list_saved, restore_saved, show_saved, verify_saved
-from headcount.cli.options import add_json, add_team
+from headcount.cli.options import add_json, add_team, add_verb
 from headcount.cli.terminal import plain, table
 
 if TYPE_CHECKING:
@@ -18,14 +18,14 @@ _WHICH = "a ref, or the name of a member or of one incarnation (bob#2) that has 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    listing = verbs.add_parser("list", help="everything that was saved")
+    listing = add_verb(verbs, "list", "everything that was saved")
     add_team(listing)
-    showing = verbs.add_parser("show", help="what is in one")
+    showing = add_verb(verbs, "show", "what is in one")
     showing.add_argument("ref", metavar="REF", help=_WHICH)
-    checking = verbs.add_parser("verify", help="check again that everything is there")
+    checking = add_verb(verbs, "verify", "check again that everything is there")
     checking.add_argument("ref", nargs="?", metavar="REF", help="default: all of them")
     add_team(checking)
-    restoring = verbs.add_parser("restore", help="make the workspace again as it was")
+    restoring = add_verb(verbs, "restore", "make the workspace again as it was")
     restoring.add_argument("ref", metavar="REF", help=_WHICH)
     restoring.add_argument("dir", metavar="DIR", help="a directory that is new or empty")
     for verb in (listing, showing, checking, restoring):

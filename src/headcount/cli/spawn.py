@@ -12,6 +12,7 @@ from headcount.app.starting import Plan
 from headcount.app.teams import spawn
 from headcount.app.up import start_limit, wait_for
 from headcount.cli.options import add_team
+from headcount.cli.terminal import plain
 from headcount.protocol.member import State
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps({"teammateId": f"{team}/{key}", "name": member.name, "generation": member.generation,
                           "status": str(member.state), "failure": member.failure or None}))  # fmt: skip
     elif member.failure:
-        print(f"Did not start {key}: {member.failure}")
+        print(f"{key} did not start: {plain(member.failure)}")
     else:
         print(f"Started {key} in {team}.")
     return 1 if member.failure else 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from headcount.app import tasks
 from headcount.app.app import open_app
-from headcount.cli.options import add_json, add_team
+from headcount.cli.options import add_json, add_team, add_verb
 
 if TYPE_CHECKING:
     import argparse
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "Members list, claim and complete them: see `headcount task list --help` and so on."
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    creating = verbs.add_parser("create", help="put a task on the list")
-    creating.add_argument("subject", metavar="SUBJECT")
+    creating = add_verb(verbs, "create", "put a task on the list")
+    creating.add_argument("subject", metavar="SUBJECT", help="what it is called")
     creating.add_argument("-d", "--description", default="", metavar="D", help="what is to be done")
     creating.add_argument(
         "--after", action="append", default=[], metavar="ID", help="a task that must be complete first"

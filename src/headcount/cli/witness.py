@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from headcount.app import witness
 from headcount.app.app import open_app
 from headcount.app.resident import ensure_driven
-from headcount.cli.options import add_json, add_member, add_team
+from headcount.cli.options import add_json, add_member, add_team, add_verb
 from headcount.cli.terminal import plain
 
 if TYPE_CHECKING:
@@ -18,19 +18,21 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    findings = verbs.add_parser("findings", help="what stands in its workspace now")
+    findings = add_verb(verbs, "findings", "what stands in its workspace now")
     findings.add_argument("--last", action="store_true", help="as the last inspection saw it")
-    verdict = verbs.add_parser("verdict", help="judge the findings that were mailed to the witness")
-    nudge = verbs.add_parser("nudge", help="put a text in front of it")
-    capture = verbs.add_parser("capture", help="what its screen shows")
-    handoff = verbs.add_parser("handoff", help="a note for the next session, from the journal")
+    verdict = add_verb(verbs, "verdict", "judge the findings that were mailed to the witness")
+    nudge = add_verb(verbs, "nudge", "put a text in front of it")
+    capture = add_verb(verbs, "capture", "what its screen shows")
+    handoff = add_verb(verbs, "handoff", "a note for the next session, from the journal")
     for verb in (findings, verdict, nudge, capture):
         add_member(verb)
     handoff.add_argument("member", nargs="?", metavar="MEMBER", help="default: the witness itself")
-    verdict.add_argument("verdict", choices=("clean", "dirty"))
-    verdict.add_argument("--issue", action="append", default=[], metavar="I", help="may be repeated")
-    nudge.add_argument("text", metavar="TEXT")
-    handoff.add_argument("--remarks", default="", metavar="R")
+    verdict.add_argument("verdict", choices=("clean", "dirty"), help="dirty: it is sent back")
+    verdict.add_argument(
+        "--issue", action="append", default=[], metavar="I", help="what is dirty; may be repeated"
+    )
+    nudge.add_argument("text", metavar="TEXT", help="what it is told; also mailed to it")
+    handoff.add_argument("--remarks", default="", metavar="R", help="what its successor should know besides")
     for verb in (findings, verdict, nudge, capture, handoff):
         add_team(verb)
         add_json(verb)

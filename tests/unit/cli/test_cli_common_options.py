@@ -106,3 +106,14 @@ def test_what_the_machine_refuses_is_no_bug_of_ours(
     assert main(["status"]) == 4
     shown = capsys.readouterr().err
     assert shown == "Error: Could not use /etc/shadow [world]\nBecause: Permission denied\n"
+
+
+@pytest.mark.parametrize("words", [("salvage", "show"), ("witness", "nudge"), ("task", "create")])
+def test_the_help_of_a_verb_says_what_it_does_and_what_each_word_is(
+    words: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main([*words, "--help"])
+    usage, said, arguments, *_ = capsys.readouterr().out.split("\n\n")
+    assert usage.startswith("usage: ") and said.endswith(".")
+    assert all(len(line.split()) > 1 for line in arguments.splitlines()[1:])

@@ -17,7 +17,7 @@ def list_tasks(call: Call) -> int:
     with call.read():
         rows = taskboard.list_(call.db, call.team().id, call.words.get("--status"), call.words.get("--owner"))
     text = "".join(task_line(row) + "\n" for row in rows)
-    call.answer([task_json(row) for row in rows], f"{text}{len(rows)} tasks.")
+    call.answer([task_json(row) for row in rows], f"{text}{len(rows)} task{'s' * (len(rows) != 1)}.")
     return 0
 
 
