@@ -6,15 +6,11 @@ that crashed, or never was, makes no difference: `adopt` gives the same handle.
 
 from __future__ import annotations
 
-import fcntl
-import marshal
 import os
-import select
 import shutil
 import signal
 import time
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
 
 from headcount.errors import Bug, ProcessError
 from headcount.ports import SpawnSpec
@@ -29,9 +25,9 @@ from headcount.runtime.census import (
     send_signal,
     wait_until_gone,
 )
-from headcount.runtime.keeper import OUTPUT, REPLY, SPEC, STDIN, boot_id
-from headcount.runtime.limits import members_file_limit
-from headcount.runtime.mark import VARIABLE, Mark, parse_mark, state_id
+from headcount.runtime.handshake import ask_keeper, wait_readable
+from headcount.runtime.keeper import boot_id
+from headcount.runtime.mark import Mark, parse_mark, state_id
 from headcount.runtime.proof import Held, Proof
 from headcount.runtime.said import SAID, Said
 from headcount.runtime.spawn import ExitStatus, Identity, Record, SpawnDirectory
@@ -99,7 +95,7 @@ class ProcessRuntime:
         directory = self._directory(spec.mark)
         if directory.known() is None:
             try:
-                reply = self._ask_keeper(spec, directory)
+                reply = ask_keeper(spec, directory, self.launch, self._start_timeout_s)
             except (ProcessError, OSError):
                 if self._call_off(spec.mark, directory):
                     raise
@@ -207,24 +203,6 @@ class ProcessRuntime:
             raise Bug(f"{mark!r} is not a mark", code="invalid-mark")
         return SpawnDirectory(f"{self._run_directory}/{mark}")
 
-    def _ask_keeper(self, spec: SpawnSpec, directory: SpawnDirectory) -> str:
-        os.makedirs(directory.path, mode=0o700, exist_ok=True)
-        if spec.hold:
-            directory.put_hold(spec.hold)
-        for name in (SPEC, REPLY, OUTPUT, STDIN):
-            if not os.path.exists(directory.file(name)):
-                os.mkfifo(directory.file(name), 0o600)
-        with ExitStack() as opened:
-            for name in (SPEC, REPLY):
-                opened.callback(_remove, directory.file(name))
-            reply_fd = os.open(directory.file(REPLY), os.O_RDONLY | os.O_NONBLOCK)
-            opened.callback(os.close, reply_fd)
-            spec_fd = os.open(directory.file(SPEC), os.O_RDWR | os.O_NONBLOCK)
-            opened.callback(os.close, spec_fd)
-            _write_spec(spec_fd, spec)
-            self.launch(spec, directory.path)
-            return _read_reply(reply_fd, self._start_timeout_s)
-
     def _refuse(self, spec: SpawnSpec, directory: SpawnDirectory, reply: str) -> None:
         """No "started": whatever the keeper is still about to do, it must not succeed unnoticed."""
         if not self._call_off(spec.mark, directory) and directory.exit_status() is None:
@@ -261,7 +239,7 @@ class ProcessRuntime:
     def wait_exit(self, handle: Handle, timeout_s: float) -> ExitStatus | None:
         """None when it still runs after `timeout_s`. Many at once: select on their `exit_fd`."""
         if handle.exit_fd is not None:
-            _wait_readable(handle.exit_fd, timeout_s)
+            wait_readable(handle.exit_fd, timeout_s)
         return self.exit_status(handle)
 
     def capture(self, handle: Handle) -> str:
@@ -368,48 +346,6 @@ class ProcessRuntime:
         """Ends what the runtime itself needs; members and keepers go on."""
 
 
-def _write_spec(fd: int, spec: SpawnSpec) -> None:
-    """All of it into the FIFO's buffer, before anyone is asked to read it."""
-    body = marshal.dumps(
-        {
-            "mark": spec.mark,
-            "argv": list(spec.argv),
-            "cwd": spec.cwd,
-            "env": {**spec.env, VARIABLE: spec.mark},
-            "stdin": spec.stdin,
-            "log_limit": spec.log_limit,
-            "files": members_file_limit(),
-        }
-    )
-    message = len(body).to_bytes(8, "big") + body
-    try:
-        if len(message) > 65536:
-            fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, len(message))
-        written = os.write(fd, message)
-    except OSError:
-        written = 0
-    if written < len(message):
-        raise ProcessError(
-            f"Did not start {spec.argv[0]}",
-            f"its arguments and environment have {len(message):,} bytes",
-            ("Hand the prompt over in {prompt_file} instead of {prompt}",),
-            code="start-too-large",
-        )
-
-
-def _read_reply(fd: int, timeout_s: float) -> str:
-    """What the keeper said; "" when it said nothing, or died."""
-    if not _wait_readable(fd, timeout_s):
-        return ""
-    return os.read(fd, 512).decode(errors="replace")
-
-
-def _wait_readable(fd: int, timeout_s: float) -> bool:
-    waiting = select.poll()
-    waiting.register(fd, select.POLLIN)
-    return bool(waiting.poll(timeout_s * 1000))
-
-
 def wait_for(condition: Callable[[], bool], timeout_s: float, step_s: float = 0.01) -> bool:
     """For what tells nobody when it changes: a screen, the level of a pipe."""
     deadline = time.monotonic() + timeout_s
@@ -418,8 +354,3 @@ def wait_for(condition: Callable[[], bool], timeout_s: float, step_s: float = 0.
             return False
         time.sleep(step_s)
     return True
-
-
-def _remove(path: str) -> None:
-    with suppress(FileNotFoundError):
-        os.unlink(path)

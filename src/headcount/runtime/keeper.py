@@ -196,16 +196,14 @@ class _NotStarted(Exception):
 
 
 def _read_spec(home: str) -> dict[str, object]:
-    """Non-blocking: the caller wrote all of it before it asked, and if it is gone, so is the wish."""
-    fd = os.open(f"{home}/{SPEC}", os.O_RDONLY | os.O_NONBLOCK)
+    """It comes as fast as we read it; if the caller is gone it ends too early, and so is the wish."""
+    fd = os.open(f"{home}/{SPEC}", os.O_RDONLY | os.O_NONBLOCK)  # nobody may be there to open it for
     try:
-        data = os.read(fd, 8)
-        size = int.from_bytes(data, "big") if len(data) == 8 else 0
+        os.set_blocking(fd, True)
+        size = int.from_bytes(os.read(fd, 8), "big")
         body = b""
         while len(body) < size and (chunk := os.read(fd, size - len(body))):
             body += chunk
-    except BlockingIOError:
-        body, size = b"", 1
     finally:
         os.close(fd)
     if not body or len(body) < size:

@@ -13,7 +13,7 @@ import pytest
 from places import Place, wait_until
 
 from headcount.errors import ProcessError
-from headcount.runtime import BY_MARK_ONLY, BY_SUBREAPER, PlainRuntime, base
+from headcount.runtime import BY_MARK_ONLY, BY_SUBREAPER, PlainRuntime, handshake
 from headcount.runtime.forkserver import KEEPER
 from headcount.runtime.keeper import OUTPUT, PROCESS, REPLY, SPEC, STDIN
 
@@ -68,11 +68,11 @@ def test_D11_a_start_that_nobody_waited_for_is_found_and_can_be_ended(plain: Pla
     mark = plain.mark()
     engine = f"""
 import os, signal
-from headcount.runtime import base, PlainRuntime, SpawnSpec
+from headcount.runtime import handshake, PlainRuntime, SpawnSpec
 def die_at_the_answer(fd, timeout):
-    base.select.select([fd], [], [])
+    handshake.select.select([fd], [], [])
     os.kill(os.getpid(), signal.SIGKILL)
-base._read_reply = die_at_the_answer
+handshake._read_reply = die_at_the_answer
 PlainRuntime({str(plain.directory)!r}).start(SpawnSpec({mark!r}, ("sleep", "3141"), "/", dict(os.environ)))
 """
     done = subprocess.run([sys.executable, "-c", engine])
@@ -135,7 +135,7 @@ def test_D11_a_start_whose_answer_came_too_late_is_not_reported_as_failed(
         wait_until((place.directory / "run" / mark / PROCESS).exists)
         return ""
 
-    monkeypatch.setattr(base, "_read_reply", read_too_early)
+    monkeypatch.setattr(handshake, "_read_reply", read_too_early)
     handle = place.start("sleep", "300", mark=mark)
     assert place.runtime.alive(handle)
 
@@ -276,12 +276,12 @@ def test_asking_twice_starts_once(place: Place) -> None:
 def test_a_start_whose_answer_could_not_be_read_is_found_started(
     plain: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = base._read_reply
+    read = handshake._read_reply
 
     def read_and_break(fd: int, timeout_s: float) -> str:
         read(fd, timeout_s)
         raise OSError(24, "Too many open files")
 
-    monkeypatch.setattr(base, "_read_reply", read_and_break)
+    monkeypatch.setattr(handshake, "_read_reply", read_and_break)
     handle = plain.start("sleep", "1000")
     assert plain.runtime.alive(handle)

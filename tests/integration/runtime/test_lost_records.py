@@ -11,14 +11,17 @@ from pathlib import Path
 import pytest
 from places import SHAPES, Place, wait_until
 
-from headcount.runtime import BY_SUBREAPER, Handle, TmuxRuntime, base
+from headcount.runtime import BY_SUBREAPER, Handle, TmuxRuntime, handshake
 from headcount.runtime.keeper import EMPTY, EXIT, PROCESS
+from headcount.runtime.log import end_of_log
 
 
 def scrubbed(place: Place) -> Handle:
     """An agent that has left a daemon without environment: its descent alone tells whose it is."""
     handle = place.start_shape("scrubbed_daemon")
     wait_until(lambda: len(place.survivors()) == 2)
+    # Its log is begun a moment after its screen shows it, and would be made in a directory that is removed.
+    wait_until(lambda: end_of_log(handle.directory.path))
     return handle
 
 
@@ -63,14 +66,14 @@ def test_D11_a_start_whose_records_are_removed_at_once_is_not_said_to_have_faile
 ) -> None:
     mark = place.mark()
     home = Path(place.runtime.state_directory, "run", mark)
-    answer = base._read_reply
+    answer = handshake._read_reply
 
     def after_the_removal(fd: int, timeout_s: float) -> str:
         said = answer(fd, timeout_s)
         wait_until(lambda: not home.exists())
         return said
 
-    monkeypatch.setattr(base, "_read_reply", after_the_removal)
+    monkeypatch.setattr(handshake, "_read_reply", after_the_removal)
     removing = f'rm -rf {home}; exec "$@"'
     argv = ("sh", "-c", removing, "sh", sys.executable, "-I", "-S", str(SHAPES), "stubborn", place.token)
 
@@ -121,14 +124,14 @@ def test_I1_an_agent_whose_record_is_damaged_at_its_start_is_not_taken_for_dead(
 ) -> None:
     mark = place.mark()
     record = Path(place.runtime.state_directory, "run", mark, PROCESS)
-    answer = base._read_reply
+    answer = handshake._read_reply
 
     def after_the_damage(fd: int, timeout_s: float) -> str:
         said = answer(fd, timeout_s)
         record.write_text("{")
         return said
 
-    monkeypatch.setattr(base, "_read_reply", after_the_damage)
+    monkeypatch.setattr(handshake, "_read_reply", after_the_damage)
     handle = place.start(sys.executable, "-I", "-S", str(SHAPES), "polite", place.token, mark=mark)
 
     assert place.runtime.alive(handle)
