@@ -196,13 +196,13 @@ def mirror(source: str, target: str, *, copied: tuple[str, ...] = (), left_out: 
         there, here = f"{source}/{entry}", f"{target}/{entry}"
         if entry in left_out or os.path.lexists(here):
             continue
-        if entry in copied and os.path.isfile(there):
+        if entry not in copied:
+            os.symlink(os.path.abspath(there), here)
+        elif os.path.isfile(there):
             shutil.copyfile(there, here)
             os.chmod(here, 0o600)
-        elif entry in copied:
+        elif os.path.isdir(there):  # not a link to what is gone: the client would write through it
             shutil.copytree(there, here, symlinks=True, ignore_dangling_symlinks=True)
-        else:
-            os.symlink(os.path.abspath(there), here)
 
 
 _RESETS = re.compile(r"(?:resets?_?at|reset)\D{0,12}(\d{10})\b")

@@ -24,21 +24,21 @@ def read_version(program: str, path: str | None = None) -> str:
     """What it says about itself, or nothing. `path` is searched as PATH is."""
     found = shutil.which(program, path=path)
     variable = CLIENTS[program].writes_when_asked if program in CLIENTS else ""
-    return "" if found is None else _ask_version(found, os.stat(found).st_mtime, variable)
+    try:
+        return "" if found is None else _ask_version(found, os.stat(found).st_mtime, variable)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
 
 
 @lru_cache
 def _ask_version(found: str, _: float, variable: str) -> str:
-    """Once for each program as it is: asking may take seconds."""
-    try:
-        with tempfile.TemporaryDirectory(prefix="headcount-") as elsewhere:
-            done = subprocess.run(
-                [found, "--version"], capture_output=True, text=True, errors="replace", timeout=_ASK_S,
-                stdin=subprocess.DEVNULL, check=False,
-                env={**os.environ, variable: elsewhere} if variable else None,
-            )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
+    """Once for each program as it is: asking may take seconds. One that failed is asked again."""
+    with tempfile.TemporaryDirectory(prefix="headcount-") as elsewhere:
+        done = subprocess.run(
+            [found, "--version"], capture_output=True, text=True, errors="replace", timeout=_ASK_S,
+            stdin=subprocess.DEVNULL, check=False,
+            env={**os.environ, variable: elsewhere} if variable else None,
+        )  # fmt: skip
     return done.stdout.strip().partition("\n")[0]
 
 

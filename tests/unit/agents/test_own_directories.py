@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from headcount.agents import clients
 from headcount.agents.client import Setup
 from headcount.agents.clients import CLIENTS, read_version
 from headcount.agents.gemini import turn_tokens
@@ -47,6 +48,30 @@ def test_a_version_is_asked_for_without_a_trace_in_the_users_directory(
     monkeypatch.delenv("GEMINI_CLI_HOME", raising=False)
     assert read_version("gemini", str(program.parent)) == "0.61.0"
     assert not (tmp_path / "left-behind").exists()
+
+
+def test_a_version_that_did_not_come_in_time_is_asked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, slow = tmp_path / "claude", tmp_path / "slow"
+    program.write_text(f"#!/bin/sh\n[ -e {slow} ] && exec sleep 60\necho 2.1.325\n")
+    program.chmod(0o755)
+    slow.touch()
+    with monkeypatch.context() as impatient:
+        impatient.setattr(clients, "_ASK_S", 0.2)
+        assert read_version("claude", str(tmp_path)) == ""
+    slow.unlink()
+    assert read_version("claude", str(tmp_path)) == "2.1.325"
+
+
+def test_settings_that_lead_nowhere_are_as_good_as_none(tmp_path: Path) -> None:
+    """As a link to a file that is kept elsewhere, and is not there on this machine."""
+    users = tmp_path / "home/.claude/settings.json"
+    users.parent.mkdir(parents=True)
+    users.symlink_to(tmp_path / "dotfiles/settings.json")
+    prepare("claude", tmp_path)
+    assert not (tmp_path / "own/config/settings.json").is_symlink()
+    assert (tmp_path / "own/settings.json").exists()
 
 
 def test_hooks_of_ours_stand_after_the_users(tmp_path: Path) -> None:
