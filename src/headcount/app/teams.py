@@ -12,6 +12,7 @@ from headcount.agents.launch import check_agent
 from headcount.app.lock import is_driven, suspended_driver
 from headcount.app.run_state import read_run_state
 from headcount.app.starting import Plan, check_clients, make_start
+from headcount.app.tasks import as_json
 from headcount.app.world import find_repository
 from headcount.domain.names import check_member_name, check_size, check_team_name, show
 from headcount.engine.hear import hear
@@ -217,7 +218,7 @@ def _team_status(app: App, tx: Tx, team: Team) -> dict[str, Any]:
         "broken": (tx.fact(team.id, "", BROKEN) or {}).get("error"),
         "run": read_run_state(tx, team),
         "members": roster(team, {one["member"] for one in dialogs}),
-        "tasks": [asdict(task) for task in tx.tasks(team.id)],
+        "tasks": [as_json(task) for task in tx.tasks(team.id)],
         "unread": tx.count_unread(team.id),
         "usage": tx.facts(team.id, "usage"),
         "limits": read_limits(tx, team),

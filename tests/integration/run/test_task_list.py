@@ -40,3 +40,9 @@ def test_what_a_definition_says_about_a_task_is_on_the_list(lab: RunLab) -> None
     file.write_text(file.read_text().replace("blocked_by=[]", "metadata={'area': 'parser', 'size': 3}"))
     lab.run(str(file))
     assert listed(lab)["metadata"] == {"area": "parser", "size": 3}
+
+
+def test_a_task_has_one_shape_in_the_list_and_in_the_status(lab: RunLab) -> None:
+    lab.run(lab.define({1: ()}, reviewers=()))
+    [team] = lab.json("status", TEAM)
+    assert team["tasks"] == [listed(lab)]
