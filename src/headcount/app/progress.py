@@ -50,7 +50,9 @@ def progress(app: App, team_name: str, answer: dict[str, Any], head: str) -> lis
     keys = [f"{m['name']}#{m['generation']}" for m in answer["members"]]
     width = max((len(m["name"]) for m in answer["members"]), default=0)
     lines = [_line(team.members[key], width, limit_s(team.members[key], policy)) for key in keys]
-    return [f"{head}: {answer['status'].replace('_', ' ')}", *lines]
+    stage = answer.get("stage")
+    now = stage if stage not in (None, "asking") else answer["status"].replace("_", " ")
+    return [f"{head}: {now}", *lines]
 
 
 def _line(member: Member, width: int, limit: float | None) -> str:

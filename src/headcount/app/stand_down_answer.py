@@ -33,12 +33,18 @@ _TOLD = (
 )
 
 
+# A team's states while a stand-down is under way, and what each is called as a stage of it.
+UNDER_WAY = {"pending_shutdown": "asking", "stopping": "stopping", "closing": "closing"}
+
+
 def report(tx: Tx, team: Team, request_id: str | None, gone: Sequence[str] = ()) -> dict[str, Any]:
     """How a stand-down stands. `gone`: incarnations that were asked for, too, and needed nothing any more."""
     told = tx.journal(team.id, kinds=_TOLD)
     asked = _find_request(told, request_id or _current_request(team))
     targets = _targets(team, asked, gone)
-    status = _status(team, told, asked)
+    stage = _status(team, told, asked)
+    # Whoever reads this knows how a stand-down ends, and that it has not ended; how far it is comes besides.
+    status = "pending_shutdown" if stage in UNDER_WAY else stage
     answer: dict[str, Any] = {
         "teamId": team.id,
         "status": status,
@@ -50,6 +56,8 @@ def report(tx: Tx, team: Team, request_id: str | None, gone: Sequence[str] = ())
         "archive": next((e.data["path"] for e in told if e.kind == "archived"), None),
     }
     answer.update(_more(tx, team, told, asked, targets, status))
+    if status == "pending_shutdown":
+        answer["stage"] = UNDER_WAY[stage]
     covered = _covered(asked)
     early = [m for m in targets if _was_gone(m, covered)]
     return {**answer, "alreadyGone": [_proof(tx, team, m) for m in early]} if early else answer
@@ -86,8 +94,9 @@ def report_gone(tx: Tx, team: Team, gone: Sequence[str]) -> dict[str, Any]:
     told = tx.journal(team.id, kinds=_TOLD)
     ended_by = [e for e in told if e.kind == "stand_down" and set(gone) & set(e.data["targets"])]
     members = [team.members[key] for key in gone]
+    standing = report(tx, team, None)
     return {
-        **report(tx, team, None),
+        **{key: standing[key] for key in ("teamId", "deleted", "warnings", "archive")},
         "status": "shutdown",
         "requestId": ended_by[-1].data["request"] if ended_by else None,
         "seconds": 0.0,
@@ -175,7 +184,7 @@ def _was_gone(member: Member, covered: frozenset[str]) -> bool:
 
 
 def _status(team: Team, told: list[Entry], asked: Entry | None) -> str:
-    if asked is None or team.status is Status.SHUTDOWN:
+    if asked is None:
         return str(team.status)
     request_id = asked.data["request"]
     for entry in told:
@@ -202,8 +211,15 @@ def _status_of_members(team: Team, request: Request) -> str:
 def _seconds(told: list[Entry], asked: Entry | None) -> float | None:
     if asked is None:
         return None
-    ends = [e.at for e in told if e.kind in ("shutdown", "rejected", "stood_down") and e.seq > asked.seq]
+    ends = [e.at for e in told if e.seq > asked.seq and _ends(e, asked.data["request"])]
     return round(ends[0] - asked.at, 3) if ends else None
+
+
+def _ends(entry: Entry, request_id: str) -> bool:
+    """Several may be under way at once, each for others; only what closes the team ends all of them."""
+    if entry.kind == "shutdown":
+        return True
+    return entry.kind in ("rejected", "stood_down") and entry.data["request"] == request_id
 
 
 def _member_lines(members: list[Member], told: list[Entry], asked: Entry | None) -> list[dict[str, Any]]:

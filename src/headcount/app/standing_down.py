@@ -183,7 +183,7 @@ def hint_for(answer: dict[str, Any], call: str) -> str:
             return f"Ask again with `{call}`: it goes on with what is alive"
         case "rejected":
             return f"Ask again later, or override with `{call} --force`"
-        case "pending_shutdown" | "stopping" | "closing":
+        case "pending_shutdown":
             return f"Follow it with `{call}`"
         case _:
             return ""

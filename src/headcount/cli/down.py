@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(answer, ensure_ascii=False))
     else:
         _summary(team, args.member, answer, _commits(app, answer))
-    waiting = args.no_wait and answer["status"] in ("pending_shutdown", "stopping", "closing")
+    waiting = args.no_wait and answer["status"] == "pending_shutdown"
     return 0 if waiting or answer["status"] == "shutdown" else 1
 
 

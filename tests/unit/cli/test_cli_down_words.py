@@ -14,7 +14,7 @@ def _answer(status: str) -> dict[str, Any]:
     return {"status": status, "members": [], "seconds": None, "warnings": [], "archive": None}
 
 
-@pytest.mark.parametrize("status", ["stuck", "rejected", "pending_shutdown", "stopping"])
+@pytest.mark.parametrize("status", ["stuck", "rejected", "pending_shutdown"])
 def test_a_hint_after_single_members_never_names_the_whole_team(status: str) -> None:
     assert "`headcount down crew --member cy" in hint_for(_answer(status), _call("crew", ["cy"]))
     assert "--member" not in hint_for(_answer(status), _call("crew", None))

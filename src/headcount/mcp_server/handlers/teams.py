@@ -69,13 +69,8 @@ def _shutdown(report: Answer) -> Answer:
     """Closed or pending, in the two shapes that callers know; anything else as it stands."""
     if report["status"] == "shutdown":
         return {key: report[key] for key in ("teamId", "status", "deleted", "warnings") if report[key] != []}
-    if report["status"] in ("pending_shutdown", "stopping", "closing"):
-        return {
-            "teamId": report["teamId"],
-            "status": "pending_shutdown",
-            "requestId": report["requestId"],
-            "pendingApprovals": report.get("pendingApprovals", []),
-        }
+    if report["status"] == "pending_shutdown":
+        return {key: report[key] for key in ("teamId", "status", "requestId", "pendingApprovals")}
     return report
 
 
