@@ -221,6 +221,20 @@ def test_translation_to_python_compiles_to_the_same_bytes(capsys: pytest.Capture
         assert Path("team.md").read_text() == (case / "expected.md").read_text(), case.name
 
 
+def test_translation_to_python_is_data_with_json(capsys: pytest.CaptureFixture[str]) -> None:
+    definition("a.tsx")
+    assert main(["build", "--to", "python", "a.tsx"]) == 0
+    python = capsys.readouterr().out
+    assert main(["build", "--to", "python", "a.tsx", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer == {"source": "a.tsx", "status": "printed", "diagnostics": [], "python": python}
+    definition("a.tsx", body="<Team></Team>")
+    assert main(["build", "--to", "python", "a.tsx", "--json"]) == 3
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["status"], answer["python"]) == ("failed", None)
+    assert answer["diagnostics"][0]["code"] == "missing-prop"
+
+
 @pytest.mark.parametrize("arguments", [["--to", "python", "a.py"], ["--watch", "--check", "a.tsx"]])
 def test_options_that_do_not_fit_are_a_usage_error(arguments: list[str]) -> None:
     definition("a.tsx")
@@ -269,6 +283,17 @@ def test_graph_is_mermaid_or_a_self_contained_svg(capfd: pytest.CaptureFixture[s
     assert not [node for node in root.iter() if any("href" in name or "src" in name for name in node.attrib)]
     texts = {text.text for text in root.iter("{http://www.w3.org/2000/svg}text")}
     assert {"security", "perf", "research", "plan", "implement", "cleanup", "Workflow: Feature X"} <= texts
+
+
+def test_graph_with_json_writes_the_picture_that_was_asked_for(
+    capsys: pytest.CaptureFixture[str], here: Path
+) -> None:
+    assert main(["graph", str(WORKFLOW / "team.py"), "--svg", "-o", "w.svg", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["groups"]
+    assert (here / "w.svg").read_text().startswith("<svg ")
+    definition("empty.tsx")
+    assert main(["graph", "empty.tsx", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out) == {"title": "x", "groups": []}
 
 
 def test_graph_of_a_definition_that_does_not_compile(capsys: pytest.CaptureFixture[str]) -> None:

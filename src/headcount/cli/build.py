@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator, Sequence
 
+    from headcount.compiler.element import Diagnostic
     from headcount.compiler.markdown.dialects import Dialect
 
 # From here on a terminal gets to see how far it is.
@@ -52,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--watch goes with none of --check, --stdout, --to and --json")
     sources = find_sources(args.sources)
     if args.to:
-        return _to_python(sources)
+        return _to_python(sources, args.json)
     options = Options(_dialect(args.dialect), args.output, args.layout == "claude", args.check, args.stdout)
     if args.watch:
         return _watch(args, options)
@@ -157,20 +158,30 @@ def _with_progress(results: Iterable[Built], total: int) -> Iterator[Built]:
     sys.stderr.write("\r\x1b[K")
 
 
-def _to_python(sources: Sequence[str]) -> int:
+def _to_python(sources: Sequence[str], as_json: bool) -> int:
     from headcount.compiler.compile import compile_file, read_source
     from headcount.compiler.to_python import to_python
 
     if len(sources) != 1 or not sources[0].endswith(".tsx"):
         raise UsageError("--to python takes one .tsx definition", f"Got {len(sources)}: {', '.join(sources)}")
     compiled = compile_file(sources[0])
-    for found in compiled.diagnostics:
-        print(render(found), file=sys.stderr)
     root = read_source(sources[0]).root
-    if compiled.failed or root is None:
-        return DefinitionError.exit_code
-    sys.stdout.write(to_python(root))
-    return 0
+    python = None if compiled.failed or root is None else to_python(root)
+    if as_json:
+        _print_python(sources[0], compiled.diagnostics, python)
+    else:
+        for found in compiled.diagnostics:
+            print(render(found), file=sys.stderr)
+        sys.stdout.write(python or "")
+    return DefinitionError.exit_code if python is None else 0
+
+
+def _print_python(source: str, diagnostics: Sequence[Diagnostic], python: str | None) -> None:
+    import json
+
+    status = building.FAILED if python is None else building.PRINTED
+    found = [as_data(one) for one in diagnostics]
+    print(json.dumps({"source": source, "status": status, "diagnostics": found, "python": python}, indent=2))
 
 
 def _watch(args: argparse.Namespace, options: Options) -> int:

@@ -36,14 +36,13 @@ def run(args: argparse.Namespace) -> int:
             _print_json({"diagnostics": [as_data(found) for found in compiled.diagnostics]})
         return DefinitionError.exit_code
     drawing = draw(compiled.document)
-    if not drawing.groups:
-        print(f"{args.file} has no team, task or shutdown to draw.", file=sys.stderr)
-        return 1
+    if drawing.groups and (args.output or not args.json):
+        _write(args.output, _picture(drawing, args.svg))
     if args.json:
         _print_json({"title": drawing.title, "groups": _data(drawing)})
-    else:
-        _write(args.output, _picture(drawing, args.svg))
-    return 0
+    if not drawing.groups:
+        print(f"{args.file} has no team, task or shutdown to draw.", file=sys.stderr)
+    return 0 if drawing.groups else 1
 
 
 def _picture(drawing: Drawing, svg: bool) -> str:

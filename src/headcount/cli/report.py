@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import open_app
 from headcount.app.report import pick_any, read_report
@@ -17,30 +17,40 @@ if TYPE_CHECKING:
 def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add_team_word(parser, "open or closed; TEAM#2 for one of its generations")
-    add("-o", "--output", metavar="FILE.html", help="default: TEAM-report.html here; - for standard output")
+    add(
+        "-o",
+        "--output",
+        metavar="FILE.html",
+        help="default: TEAM-report.html here, or with --json none; - for standard output",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     app = open_app(make=False)
     team = pick_any(app, args.team)
     report = read_report(app, team)
+    path = args.output or ("-" if args.json else f"{report['team']}-report.html")
+    if path != "-":
+        _write(path, report)
     if args.json:
         print(json.dumps(report, ensure_ascii=False))
-        return 0
-    from headcount.web.report import write_report
-
-    page = write_report(report)
-    if args.output == "-":
-        print(page, end="")
-        return 0
-    path = args.output or f"{report['team']}-report.html"
-    _write(path, page)
-    members = len(report["members"])
-    print(f"Wrote {path}: {members} {'member' if members == 1 else 'members'}, {len(report['story'])} lines.")
+    elif path == "-":
+        print(_page(report), end="")
+    else:
+        members = len(report["members"])
+        counted = f"{members} {'member' if members == 1 else 'members'}, {len(report['story'])} lines"
+        print(f"Wrote {path}: {counted}.")
     return 0
 
 
-def _write(path: str, page: str) -> None:
+def _page(report: dict[str, Any]) -> str:
+    from headcount.web.report import write_report
+
+    return write_report(report)
+
+
+def _write(path: str, report: dict[str, Any]) -> None:
+    page = _page(report)
     try:
         with open(path, "w", encoding="utf-8") as file:
             file.write(page)

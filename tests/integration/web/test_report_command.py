@@ -45,7 +45,8 @@ def test_the_report_of_a_closed_team_tells_what_was_saved_and_how_to_get_it_back
     restore = page.get_by_text("headcount salvage restore refs/headcount/salvage/crew/ada/1 DIR")
     expect(restore).to_be_visible()
     expect(page.locator("body")).to_contain_text("2 of 2proved gone")
-    found = as_json(lab, TEAM)
+    found = as_json(lab, TEAM, "-o", str(tmp_path / "same.html"))
+    assert (tmp_path / "same.html").read_text().startswith("<!DOCTYPE html>")
     assert [(m["name"], m["outcome"], len(m["salvage"])) for m in found["members"]] == [
         ("ada", "forced", 1),
         ("ben", "clean", 0),
