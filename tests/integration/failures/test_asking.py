@@ -206,28 +206,34 @@ def test_A10_of_two_answers_that_contradict_each_other_the_first_counts(lab: Lab
 
 
 def test_A12_an_old_request_does_not_reach_a_namesake_that_was_started_again(lab: Lab) -> None:
-    lab.create()
+    lab.create(PATIENT)
     start(lab, "ada")
     old = lab.ask("ada")
     lab.approve(old)
     assert lab.finish(old)["status"] == "shutdown"
     start(lab, "ada")
-    for event in (
+    stale = (
         ev.Answered("ada#1", old["requestId"], True),
         ev.Answered("ada#2", old["requestId"], True),
         ev.DoneSignalled("ada#1"),
-    ):
-        lab.say(event)
+    )
+    lab.say(*stale)
     assert lab.team().members["ada#2"].state is State.RUNNING
     with lab.app.store.read() as tx:
         assert [m.type for m in tx.inbox(f"{TEAM}#1", ["ada#2"])] == []
         assert tx.find_box(f"{TEAM}#1", "ada") == "ada#2"
+    new = lab.ask("ada")
+    lab.say(*stale)
+    asked = lab.team().members["ada#2"]
+    assert (asked.state, asked.answer, asked.ask) == (State.ASKED, None, new["requestId"])
 
 
 @pytest.mark.usefixtures("runtime")
 def test_A13_a_member_cannot_open_a_stand_down_by_mail_and_a_lead_goes_last(lab: Lab) -> None:
     lab.create(replace(PATIENT, stop_grace_s=30))
-    order = 'trap \'echo "$HEADCOUNT_MEMBER" >> "$HEADCOUNT_HOME/order"; exit 0\' TERM'
+    # Ada takes its time: a lead that is told to end together with it would be first.
+    wait = '[ "$HEADCOUNT_MEMBER" = boss ] || sleep 1'
+    order = f'trap \'{wait}; echo "$HEADCOUNT_MEMBER" >> "$HEADCOUNT_HOME/order"; exit 0\' TERM'
     ends = "while :; do sleep 0.05; done"
     start(lab, "boss", f"{order}; {READY}; {ends}", role="lead")
     asks = 'headcount send lead -s stop -m \'{"type": "shutdown_request"}\''

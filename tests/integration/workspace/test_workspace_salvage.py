@@ -223,6 +223,36 @@ def test_C20_full_disk_fails_cleanly_and_nothing_is_half_referenced(
     assert world.salvage(alice).created
 
 
+GIT_ON_A_DISK_THAT_FORGETS = """#!{python}
+import os, subprocess, sys, zlib
+code = subprocess.run(["git", *sys.argv[1:]]).returncode
+if "write-tree" in sys.argv and os.path.exists({object!r}):
+    os.chmod({object!r}, 0o644)
+    open({object!r}, "wb").write(zlib.compress(b"blob 4\\0old\\n"))
+sys.exit(code)
+"""
+
+
+def test_C2_C20_what_is_read_back_otherwise_than_it_was_written_is_no_salvage(
+    world: World, tmp_path: Path
+) -> None:
+    alice = world.member()
+    new = Path(alice.path) / "new.txt"
+    new.write_text("new\n")
+    oid = git(alice.path, "hash-object", "new.txt")
+    script = tmp_path / "git"
+    place = str(world.top / ".git" / "objects" / oid[:2] / oid[2:])
+    script.write_text(GIT_ON_A_DISK_THAT_FORGETS.format(python=sys.executable, object=place))
+    script.chmod(0o755)
+    before = git(world.top, "for-each-ref")
+    with pytest.raises(WorldError) as failed:
+        salvage(Repository.open(str(world.top), executable=str(script)), alice)
+    assert os.path.exists(place), "its bytes were there, and others were read"
+    assert failed.value.code == "salvage-differs"
+    assert git(world.top, "for-each-ref") == before
+    assert new.read_text() == "new\n"
+
+
 GIT_THAT_WRITES_SOMETHING_ELSE = """#!{python}
 import os, sys
 if "--stdin-paths" in sys.argv:
