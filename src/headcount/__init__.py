@@ -10,10 +10,12 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> object:
-    if name.startswith("__"):
+    if name.startswith("__") and name != "__all__":
         raise AttributeError(name)
     from headcount.compiler import language
 
+    if name == "__all__":
+        return sorted(language.LANGUAGE)
     try:
         return getattr(language, name)
     except AttributeError:

@@ -10,7 +10,9 @@ from compiling import codes, markdown, messages, python
 
 import headcount
 from headcount.compiler import language
+from headcount.compiler.compile import compile_file
 from headcount.compiler.lower.props import PROPS
+from headcount.compiler.markdown.dialects import TEAMMATE
 from headcount.compiler.report import snake_case
 from headcount.errors import DefinitionError
 
@@ -149,6 +151,15 @@ def test_pipeline_builder_chains_its_stages() -> None:
     written = markdown(compiled)
     assert "T1[first-thing-to]" in written
     assert 'TaskUpdate({ taskId: "2", addBlockedBy: ["1"] })' in written
+
+
+def test_the_whole_language_can_be_imported_at_once() -> None:
+    source = 'from headcount import *\ndoc = Command(name="x", description="y")[p["text"]]\n'
+    compiled = compile_file("team.py", TEAMMATE, source.encode())
+    assert markdown(compiled) == "text\n"
+    names: dict[str, object] = {}
+    exec("from headcount import *", names)  # as a file would
+    assert set(names) - {"__builtins__"} == language.LANGUAGE
 
 
 def test_language_on_its_own_raises() -> None:
