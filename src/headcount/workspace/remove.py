@@ -189,15 +189,19 @@ class _Gate:
         return os.path.join(self.workspace.git_dir or "", _VERIFIED)
 
     def resume(self) -> _Passed | None:
-        """What an earlier call verified before it was cut off. None if there was none."""
+        """What an earlier call verified before it was cut off. None if there was none, or none that can be
+        read: then it is looked at anew."""
         if not os.path.exists(self._list):
             return None if os.path.isdir(self.workspace.git_dir or "") else _Passed([], None)
-        with open(self._list, encoding="ascii") as file:
-            data = json.load(file)
-        nodes = [
-            Node(os.fsencode(path), mode, size, tuple(stamp)) for path, mode, size, stamp in data["nodes"]
-        ]
-        return _Passed(nodes, data["salvage"])
+        try:
+            with open(self._list, encoding="ascii") as file:
+                data = json.load(file)
+            nodes = [
+                Node(os.fsencode(path), mode, size, tuple(stamp)) for path, mode, size, stamp in data["nodes"]
+            ]
+            return _Passed(nodes, data["salvage"])
+        except (ValueError, KeyError, TypeError):
+            return None
 
     def look(self) -> _Passed | Refused:
         # Listed first, judged second: what is written after the listing no longer matches it.

@@ -94,6 +94,13 @@ def test_B6_mail_that_arrives_between_reading_and_marking_stays_unread(world: Wo
     assert [(m["subject"], m["read"]) for m in messages] == [("first", True), ("second", False)]
 
 
+def test_a_message_may_be_about_an_option(world: World) -> None:
+    assert world.run("alice", "send", "lead", "-s", "-h", "-m", "--help").returncode == 0
+    [mail] = world.inbox("lead")
+    assert (mail.subject, mail.body) == ("-h", "--help")
+    assert "usage" in world.run("alice", "send", "lead", "--help").stdout.lower()
+
+
 def test_C6_the_body_may_come_from_standard_input_and_arrives_whole(world: World) -> None:
     body = "é\n" * 30_000
     sent = subprocess.run(

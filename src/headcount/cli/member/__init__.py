@@ -11,7 +11,7 @@ import time
 from headcount.cli import HOT
 from headcount.cli.member.call import Call
 from headcount.cli.member.table import COMMANDS
-from headcount.cli.member.words import HELP, parse
+from headcount.cli.member.words import HELP, asks_for_help, parse
 from headcount.cli.streams import complain, is_output
 from headcount.errors import HeadcountError, NotAllowed, UsageError
 from headcount.store.database import DATABASE, Transaction, connect
@@ -36,7 +36,7 @@ def main(words: list[str]) -> int:
         return 0  # a member's hook outside of a member, or the lead's inside of one: not meant
     spec, function = COMMANDS[name]
     rest = words[len(name.split()) :]
-    if any(word in HELP for word in rest):
+    if asks_for_help(spec, rest):
         _write(spec.help())
         return 0
     try:

@@ -59,6 +59,19 @@ class Words:
         return self.plain[position] if position < len(self.plain) else None
 
 
+def asks_for_help(spec: Spec, words: list[str]) -> bool:
+    """Not where it is what an option says: a message may be about `--help`."""
+    rest = iter(words)
+    for word in rest:
+        if word in HELP:
+            return True
+        if word == "--":
+            return False
+        if word in spec.names:
+            next(rest, None)
+    return False
+
+
 def parse(spec: Spec, words: list[str]) -> Words:
     plain: list[str] = []
     options: dict[str, str] = {}
