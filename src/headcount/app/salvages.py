@@ -28,7 +28,7 @@ Row = dict[str, Any]
 
 
 def list_saved(app: App, team: str | None = None) -> list[Row]:
-    return _Saved.of(app, team).rows
+    return _of_team(app, team).rows
 
 
 def show_saved(app: App, name: str) -> Row:
@@ -42,7 +42,7 @@ def show_saved(app: App, name: str) -> Row:
 
 def verify_saved(app: App, name: str | None = None, team: str | None = None) -> list[Row]:
     """Every object is there and is what the manifest says; all of them when none is named."""
-    saved = _Saved.of(app, team)
+    saved = _of_team(app, team)
     refs = [row["ref"] for row in ([saved.find(name)] if name else saved.rows)]
     problems = {ref: saved.problems(ref) for ref in refs}
     return [{"ref": ref, "ok": not found, "problems": found} for ref, found in problems.items()]
@@ -55,6 +55,15 @@ def restore_saved(app: App, name: str, target: str) -> Row:
     ref = saved.find(name)["ref"]
     path, branch = saved.restore(ref, target)
     return {"ref": ref, "path": path, "branch": branch}
+
+
+def _of_team(app: App, team: str | None) -> _Saved:
+    """Of a team that never was, "nothing was saved" is no answer. A ref may outlive the state."""
+    saved = _Saved.of(app, team)
+    if team is not None and not saved.rows:
+        with app.store.read() as tx:
+            app.load(tx, team)
+    return saved
 
 
 class _Saved(NamedTuple):

@@ -113,7 +113,18 @@ def _team_of(app: App, escalation_id: str, team: str | None) -> str:
             ("Say which with --team T",),
             code="which-team",
         )
-    return waiting[0] if waiting else app.pick_team(None)
+    if waiting:
+        return str(waiting[0])
+    with app.store.read() as tx:
+        names = tx.team_names()
+    if len(names) == 1:
+        return names[0]
+    raise UsageError(
+        f"Did not decide {show(escalation_id)}",
+        "nothing of that name waits for a decision",
+        ("See what was decided with `headcount escalations --all --team T`, also of a team that is closed",),
+        code="unknown-escalation",
+    )
 
 
 def decide_call(escalation: dict[str, Any]) -> str:

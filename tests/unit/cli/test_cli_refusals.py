@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from headcount.app import caller, members, run, witness
-from headcount.app.app import App
+from headcount.app import caller, members, run, salvages, standing_down, witness
+from headcount.app.app import App, open_app
 from headcount.cli import main
 from headcount.domain.policy import Policy
 from headcount.domain.settings import Gates, Settings
 from headcount.engine.conduct import PHASE
 from headcount.engine.hear import hear
-from headcount.errors import Bug, Declined
+from headcount.errors import Bug, Declined, UsageError
 from headcount.protocol import events as ev
 from headcount.protocol.phase import open_phase
 from headcount.protocol.phase_codec import phase_as_json
@@ -74,6 +75,43 @@ def test_nothing_is_handed_over_to_a_closed_team(tmp_path: Path) -> None:
     with pytest.raises(Declined) as refused:
         witness.handoff(app, team="crew")
     assert refused.value.code == "team-closed"
+
+
+def test_what_nobody_waits_for_is_not_decided_however_many_teams_are_open(app: App) -> None:
+    def refuse() -> UsageError:
+        with pytest.raises(UsageError) as refused:
+            standing_down.decide(app, "e1", "wait")
+        return refused.value
+
+    assert refuse().why == "crew has no escalation e1"
+    with app.store.write() as tx:
+        tx.create_team("second", "", {})
+    assert (refuse().code, refuse().why) == (
+        "unknown-escalation",
+        "nothing of that name waits for a decision",
+    )
+    assert "--all --team T" in refuse().hints[0]
+
+
+def test_of_a_team_that_never_was_it_is_not_said_that_nothing_was_saved(app: App) -> None:
+    assert salvages.verify_saved(app, team="crew") == []
+    for use in (salvages.list_saved, salvages.verify_saved):
+        with pytest.raises(UsageError) as refused:
+            use(app, team="crw")
+        assert (refused.value.code, refused.value.why) == ("unknown-team", "did you mean crew?")
+
+
+def test_without_a_team_all_commands_say_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HEADCOUNT_HOME", str(tmp_path / "state"))
+    open_app(str(tmp_path)).close()
+    said = []
+    for words in (["down"], ["inbox"], ["task", "list"]):
+        assert main([*words, "--json"]) == 2
+        said.append(json.loads(capsys.readouterr().out))
+    assert said[0]["error"]["code"] == "no-team"
+    assert said[1:] == [said[0], said[0]]
 
 
 def test_looking_for_leftovers_makes_no_state_directory(
