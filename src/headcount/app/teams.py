@@ -16,8 +16,8 @@ from headcount.app.tasks import as_json
 from headcount.app.world import find_repository
 from headcount.domain.names import check_member_name, check_size, check_team_name, show
 from headcount.engine.hear import hear
-from headcount.engine.reports import BROKEN
 from headcount.engine.succession import open_handover, with_handover
+from headcount.engine.trouble import BROKEN
 from headcount.engine.writing import first_mail, new_mail
 from headcount.errors import Declined, UsageError
 from headcount.protocol import events as ev

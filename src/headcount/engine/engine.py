@@ -31,11 +31,12 @@ from headcount.engine.listener import Listener
 from headcount.engine.mirror import SIGNALLED, Mirror
 from headcount.engine.nudging import report_lost
 from headcount.engine.perform import ended, failed, perform, prove
-from headcount.engine.reports import BROKEN, Again, End, Report, Result, record
+from headcount.engine.reports import Again, End, Report, Result, record
 from headcount.engine.succession import wish_successor
+from headcount.engine.trouble import note_put_back, say_broken, say_mended
 from headcount.errors import FencedOut, HeadcountError, StoreError
 from headcount.protocol.bound import ACTS_AT_ONCE
-from headcount.protocol.effects import Act, ActKind, Note
+from headcount.protocol.effects import Act, ActKind
 from headcount.protocol.member import State
 from headcount.protocol.team import Status
 
@@ -191,11 +192,7 @@ class Engine:
         if not self._store.put_back():
             return
         self._put_back_records()
-        with self._store.write(self._fence) as tx:
-            for name in tx.team_names():
-                team = tx.load_team(name)
-                if team is not None:
-                    tx.note(team.id, [Note("state_put_back", "", {})])
+        note_put_back(self._store, self._fence)
         raise _Displaced
 
     def _put_back_records(self) -> None:
@@ -225,15 +222,8 @@ class Engine:
             except Exception as error:
                 _LOG.exception("%s could not go on", name)
                 self._unheard[name] = results.pop(name)
-                self._say_broken(name, error)
+                say_broken(self._store, self._fence, name, error)
             results.pop(name, None)
-
-    def _say_broken(self, name: str, error: Exception) -> None:
-        """For `status`: nobody reads a log who does not know that there is something in it."""
-        with self._store.write(self._fence) as tx:
-            team = tx.load_team(name)
-            if team is not None and tx.fact(team.id, "", BROKEN) != {"error": repr(error)}:
-                tx.put_fact(team.id, "", BROKEN, {"error": repr(error)})
 
     def _hear_again(self, results: dict[str, list[Result]]) -> None:
         """The disk is full, or somebody holds the database. What was done is not forgotten for it."""
@@ -307,8 +297,7 @@ class Engine:
                 self._forget(name)
                 return
             policy = self._policy_of(tx.team_settings(team.id))
-            if tx.fact(team.id, "", BROKEN):
-                tx.put_fact(team.id, "", BROKEN, {})
+            say_mended(tx, team)
             for result in results:
                 record(tx, team, result)
             events = [event for result in results for event in result.outcome.events]

@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from headcount.protocol.team import Team
 
 
-BROKEN = "broken"  # a fact about a team with which a bug of ours does not let us go on: `error`, or nothing
-
-
 class Result(NamedTuple):
     """An act, a look at an end, or a limit led to something; without `act`, nothing was pending for it."""
 
