@@ -184,7 +184,8 @@ class Store(Protocol):
 
     def put_back(self) -> bool:
         """What this thread has open was taken away from others' sight and is there again, as it is: whoever
-        drives begins anew. `FencedOut` when something else has begun in its place."""
+        drives begins anew. `FencedOut` when something else has begun in its place, or, with the code
+        `state-gone`, when nobody can ever look into it again."""
 
     def take_lease(self, name: str, holder: str, ttl_s: float, *, steal: bool = False) -> Fence | None:
         """None while another holds it; with `steal`, its holder is fenced out (we know that it is dead)."""

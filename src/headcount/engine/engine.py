@@ -41,7 +41,7 @@ from headcount.protocol.member import State
 from headcount.protocol.team import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from headcount.domain.policy import Policy
     from headcount.engine.hear import Heard
@@ -107,8 +107,9 @@ class Engine:
             self._recover()
             while not self._stopping.is_set() and not until():
                 self._turn(self._take_all(self._seconds_to_wait()))
-        except FencedOut:
-            pass  # another engine drives now, and does all that is left
+        except FencedOut as error:  # another engine drives now, and does all that is left
+            if error.code == "state-gone":
+                self._end_all()
         except _Displaced:
             self.displaced = True
         except KeyboardInterrupt:
@@ -196,14 +197,27 @@ class Engine:
         raise _Displaced
 
     def _put_back_records(self) -> None:
+        for key, runtime, handle in self._all_held():
+            try:
+                runtime.put_back(handle)
+            except (HeadcountError, OSError):
+                _LOG.exception("the records of %s could not be put back", key)
+
+    def _end_all(self) -> None:
+        """The repository was removed, and every workspace with it: nobody can ask for them any more, and
+        nothing is left that could be saved."""
+        for key, runtime, handle in self._all_held():
+            try:
+                runtime.kill(handle)
+            except (HeadcountError, OSError):
+                _LOG.exception("%s could not be ended", key)
+
+    def _all_held(self) -> Iterator[tuple[str, Runtime, Handle]]:
         for known in self._known.values():
             for key, start in known.starts.items():
                 handle = self._handles.held(known.team.name, key)
                 if handle is not None:
-                    try:
-                        self._runtime(start).put_back(handle)
-                    except (HeadcountError, OSError):
-                        _LOG.exception("the records of %s could not be put back", key)
+                    yield key, self._runtime(start), handle
 
     def _commit_all(self, results: dict[str, list[Result]]) -> None:
         """`results` keeps what could not be committed.

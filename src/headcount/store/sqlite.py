@@ -298,7 +298,7 @@ class SqliteStore:
 
     def put_back(self) -> bool:
         db = self._local.__dict__.get("db")
-        if db is None or not self._local.file.removed or not os.path.isdir(os.path.dirname(self._home)):
+        if db is None or not self._local.file.removed:
             return False
         lost.put_back(self.path, db)
         return True

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import subprocess
 import threading
 from pathlib import Path
@@ -12,10 +14,13 @@ import pytest
 from headcount.app.app import open_app
 from headcount.app.resident import drive, driving
 from headcount.app.sweep import sweep
+from headcount.app.world import make_runtimes
 from headcount.engine import listener
+from headcount.errors import StoreError
 from headcount.protocol import events as ev
 from headcount.protocol.member import State
 from headcount.runtime import BY_SUBREAPER
+from headcount.runtime.census import read_process
 from headcount.store.database import connect
 from headcount.store.sqlite import SqliteStore
 from headcount.testing.store_suite import make_team
@@ -75,6 +80,29 @@ def test_a_repository_that_was_moved_is_not_made_anew_in_its_old_place(lab: Lab)
     assert not root.exists()
     moved.rename(root)
     assert lab.finish(lab.ask(force=True))["status"] == "shutdown"
+
+
+def test_who_works_in_a_repository_that_was_removed_as_a_whole_is_ended(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab.stop_driving()
+    monkeypatch.setattr(listener, "_RING_CHECK_S", 0.5)
+    lab.create(QUICK)
+    engine = threading.Thread(target=_drive, args=[lab.app.root], daemon=True)
+    engine.start()
+    lab.start("ada", "trap '' TERM; sleep 1000 & wait; wait")
+    pids = [process.pid for process in make_runtimes(lab.app)["plain"].list_marked().popitem()[1]]
+    Path(lab.app.root).rename(f"{lab.app.root}-old")
+    shutil.rmtree(f"{lab.app.root}-old")
+    engine.join(LIMIT_S)
+    assert not engine.is_alive()
+    assert not [pid for pid in pids if (found := read_process(pid)) is not None and not found.dead]
+    os.makedirs(lab.app.home)  # where whatever a failed test left is looked for
+
+
+def _drive(root: str) -> None:
+    with contextlib.suppress(StoreError):  # in the end there is no state to look into
+        drive(open_app(root, {}))
 
 
 def _replace(home: str) -> None:

@@ -109,5 +109,7 @@ def test_what_was_moved_is_not_removed(store: SqliteStore, home: Path) -> None:
 
 def test_a_repository_that_was_removed_as_a_whole_is_not_made_anew(store: SqliteStore, home: Path) -> None:
     shutil.rmtree(home.parent)
-    assert not store.put_back()
+    with pytest.raises(FencedOut) as gone:
+        store.put_back()
+    assert gone.value.code == "state-gone"
     assert not home.parent.exists()
