@@ -117,12 +117,12 @@ def _team_of(app: App, escalation_id: str, team: str | None) -> str:
         return str(waiting[0])
     with app.store.read() as tx:
         names = tx.team_names()
-    if len(names) == 1:
-        return names[0]
+    if names:
+        return app.pick_team(None)
     raise UsageError(
         f"Did not decide {show(escalation_id)}",
-        "nothing of that name waits for a decision",
-        ("See what was decided with `headcount escalations --all --team T`, also of a team that is closed",),
+        "no team is open, so nothing waits for a decision",
+        ("See what was decided in a closed team with `headcount escalations --all --team T`",),
         code="unknown-escalation",
     )
 

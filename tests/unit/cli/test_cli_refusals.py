@@ -77,20 +77,13 @@ def test_nothing_is_handed_over_to_a_closed_team(tmp_path: Path) -> None:
     assert refused.value.code == "team-closed"
 
 
-def test_what_nobody_waits_for_is_not_decided_however_many_teams_are_open(app: App) -> None:
-    def refuse() -> UsageError:
-        with pytest.raises(UsageError) as refused:
-            standing_down.decide(app, "e1", "wait")
-        return refused.value
-
-    assert refuse().why == "crew has no escalation e1"
-    with app.store.write() as tx:
-        tx.create_team("second", "", {})
-    assert (refuse().code, refuse().why) == (
-        "unknown-escalation",
-        "nothing of that name waits for a decision",
-    )
-    assert "--all --team T" in refuse().hints[0]
+def test_who_decides_after_the_team_was_closed_hears_where_to_look(tmp_path: Path) -> None:
+    store = MemoryStore()
+    app = App(str(tmp_path), store, Settings(), caller.identify(store, {}))
+    with pytest.raises(UsageError) as refused:
+        standing_down.decide(app, "e1", "wait")
+    assert refused.value.code == "unknown-escalation"
+    assert "headcount escalations --all --team T" in refused.value.hints[0]
 
 
 def test_of_a_team_that_never_was_it_is_not_said_that_nothing_was_saved(app: App) -> None:
