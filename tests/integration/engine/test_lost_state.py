@@ -71,7 +71,7 @@ def test_an_engine_in_whose_place_another_state_has_begun_leaves_and_its_members
 
 
 def test_a_repository_that_was_moved_is_not_made_anew_in_its_old_place(lab: Lab) -> None:
-    lab.create()
+    lab.create(QUICK)
     lab.start("ada")
     root, moved = Path(lab.app.root), Path(f"{lab.app.root}-moved")
     root.rename(moved)
