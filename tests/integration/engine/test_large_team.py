@@ -60,3 +60,5 @@ def test_a_start_that_hangs_is_over_when_its_time_is(lab: Lab, monkeypatch: pyte
         assert member.state is not State.RUNNING
     finally:
         released.set()
+    lab.wait_state("slow#1", lambda m: m.settled)
+    assert lab.marked() == []  # it was made after all, and is ended
