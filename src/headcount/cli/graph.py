@@ -38,6 +38,8 @@ def run(args: argparse.Namespace) -> int:
     drawing = draw(compiled.document)
     if drawing.groups and (args.output or not args.json):
         _write(args.output, _picture(drawing, args.svg))
+    if args.output and drawing.groups and not args.json:
+        print(f"Wrote {args.output}")
     if args.json:
         _print_json({"title": drawing.title, "groups": _data(drawing)})
     if not drawing.groups:
@@ -65,7 +67,6 @@ def _write(path: str | None, picture: str) -> None:
         write_atomically(path, picture.encode(errors="replace"))
     except OSError as error:
         raise WorldError(f"Could not write {path}", error.strerror or str(error), code="unwritable") from None
-    print(f"Wrote {path}")
 
 
 def _data(drawing: Drawing) -> list[dict[str, object]]:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 SQL = statements("teams")
-GONE = "state-gone"
 
 
 class OpenFile:
@@ -59,7 +58,7 @@ def put_back(path: str, old: apsw.Connection) -> None:
     """Only where nothing has begun meanwhile: what is there is never overwritten. And only where it belongs:
     a repository that was removed as a whole is not made anew."""
     if not os.path.isdir(os.path.dirname(os.path.dirname(path))):
-        raise FencedOut(f"{path} was removed", "and its repository with it", code=GONE)
+        raise FencedOut(f"{path} was removed", "and its repository with it", code="state-gone")
     migrate.create(path)
     db = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
     try:

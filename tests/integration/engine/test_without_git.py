@@ -29,7 +29,8 @@ def test_what_was_left_in_a_plain_directory_is_listed_checked_and_restored(
 ) -> None:
     app, ref = lab_without_git.app, _leave_work(lab_without_git)
     assert [(one["ref"], one["member"]) for one in list_saved(app)] == [(ref, "ada")]
-    assert list_saved(app, "others") == []
+    with pytest.raises(UsageError, match="no team"):
+        list_saved(app, "others")
     assert verify_saved(app) == [{"ref": ref, "ok": True, "problems": []}]
     shown = show_saved(app, "ada")
     assert [entry["path"] for entry in shown["manifest"]["entries"]] == ["bin", "bin/link", "bin/notes"]

@@ -35,7 +35,7 @@ def test_E2_a_parent_that_sleeps_in_a_vfork_is_held_as_soon_as_it_can_be(plain: 
     handle = plain.start_shape("vforker")
     wait_until(lambda: _state(handle.record.agent.pid) == "D")
     with ThreadPoolExecutor(1) as pool:
-        holding = pool.submit(plain.runtime.freeze, handle)
+        holding = pool.submit(plain.runtime.pause, handle)
         wait_until(lambda: "T" in {process.state for process in plain.runtime.processes(handle)})
         os.close(os.open(plain.directory / "gate", os.O_WRONLY))
         assert holding.result(60).confirmed
@@ -44,7 +44,7 @@ def test_E2_a_parent_that_sleeps_in_a_vfork_is_held_as_soon_as_it_can_be(plain: 
 
 def test_E2_a_tree_that_forks_all_the_time_is_held_too(place: Place) -> None:
     handle = place.start_shape("forker")
-    assert place.runtime.freeze(handle).confirmed
+    assert place.runtime.pause(handle).confirmed
     first = set(place.survivors())
     assert first
     assert {_state(pid) for pid in first} <= {"T", "Z"}

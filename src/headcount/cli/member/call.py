@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from headcount.errors import HeadcountError
     from headcount.store.teams import Card
 
-_NONE_OPEN = ("Start one with `headcount up FILE`", "Name a closed one with --team T")
-
 
 class Call:
     def __init__(self, home: str, db: apsw.Connection, words: Words) -> None:
@@ -82,6 +80,6 @@ def _pick_team(db: apsw.Connection, name: str | None) -> Card:
     raise UsageError(
         "Which team?" if cards else "There is no team",
         f"these are open: {', '.join(card.name for card in cards)}" if cards else "none is open here",
-        ("Name it with --team T",) if cards else _NONE_OPEN,
+        ("Name it with --team T",) if cards else ("Start one with `headcount up FILE`",),
         code="which-team" if cards else "no-team",
     )
