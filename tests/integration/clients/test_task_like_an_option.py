@@ -16,5 +16,9 @@ def test_in_a_terminal_a_task_that_begins_with_a_dash_is_told_whole(
     task = "- Say that you are here.\n- Then stop."
     lab = open_lab([{"when": "You are ann,", "steps": []}])
     key = lab.start("ann", client, prompt=task, runtime="tmux")
-    lab.wait(key, lambda m: m.activity == "idle" or m.settled)
-    assert any(task.splitlines()[0] in request["all"] for request in lab.standin.requests), lab.output(key)
+
+    def is_told() -> bool:
+        return any(task.splitlines()[0] in request["all"] for request in lab.standin.requests)
+
+    lab.wait(key, lambda m: is_told() or m.settled, 90)
+    assert is_told(), lab.output(key)
