@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
+    from subprocess import CompletedProcess
 
     from headcount.domain.findings import Findings, GoneProof, Salvage, Verdict, Workspace
     from headcount.domain.policy import Policy
@@ -312,6 +313,25 @@ class Workspaces(Protocol):
 
     def added_lines(self, base: str, branch: str) -> dict[str, int]:
         """Lines added since `base`, by path."""
+
+
+class Commands(Protocol):
+    """Commands that the user has defined: a gate, a finalizer, a notification."""
+
+    def run(
+        self,
+        command: str | Sequence[str],
+        *,
+        cwd: str,
+        timeout_s: float,
+        given: str | None = None,
+        env: Mapping[str, str] | None = None,
+        together: bool = False,
+    ) -> CompletedProcess[str]:
+        """A text is for the shell, a list is not. Nothing that it has started is left afterwards."""
+
+    def end(self) -> None:
+        """The engine leaves: what runs is ended, and nothing is begun."""
 
 
 class Judge(Protocol):

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from headcount.errors import ProcessError
+from headcount.runtime.census import read_process
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,12 +85,10 @@ def suspended_driver(home: str) -> int | None:
         if not is_driven(home):
             return None
         with open(f"{home}/engine.lock", encoding="utf-8") as file:
-            pid = int(file.read())
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            state = file.read().rpartition(b")")[2].split()[0]
+            process = read_process(int(file.read()), with_mark=False)
     except (OSError, ValueError):
         return None  # it has just begun, or ended
-    return pid if state in (b"T", b"t") else None
+    return process.pid if process is not None and process.stopped else None
 
 
 def refuse_suspended(home: str) -> None:

@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, TypedDict, cast
 
 from headcount.app.judge import judge
-from headcount.engine.command import Commands
 from headcount.engine.job import World
+from headcount.runtime.commands import Commands
 from headcount.runtime.limits import members_file_limit
 from headcount.runtime.plain import PlainRuntime
 from headcount.runtime.tmux import TmuxRuntime

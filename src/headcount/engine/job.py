@@ -9,9 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headcount.domain.policy import Policy
-    from headcount.engine.command import Commands
     from headcount.engine.conduct import MakeStart
-    from headcount.ports import Handle, Judge, Runtime, Workspaces
+    from headcount.ports import Commands, Handle, Judge, Runtime, Workspaces
     from headcount.protocol.effects import Act, Note, Post
     from headcount.protocol.events import Event
     from headcount.protocol.member import Member

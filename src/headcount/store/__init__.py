@@ -3,6 +3,7 @@
     sqlite.py, memory.py      the two adapters of `ports.Store`
     generations, settings     what both of them hold to
     migrate.py                making a database, and bringing an older one up to date
+    lost.py                   putting back one that was removed while it was open
     database.py               one connection, one transaction, named statements
     teams, mailbox, taskboard,
     journal, identity         plain functions over a connection, a rule each in one place

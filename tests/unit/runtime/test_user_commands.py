@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from headcount.engine.command import Commands
+from headcount.runtime.commands import Commands
 
 OURS = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 FEWER = 64
@@ -104,7 +104,7 @@ def test_it_does_not_outlive_an_engine_that_was_killed(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "began")
     engine = """\
 import sys
-from headcount.engine.command import Commands
+from headcount.runtime.commands import Commands
 Commands(64).run("setsid sleep 1000 & echo $! $$ > began; wait", cwd=sys.argv[1], timeout_s=600)
 """
     with subprocess.Popen([sys.executable, "-c", engine, str(tmp_path)]) as process:

@@ -11,7 +11,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from headcount.engine import chaperone
+from headcount.runtime import chaperone
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
