@@ -31,9 +31,7 @@ from .lab import LIMIT_S, QUICK, TEAM, Lab
 def test_a_team_whose_state_was_cleaned_away_goes_on(
     lab: Lab, runtime: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lab.stop_driving()
-    monkeypatch.setattr(listener, "_RING_CHECK_S", 0.5)
-    lab.create(QUICK)
+    _look_often(lab, monkeypatch)
     lab.drive()
     lab.start("ada", "touch half.txt; sleep 1000 & wait")
     lab.wait_file("ada#1", "half.txt")
@@ -53,11 +51,8 @@ def test_a_team_whose_state_was_cleaned_away_goes_on(
 def test_an_engine_in_whose_place_another_state_has_begun_leaves_and_its_members_are_swept(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lab.stop_driving()
-    monkeypatch.setattr(listener, "_RING_CHECK_S", 0.5)
-    lab.create(QUICK)
-    engine = threading.Thread(target=drive, args=[open_app(lab.app.root, {})], daemon=True)
-    engine.start()
+    _look_often(lab, monkeypatch)
+    engine = _start_engine(lab.app.root)
     lab.start("ada", "touch half.txt; sleep 1000 & wait")
     lab.wait_file("ada#1", "half.txt")
     _replace(lab.app.home)
@@ -85,11 +80,8 @@ def test_a_repository_that_was_moved_is_not_made_anew_in_its_old_place(lab: Lab)
 def test_who_works_in_a_repository_that_was_removed_as_a_whole_is_ended(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lab.stop_driving()
-    monkeypatch.setattr(listener, "_RING_CHECK_S", 0.5)
-    lab.create(QUICK)
-    engine = threading.Thread(target=_drive, args=[lab.app.root], daemon=True)
-    engine.start()
+    _look_often(lab, monkeypatch)
+    engine = _start_engine(lab.app.root)
     lab.start("ada", "trap '' TERM; sleep 1000 & wait; wait")
     pids = [process.pid for process in make_runtimes(lab.app)["plain"].list_marked().popitem()[1]]
     Path(lab.app.root).rename(f"{lab.app.root}-old")
@@ -100,9 +92,23 @@ def test_who_works_in_a_repository_that_was_removed_as_a_whole_is_ended(
     os.makedirs(lab.app.home)  # where whatever a failed test left is looked for
 
 
-def _drive(root: str) -> None:
-    with contextlib.suppress(StoreError):  # in the end there is no state to look into
-        drive(open_app(root, {}))
+def _look_often(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before an engine begins that is to notice soon."""
+    lab.stop_driving()
+    monkeypatch.setattr(listener, "_RING_CHECK_S", 0.5)
+    lab.create(QUICK)
+
+
+def _start_engine(root: str) -> threading.Thread:
+    """One that leaves by itself; in the end there may be no state to look into."""
+
+    def run() -> None:
+        with contextlib.suppress(StoreError):
+            drive(open_app(root, {}))
+
+    engine = threading.Thread(target=run, daemon=True)
+    engine.start()
+    return engine
 
 
 def _replace(home: str) -> None:

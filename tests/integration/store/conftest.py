@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from headcount.ports import Identity
+from headcount.ports import Identity, Task
 from headcount.protocol.member import State
 from headcount.store.sqlite import SqliteStore
 from headcount.testing.store_suite import add_members, make_team
@@ -75,6 +75,10 @@ class World:
             after = replace(team, members={**team.members, member.key: member})
             tx.save_team(team, after)
         return after
+
+    def add_task(self, task_id: str, **more: Any) -> None:
+        with self.store.write() as tx:
+            tx.add_task(Task(task_id, self.team.id, f"subject of {task_id}", **more))
 
     def ask(self, name: str, request: str = "r1") -> None:
         self.change(name, state=State.ASKED, ask=request, request=request, answer=None)
