@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from headcount.protocol import codec
-from headcount.protocol.member import TABLE, Cue, State
+from headcount.protocol.member import TABLE, Trigger, State
 from headcount.testing import explore as command
 from headcount.testing import explorer as exploring
 from headcount.testing.diagram import TEAM_MOVES
@@ -165,12 +165,12 @@ def test_time_that_is_left_goes_on_in_the_next_state() -> None:
 @pytest.mark.parametrize(
     ("row", "rule", "noticed_by"),
     [
-        ((State.RUNNING, Cue.REQUEST), TABLE[State.ASKED, Cue.PROCEED], "two_phases"),
-        ((State.SALVAGING, Cue.SALVAGE_FAILED), TABLE[State.SALVAGING, Cue.SAVED], "I1"),
-        ((State.INSPECTING, Cue.DIRTY), TABLE[State.INSPECTING, Cue.SPOTLESS], "I1"),
-        ((State.KILLING, Cue.NOT_EMPTY), TABLE[State.KILLING, Cue.TREE_EMPTY], "I[23]"),
-        ((State.NUDGED, Cue.SILENT_THRICE), TABLE[State.NUDGED, Cue.SILENT_ONCE], "I8"),
-        ((State.ASKED, Cue.EXITED), None, "a_death_is_looked_at"),
+        ((State.RUNNING, Trigger.REQUEST), TABLE[State.ASKED, Trigger.PROCEED], "two_phases"),
+        ((State.SALVAGING, Trigger.SALVAGE_FAILED), TABLE[State.SALVAGING, Trigger.SAVED], "I1"),
+        ((State.INSPECTING, Trigger.DIRTY), TABLE[State.INSPECTING, Trigger.SPOTLESS], "I1"),
+        ((State.KILLING, Trigger.NOT_EMPTY), TABLE[State.KILLING, Trigger.TREE_EMPTY], "I[23]"),
+        ((State.NUDGED, Trigger.SILENT_THRICE), TABLE[State.NUDGED, Trigger.SILENT_ONCE], "I8"),
+        ((State.ASKED, Trigger.EXITED), None, "a_death_is_looked_at"),
     ],
     ids=["asked at once", "unsaved", "dirty", "alive", "for ever", "a death"],
 )

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from headcount.protocol.member import TABLE, Cue, Do, State
-from headcount.protocol.turn import _DEEDS
+from headcount.protocol.member import TABLE, Trigger, Action, State
+from headcount.protocol.turn import ACTIONS
 from headcount.testing import laws, mutate
 from headcount.testing.mutants import TABLES, Mutant, in_force, mutants
 from headcount.testing.mutate import PAGE, read_checks
@@ -22,13 +22,13 @@ def test_every_row_keeps_the_law(law: object) -> None:
 
 def test_every_state_cue_and_deed_is_used() -> None:
     assert {state for state, _ in TABLE} == set(State)
-    assert {cue for _, cue in TABLE} == set(Cue)
-    assert {deed for rule in TABLE.values() for deed in rule.do} == set(Do) == set(_DEEDS)
+    assert {cue for _, cue in TABLE} == set(Trigger)
+    assert {deed for rule in TABLE.values() for deed in rule.do} == set(Action) == set(ACTIONS)
 
 
 def test_a_mutant_is_in_force_only_inside() -> None:
     before = dict(TABLE)
-    with in_force(Mutant("member", (State.RUNNING, Cue.EXITED), None)):
+    with in_force(Mutant("member", (State.RUNNING, Trigger.EXITED), None)):
         assert laws.broken_laws() == ["a_death_is_looked_at: running does not salvage whoever exited"]
     assert before == TABLE
     assert list(before) == list(TABLE)

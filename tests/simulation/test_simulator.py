@@ -13,7 +13,7 @@ import sys
 import pytest
 
 from headcount.protocol import codec
-from headcount.protocol.member import TABLE, Cue, State
+from headcount.protocol.member import TABLE, Trigger, State
 from headcount.testing import simulate as command
 from headcount.testing import simulator
 from headcount.testing.agents import TEMPERS
@@ -118,10 +118,10 @@ def first_failure(seeds: range) -> Failure:
 
 
 BROKEN = [
-    (Mutant("member", (State.SALVAGING, Cue.SALVAGE_FAILED), TABLE[State.SALVAGING, Cue.SAVED]), "I1"),
-    (Mutant("member", (State.STOPPING, Cue.STOP_OVERDUE), TABLE[State.STOPPING, Cue.TREE_EMPTY]), "I[23]"),
-    (Mutant("member", (State.KILLING, Cue.AGAIN), None), "I8"),
-    (Mutant("member", (State.NUDGED, Cue.FORCED), TABLE[State.NUDGED, Cue.EXITED]), "the_outcome"),
+    (Mutant("member", (State.SALVAGING, Trigger.SALVAGE_FAILED), TABLE[State.SALVAGING, Trigger.SAVED]), "I1"),
+    (Mutant("member", (State.STOPPING, Trigger.STOP_OVERDUE), TABLE[State.STOPPING, Trigger.TREE_EMPTY]), "I[23]"),
+    (Mutant("member", (State.KILLING, Trigger.AGAIN), None), "I8"),
+    (Mutant("member", (State.NUDGED, Trigger.FORCED), TABLE[State.NUDGED, Trigger.EXITED]), "the_outcome"),
 ]
 
 

@@ -13,7 +13,7 @@ from headcount.app.starting import make_start
 from headcount.domain.names import check_team_name, show
 from headcount.domain.policy import Policy
 from headcount.domain.settings import find_settings, read_settings
-from headcount.engine.hear import Heard, hear
+from headcount.engine.apply import apply
 from headcount.errors import UsageError
 from headcount.store import open_store
 from headcount.store.memory import MemoryStore
@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 
     from headcount.app.caller import Caller
     from headcount.domain.settings import Settings
+    from headcount.engine.apply import Applied
     from headcount.ports import Store, Tx
     from headcount.protocol.events import Event
     from headcount.protocol.member import Member
+    from headcount.protocol.phase_events import PhaseEvent
     from headcount.protocol.team import Team
 
 
@@ -83,12 +85,15 @@ class App:
 
     # --- stepping ---------------------------------------------------------------------------------------
 
-    def hear(self, name: str, *events: Event) -> Team:
-        """Commit what follows from `events`, then wake whoever it concerns."""
+    def apply(self, name: str, *events: Event | PhaseEvent) -> Applied:
+        """Commit what follows from `events`, then wake whoever it concerns.
+
+        Whether they are allowed is decided in the same transaction: see `refused` of the result.
+        """
         with self.turn(name) as (tx, team, policy):
-            heard = hear(tx, team, events, policy, self.make_start)
-        self.ring(heard)
-        return heard.team
+            applied = apply(tx, team, events, policy, self.make_start)
+        self.ring(applied)
+        return applied
 
     def make_start(self, team: Team, member: Member, plan: Mapping[str, Any]) -> Mapping[str, Any]:
         """For whom a run starts by itself."""
@@ -103,8 +108,8 @@ class App:
             team = self.load(tx, name)
             yield tx, team, policy_of(tx.team_settings(team.id))
 
-    def ring(self, heard: Heard) -> None:
-        self.store.ring(heard.channels)
+    def ring(self, applied: Applied) -> None:
+        self.store.ring(applied.channels)
 
 
 def open_app(start: str | None = None, environ: Mapping[str, str] | None = None, *, make: bool = True) -> App:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.app.members import find_member
 from headcount.app.standing_down import status_of
+from headcount.engine.apply import apply
 from headcount.engine.cycling import cycling, why_not_cycle
-from headcount.engine.hear import hear
-from headcount.engine.succession import store_handover, wish_successor
+from headcount.engine.succession import store_handover
 from headcount.errors import Declined, UsageError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def own_name(app: App) -> str:
 
 
 def cycle(app: App, name: str, remarks: str = "", team: str | None = None) -> dict[str, Any]:
-    """No handover, no cycle (D16): the note, the wish and the request are one transaction."""
+    """No handover, no cycle (D16): the note and the request are one transaction."""
     team_name, member, _ = find_member(app, name, team)
     itself = app.caller.who == member.key
     if not itself:
@@ -40,10 +40,9 @@ def cycle(app: App, name: str, remarks: str = "", team: str | None = None) -> di
         _check(tx, found, member.key)
         note = store_handover(tx, found, member.key, remarks)
         asked = cycling(request, member.name, by)
-        heard = hear(tx, found, [asked], policy, app.make_start)
-        wish_successor(tx, heard.team, member.key, by)
-    app.ring(heard)
-    joined = heard.team.members[member.key].request or request
+        applied = apply(tx, found, [asked], policy, app.make_start)
+    app.ring(applied)
+    joined = applied.team.members[member.key].request or request
     answer = status_of(app, team_name, joined)
     return {
         "team": team_name, "member": member.name, "generation": member.generation, "handover": note,

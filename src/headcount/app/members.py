@@ -63,7 +63,7 @@ def pause(app: App, name: str, team: str | None = None, *, resume: bool = False)
     ensure_driven(app)
     with app.store.read() as tx:
         last = tx.recent(app.load(tx, team_name).id, 1)
-    app.hear(team_name, ev.Resumed(member.key) if resume else ev.Paused(member.key))
+    app.apply(team_name, ev.Resumed(member.key) if resume else ev.Paused(member.key))
     kind = "processes_resumed" if resume else "processes_paused"
     confirmed = _wait_note(app, team_name, member.key, kind, last[-1].seq if last else 0)
     return {"team": team_name, "member": member.name, "paused": not resume, "confirmed": confirmed}

@@ -18,7 +18,6 @@ from headcount.app.teams import read_dialogs, shown_activity
 from headcount.app.timeline import Timeline
 from headcount.domain.findings import Findings
 from headcount.domain.names import show
-from headcount.engine.conduct import PHASE
 from headcount.errors import UsageError
 from headcount.protocol.member import limit_s
 from headcount.protocol.team import decisions_now
@@ -102,7 +101,7 @@ class Onlooker:
         before = self._view.about if self._view else None
         stand_down = read_stand_down(tx, team, None)
         asked = next((e for e in reversed(new) if e.kind == "stand_down"), None)
-        has_run = tx.fact(team.id, "", PHASE) is not None
+        has_run = team.run is not None
         return {
             "team": team.name,
             "teamId": team.id,

@@ -11,7 +11,6 @@ from headcount.app.stand_down_answer import report as read_stand_down
 from headcount.app.story import tell, whom
 from headcount.app.teams import read_limits, roster
 from headcount.app.timeline import read_timeline
-from headcount.engine.conduct import PHASE
 from headcount.errors import UsageError
 from headcount.protocol.team import Status
 
@@ -65,7 +64,7 @@ def read_report(app: App, team_name: str) -> dict[str, Any]:
             "unreadMail": _unread(tx, team),
             "warnings": _warnings(team, journal),
         }
-        has_run = tx.fact(team.id, "", PHASE) is not None
+        has_run = team.run is not None
     lanes = read_timeline(journal).lanes
     until = report["ended"] or time.time()
     report["members"] = [

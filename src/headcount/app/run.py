@@ -18,15 +18,15 @@ from headcount.app.teams import create_team, read_dialogs, read_limits, spawn
 from headcount.app.world import find_repository
 from headcount.domain.names import check_size, show
 from headcount.domain.templates import not_acknowledged
-from headcount.engine.conduct import PHASE, ROSTER, Conductor, who_is_there
-from headcount.engine.hear import Heard, hear
-from headcount.engine.writing import utc_now, write_effects
+from headcount.engine.apply import apply
+from headcount.engine.preparing import ROSTER
+from headcount.engine.writing import utc_now
 from headcount.errors import Declined, DefinitionError, UsageError
 from headcount.ports import Task as BoardTask
 from headcount.protocol import phase_events as pe
 from headcount.protocol.completion import checklist, status_json
-from headcount.protocol.phase import State, open_phase
-from headcount.protocol.phase_codec import phase_as_json, phase_from_json
+from headcount.protocol.phase import Crew, State
+from headcount.protocol.run import roster_of
 from headcount.protocol.schedule import why_waiting
 from headcount.protocol.task import State as TaskState
 from headcount.protocol.task import Task
@@ -56,11 +56,11 @@ def begin_run(app: App, definition: Definition, environ: Mapping[str, str] = os.
     with app.store.read() as tx:
         team = tx.load_team(definition.team)
         there = team is not None and team.status is not Status.SHUTDOWN
-        raw = tx.fact(team.id, "", PHASE) if team is not None and there else None
+        run = team.run if team is not None and there else None
         mode = tx.team_settings(team.id).get("mode") if team is not None else None
-    if raw is None and (not there or mode == "run"):
+    if run is None and (not there or mode == "run"):
         _begin(app, definition, environ, created=there)
-    elif raw is None:
+    elif run is None:
         assert team is not None
         raise Declined(
             f"The team {definition.team} is open, and was not started by run",
@@ -68,7 +68,7 @@ def begin_run(app: App, definition: Definition, environ: Mapping[str, str] = os.
             (f"End it first with `headcount down {definition.team}`",),
             code="team-exists",
         )
-    elif phase_from_json(raw).state is State.BLOCKED:
+    elif run.state is State.BLOCKED:
         _retry(app, definition)
     _start_offices(app, definition)
     return definition.team
@@ -87,7 +87,7 @@ def abort(app: App, team_name: str, reason: str) -> dict[str, Any]:
     """The lead's way to ask the witness to end a run: what is under way is stood down, nothing new starts."""
     app.check("abort")
     with app.store.read() as tx:
-        run = read_run_state(tx, app.load(tx, team_name))
+        run = read_run_state(app.load(tx, team_name))
     if run is None:
         raise UsageError(
             f"{show(team_name)} runs no tasks", "there is nothing to abort",
@@ -98,15 +98,8 @@ def abort(app: App, team_name: str, reason: str) -> dict[str, Any]:
             f"Did not abort {show(team_name)}", f"its run is {run['status']} already",
             (f"See how it stands with `headcount status {team_name}`",), code="run-over",
         )  # fmt: skip
-    happen(app, team_name, pe.AbortRun(utc_now(), reason, app.caller.who))
+    app.apply(team_name, pe.AbortRun(utc_now(), reason, app.caller.who))
     return read_run(app, team_name)
-
-
-def happen(app: App, team_name: str, event: pe.PhaseEvent) -> None:
-    """Let the phase hear something, as the engine would: whoever has mail from it is woken."""
-    with app.turn(team_name) as (tx, team, policy):
-        heard = hear(tx, team, (), policy, app.make_start, [event])
-    app.ring(heard)
 
 
 def read_run(app: App, team_name: str) -> dict[str, Any]:
@@ -116,13 +109,12 @@ def read_run(app: App, team_name: str) -> dict[str, Any]:
 
 def describe_run(tx: Tx, team: Team) -> dict[str, Any]:
     """How a run stands: its tasks, its checklist, and what it is blocked by."""
-    raw = tx.fact(team.id, "", PHASE)
-    if raw is None:
+    phase = team.run
+    if phase is None:
         raise UsageError(f"{show(team.name)} runs no tasks", "it was started by up", code="no-run")
-    phase = phase_from_json(raw)
     roster = tx.fact(team.id, "", ROSTER) or {}
     policy = policy_of(tx.team_settings(team.id))
-    waits = why_waiting(phase, who_is_there(team, roster), policy)
+    waits = why_waiting(phase, roster_of(team), policy)
     open_ones = [e for e in team.escalations.values() if e.state in ("open", "parked")]
     return {
         "team": team.name,
@@ -138,8 +130,8 @@ def describe_run(tx: Tx, team: Team) -> dict[str, Any]:
             {"item": item.title, "done": item.done, "evidence": item.evidence}
             for item in checklist(phase, team.members.values())
         ],
-        "integration": roster.get("integration"),
-        "base": roster.get("base"),
+        "integration": phase.crew.integration,
+        "base": phase.crew.base,
         "notes": status_json(phase)["notes"],
         "warnings": _unanswered(team),
     }
@@ -240,15 +232,15 @@ def _start_offices(app: App, definition: Definition) -> None:
 
 def _retry(app: App, definition: Definition) -> None:
     """With the gates as they are defined now: a wrong command is the likeliest thing to have been mended."""
-    with app.turn(definition.team) as (tx, team, _):
-        phase = phase_from_json(tx.fact(team.id, "", PHASE) or {})
-        phase = replace(phase, gates=_gates(app, definition))
-        tx.put_fact(team.id, "", PHASE, phase_as_json(phase))
-    happen(app, definition.team, pe.RetryRun(utc_now(), phase.attempt))
+    with app.turn(definition.team) as (tx, team, policy):
+        assert team.run is not None
+        retry = pe.RetryRun(utc_now(), team.run.attempt, _gates(app, definition))
+        applied = apply(tx, team, [retry], policy, app.make_start)
+    app.ring(applied)
 
 
 def _roster(app: App, definition: Definition, repo: Repository) -> dict[str, Any]:
-    """What the conductor needs of the definition, so that it can go on without the file."""
+    """What a run needs of the definition, so that it can go on without the file."""
     integration = Integration.create(repo, definition.team, branch=app.settings.integration.branch)
     plans = {
         plan.name: _run_plan(plan, integration.branch)._asdict()
@@ -292,15 +284,17 @@ def _open_phase(app: App, definition: Definition, roster: dict[str, Any]) -> Non
     with app.turn(definition.team) as (tx, team, policy):
         for task, source in zip(tasks, definition.tasks, strict=True):
             tx.add_task(_board_task(team.id, task, source))
-        phase, effects = open_phase(team.name, tasks, _gates(app, definition), utc_now(), policy)
         tx.put_fact(team.id, "", ROSTER, roster)
-        tx.put_fact(team.id, "", PHASE, phase_as_json(phase))
-        conductor = Conductor(tx, team, [], policy, app.make_start)
-        conductor.order(effects)
-        conductor.conduct(())
-        tx.save_team(team, conductor.team)
-        write_effects(tx, conductor.team, conductor.effects)
-    app.ring(Heard(conductor.team, tuple(conductor.effects)))
+        opened = pe.RunOpened(utc_now(), tuple(tasks), _gates(app, definition), _crew(roster))
+        applied = apply(tx, team, [opened], policy, app.make_start)
+    app.ring(applied)
+
+
+def _crew(roster: Mapping[str, Any]) -> Crew:
+    return Crew(
+        tuple(roster["workers"]), tuple((role, name) for role, name in roster["reviewers"]),
+        roster["integration"], roster["base"], roster["require_merged"],
+    )  # fmt: skip
 
 
 def _board_task(team_id: str, task: Task, source: ir.Task) -> BoardTask:

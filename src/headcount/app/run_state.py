@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headcount.engine.conduct import PHASE, moves_by_itself
 from headcount.protocol.phase import State
-from headcount.protocol.phase_codec import phase_from_json
+from headcount.protocol.run import moves_by_itself
 from headcount.protocol.task import Presence
 from headcount.protocol.task import State as TaskState
 
 if TYPE_CHECKING:
-    from headcount.ports import Tx
     from headcount.protocol.phase import Phase
     from headcount.protocol.task import Task
     from headcount.protocol.team import Team
@@ -45,10 +43,8 @@ def read_stalled(phase: Phase, team: Team) -> list[str]:
     return [key for key in keys if team.members[key].live and team.members[key].activity == "stalled"]
 
 
-def read_run_state(tx: Tx, team: Team) -> dict[str, Any] | None:
+def read_run_state(team: Team) -> dict[str, Any] | None:
     """None for a team that runs no tasks."""
-    raw = tx.fact(team.id, "", PHASE)
-    if raw is None:
+    if team.run is None:
         return None
-    phase = phase_from_json(raw)
-    return {"status": run_status(phase, team), "reason": phase.reason}
+    return {"status": run_status(team.run, team), "reason": team.run.reason}

@@ -11,7 +11,7 @@ from headcount.app.stand_down_answer import describe_escalation, report, report_
 from headcount.domain.names import check_size, show
 from headcount.errors import Declined, UsageError
 from headcount.protocol import events as ev
-from headcount.protocol.team import Status, why_not_decide, why_not_stand_down
+from headcount.protocol.team import Status, why_not_stand_down
 from headcount.store import rules
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ def stand_down(
         if team.status is Status.SHUTDOWN:
             return report(tx, team, None)
         _check_wanted(team, wanted)
-    team = app.hear(team_name, ev.StandDown(request_id, wanted, reason, force, keep_team, by=app.caller.who))
+    event = ev.StandDown(request_id, wanted, reason, force, keep_team, by=app.caller.who)
+    team = app.apply(team_name, event).team
     request = _request_for(team, request_id, wanted)
     with app.store.read() as tx:
         return report(tx, team, request, gone)
@@ -82,18 +83,18 @@ def decide(
     name = _team_of(app, escalation_id, team)
     app.check("decide")
     _check_reason(app, reason)
-    with app.turn(name) as (_, found, policy):
-        refused = why_not_decide(found, escalation_id, decision, policy)
-        if refused:
-            kind = UsageError if refused[0].startswith("unknown") else Declined
-            raise kind(
-                f"Did not decide {show(escalation_id)}",
-                refused[1],
-                ("See what is open, and what can be decided now, with `headcount escalations`",),
-                code=refused[0],
-            )
-    team_now = app.hear(name, ev.Decided(escalation_id, decision, app.caller.who, reason))
-    return describe_escalation(team_now, escalation_id, policy)
+    applied = app.apply(name, ev.Decided(escalation_id, decision, app.caller.who, reason))
+    if applied.refused is not None:
+        kind = UsageError if applied.refused.code.startswith("unknown") else Declined
+        raise kind(
+            f"Did not decide {show(escalation_id)}",
+            applied.refused.why,
+            ("See what is open, and what can be decided now, with `headcount escalations`",),
+            code=applied.refused.code,
+        )
+    with app.store.read() as tx:
+        policy = policy_of(tx.team_settings(applied.team.id))
+    return describe_escalation(applied.team, escalation_id, policy)
 
 
 def _check_reason(app: App, reason: str) -> None:

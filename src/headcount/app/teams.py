@@ -15,15 +15,15 @@ from headcount.app.starting import Plan, check_clients, make_start
 from headcount.app.tasks import as_json
 from headcount.app.world import find_repository
 from headcount.domain.names import check_member_name, check_size, check_team_name, show
-from headcount.engine.hear import hear
+from headcount.engine.apply import apply
 from headcount.engine.succession import open_handover, with_handover
 from headcount.engine.trouble import BROKEN
 from headcount.engine.writing import first_mail, new_mail
 from headcount.errors import Declined, UsageError
 from headcount.protocol import events as ev
 from headcount.protocol.authority import CALLER_OF_ROLE, REVIEWER
-from headcount.protocol.member import LIMITED
-from headcount.protocol.team import Status, why_not_start
+from headcount.protocol.member import Activity
+from headcount.protocol.team import Status
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping
@@ -81,33 +81,40 @@ def spawn(app: App, team_name: str, plan: Plan) -> Member:
     _check_client(app, team_name, plan)
     plan = _placed(app, team_name, plan)
     with app.turn(team_name) as (tx, team, policy):
-        before = hear(tx, team, (), policy, app.make_start)
-        refused = why_not_start(before.team, plan.name, policy)
-        if refused is None and len(before.team.members) >= app.limits.members:
-            refused = "too-many-members", f"a team has at most {app.limits.members:,} members"
-        if refused is not None:
-            raise Declined(
-                f"Did not start {show(plan.name)}",
-                refused[1],
-                (f"See who is there with `headcount status {team_name}`",),
-                code=refused[0],
-            )
+        if len(team.members) >= app.limits.members:
+            raise _not_started(plan.name, team_name, "too-many-members", _too_many(app))
         spawned = ev.Spawn(plan.name, plan.role, plan.task, plan.awaits_review, app.caller.who)
-        heard = hear(tx, before.team, [spawned], policy, app.make_start)
-        member = heard.team.latest(plan.name)
-        assert member is not None
-        plan = plan._replace(agent=plan.agent or _agent_of_team(app, tx, team.id, plan))
-        tx.put_fact(team.id, member.key, "plan", plan._asdict())
-        if plan.detached:
-            tx.put_fact(team.id, member.key, "reviewing", {"commit": plan.base})
-        plan = plan._replace(prompt=with_handover(plan.prompt, open_handover(tx, team.id, plan.name)))
-        start = make_start(app.home, app.settings, heard.team, member, plan._asdict())
-        tx.put_fact(team.id, member.key, "start", start)
-        if plan.prompt:
-            tx.post(new_mail(heard.team, first_mail(member, plan.prompt)))
-    app.ring(before)
-    app.ring(heard)
+        applied = apply(tx, team, [spawned], policy, app.make_start)
+        member = applied.team.latest(plan.name)
+        if applied.refused is None and member is not None:
+            _plan_start(app, tx, applied.team, member, plan)
+    app.ring(applied)
+    if applied.refused is not None:
+        raise _not_started(plan.name, team_name, applied.refused.code, applied.refused.why)
+    assert member is not None
     return member
+
+
+def _too_many(app: App) -> str:
+    return f"a team has at most {app.limits.members:,} members"
+
+
+def _not_started(name: str, team_name: str, code: str, why: str) -> Declined:
+    hint = f"See who is there with `headcount status {team_name}`"
+    return Declined(f"Did not start {show(name)}", why, (hint,), code=code)
+
+
+def _plan_start(app: App, tx: Tx, team: Team, member: Member, plan: Plan) -> None:
+    """What the engine needs to start it, in the transaction of the intent."""
+    plan = plan._replace(agent=plan.agent or _agent_of_team(app, tx, team.id, plan))
+    tx.put_fact(team.id, member.key, "plan", plan._asdict())
+    if plan.detached:
+        tx.put_fact(team.id, member.key, "reviewing", {"commit": plan.base})
+    plan = plan._replace(prompt=with_handover(plan.prompt, open_handover(tx, team.id, plan.name)))
+    start = make_start(app.home, app.settings, team, member, plan._asdict())
+    tx.put_fact(team.id, member.key, "start", start)
+    if plan.prompt:
+        tx.post(new_mail(team, first_mail(member, plan.prompt)))
 
 
 def _placed(app: App, team_name: str, plan: Plan) -> Plan:
@@ -184,7 +191,7 @@ def shown_activity(member: Member, waiting: Container[str]) -> str | None:
 
 def read_limits(tx: Tx, team: Team) -> list[dict[str, Any]]:
     """Who waits for the end of a usage limit, until when, and in which words its client said so."""
-    parked = [m.key for m in team.live() if m.activity == LIMITED]
+    parked = [m.key for m in team.live() if m.activity is Activity.LIMITED]
     said = {entry.about: entry.data for entry in tx.journal(team.id, kinds=("limited",))} if parked else {}
     return [{"member": key, "until": said[key]["until"], "reason": said[key]["reason"]} for key in parked]
 
@@ -216,7 +223,7 @@ def _team_status(app: App, tx: Tx, team: Team) -> dict[str, Any]:
         "driven": team.status is not Status.SHUTDOWN and is_driven(app.home),
         "suspended": suspended_driver(app.home),
         "broken": (tx.fact(team.id, "", BROKEN) or {}).get("error"),
-        "run": read_run_state(tx, team),
+        "run": read_run_state(team),
         "members": roster(team, {one["member"] for one in dialogs}),
         "tasks": [as_json(task) for task in tx.tasks(team.id)],
         "unread": tx.count_unread(team.id),

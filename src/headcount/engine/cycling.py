@@ -5,11 +5,9 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING
 
-from headcount.engine.conduct import PHASE
 from headcount.engine.succession import store_handover
 from headcount.protocol import events as ev
-from headcount.protocol.member import LIMITED, State
-from headcount.protocol.phase_codec import phase_from_json
+from headcount.protocol.member import Activity, State
 from headcount.protocol.team import limited_by, why_not_stand_down
 
 if TYPE_CHECKING:
@@ -30,7 +28,7 @@ def why_not_cycle(tx: Tx, team: Team, key: str) -> tuple[str, str] | None:
         return "gone", f"{key} is gone, and nobody is left to cycle"
     if team.draining:
         return "draining", f"{team.name} is being stood down ({team.status}): nobody would follow"
-    task = _task_of(tx, team, member)
+    task = _task_of(team, member)
     if task is not None and not task.staffed:
         return "task-ends", f"task {task.id} is {task.state}, and wants nobody to follow"
     if task is None and tx.fact(team.id, key, "plan") is None:
@@ -38,10 +36,9 @@ def why_not_cycle(tx: Tx, team: Team, key: str) -> tuple[str, str] | None:
     return why_not_stand_down(team, (member.name,), cycling=True)
 
 
-def _task_of(tx: Tx, team: Team, member: Member) -> Task | None:
+def _task_of(team: Team, member: Member) -> Task | None:
     """The task of a run that has a seat for it."""
-    raw = tx.fact(team.id, "", PHASE) if member.task is not None else None
-    task = phase_from_json(raw).tasks.get(member.task or "") if raw is not None else None
+    task = team.run.tasks.get(member.task or "") if team.run is not None else None
     return task if task is not None and task.seat(member.key) is not None else None
 
 
@@ -64,4 +61,4 @@ def grown_old(tx: Tx, team: Team, keys: Iterable[str]) -> dict[str, ev.StandDown
     return requests
 
 
-_HELD = ("paused", "parked", LIMITED)  # by somebody, or by its client
+_HELD = (Activity.PAUSED, Activity.PARKED, Activity.LIMITED)  # by somebody, or by its client

@@ -18,11 +18,10 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headcount.engine.ahead import reads_ahead
+from headcount.engine.apply import apply
 from headcount.engine.clock import Clock
 from headcount.engine.cycling import grown_old
 from headcount.engine.handles import Handles
-from headcount.engine.hear import hear
 from headcount.engine.job import Job, Outcome, World
 from headcount.engine.jobs import is_held, is_superseded, lane_of, make_job
 from headcount.engine.lanes import Lanes
@@ -32,19 +31,18 @@ from headcount.engine.mirror import SIGNALLED, Mirror
 from headcount.engine.nudging import report_lost
 from headcount.engine.perform import ended, failed, perform, prove
 from headcount.engine.reports import Again, End, Report, Result, record
-from headcount.engine.succession import wish_successor
 from headcount.engine.trouble import note_put_back, say_broken, say_mended
 from headcount.errors import FencedOut, HeadcountError, StoreError
 from headcount.protocol.bound import ACTS_AT_ONCE
 from headcount.protocol.effects import Act, ActKind
-from headcount.protocol.member import State
+from headcount.protocol.member import Activity, State
 from headcount.protocol.team import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from headcount.domain.policy import Policy
-    from headcount.engine.hear import Heard
+    from headcount.engine.apply import Applied
     from headcount.ports import Fence, Handle, Runtime, Store, Tx
     from headcount.protocol.events import TimedOut
     from headcount.protocol.member import Member
@@ -297,7 +295,7 @@ class Engine:
             # Its record is damaged. The acts about it fail by that, and it is escalated; the rest goes on.
             _LOG.exception("%s of %s could not be found again", member.key, team.name)
             return
-        if found is not None and member.activity != "paused":
+        if found is not None and member.activity is not Activity.PAUSED:
             job = Job(Act(ActKind.RESUME, member.key, 0), team, self._policy_of({}), self._world, start=start)
             self._lanes.put(f"{team.id}/{member.key}", lambda: self._perform(job, perform))
 
@@ -315,32 +313,29 @@ class Engine:
             for result in results:
                 record(tx, team, result)
             events = [event for result in results for event in result.outcome.events]
-            happened = [event for result in results for event in result.outcome.happened]
             aged = grown_old(tx, team, self._clock.grown_old(team, policy))
             events.extend(aged.values())
-            heard = hear(tx, team, events, policy, self._world.make_start, happened)
-            for key, request in aged.items():
-                wish_successor(tx, heard.team, key, request.by)
-            jobs = self._new_jobs(tx, heard.team, policy)
-            ahead = reads_ahead(tx, heard, policy, self._world)
-            signalled = tx.facts(team.id, SIGNALLED) if heard.effects or results else {}
-        if heard.effects or results:
+            applied = apply(tx, team, events, policy, self._world.make_start)
+            jobs = self._new_jobs(tx, applied.team, policy)
+            changed = bool(applied.ready or results)
+            signalled = tx.facts(team.id, SIGNALLED) if changed else {}
+        if changed:
             letters = [mail for result in results for mail in result.outcome.mail]
-            self._tell(heard, signalled, {f"{team.id}/{mail.to}" for mail in letters})
+            self._notify(applied, signalled, {f"{team.id}/{mail.to}" for mail in letters})
         self._clock.asked_for_age(team.id, aged)
-        self._after(heard.team, policy, results)
+        self._after(applied.team, policy, results)
         for job in jobs:
             self._begin(job)
-        for key, read in ahead.items():
-            self._lanes.put(f"{team.id}/{key}/ahead", read)
 
-    def _tell(self, heard: Heard, signalled: Mapping[str, Mapping[str, Any]], mailboxes: set[str]) -> None:
-        """Others, of what is durable already. What cannot be told now is told with the next change."""
+    def _notify(
+        self, applied: Applied, signalled: Mapping[str, Mapping[str, Any]], mailboxes: set[str]
+    ) -> None:
+        """Notify others about what was just committed. If that fails, the next change notifies them."""
         try:
-            self._store.ring(heard.channels | mailboxes)
-            self._mirror.show(heard.team, heard.effects, signalled, heard.phase)
-        except Exception:  # what is committed must not be heard again for it
-            _LOG.exception("what happened in %s could not be shown", heard.team.name)
+            self._store.ring(applied.channels | mailboxes)
+            self._mirror.show(applied.team, applied.ready.happened, signalled)
+        except Exception:  # what is committed must not be applied again for it
+            _LOG.exception("what happened in %s could not be shown", applied.team.name)
 
     def _after(self, team: Team, policy: Policy, results: list[Result]) -> None:
         starts = self._known[team.name].starts if team.name in self._known else {}

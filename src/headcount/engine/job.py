@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headcount.domain.policy import Policy
-    from headcount.engine.conduct import MakeStart
+    from headcount.engine.preparing import MakeStart
     from headcount.ports import Commands, Handle, Judge, Runtime, Workspaces
     from headcount.protocol.effects import Act, Note, Post
     from headcount.protocol.events import Event
@@ -46,6 +46,7 @@ class Job:
     # Everyone's facts, for the steps of closing.
     everyone: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     token: str = ""
+    text: str = ""  # of a request to review another commit
     # Of a nudge: how often it was tried before, and whether the mail that goes with it has been read.
     tries: int = 0
     mail_read: bool = False
@@ -59,10 +60,9 @@ class Job:
 class Outcome:
     """What an act led to: events for the next step, facts to keep, lines for the journal."""
 
-    events: tuple[Event, ...] = ()
+    events: tuple[Event | PhaseEvent, ...] = ()
     facts: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)  # by about and name
     notes: tuple[Note, ...] = ()
     handle: Handle | None = None
-    happened: tuple[PhaseEvent, ...] = ()  # for the tasks of a run
     mail: tuple[Post, ...] = ()
     again_s: float | None = None  # not done, and nothing changed: to be tried again after so long

@@ -6,11 +6,14 @@ import secrets
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from headcount.domain import prompts
 from headcount.engine.export import export, tell_complete
 from headcount.engine.job import Job
 from headcount.engine.nudging import has_read_mail
+from headcount.engine.preparing import ROSTER
 from headcount.ports import Identity
 from headcount.protocol.effects import ActKind
+from headcount.protocol.member import Activity
 from headcount.protocol.team import Status
 
 if TYPE_CHECKING:
@@ -34,7 +37,8 @@ def make_job(tx: Tx, team: Team, act: Act, policy: Policy, world: World, tries: 
     job = Job(act, team, policy, world, team.members.get(act.about), tries=tries)
     environment = tx.fact(team.id, "", "environment") or {}
     if act.kind in _TIMELESS:
-        return replace(job, everyone=_everyone(tx, team, act), start={"env": environment})
+        text = _review_text(tx, team, act) if act.kind is ActKind.ASK_REVIEW else ""
+        return replace(job, everyone=_everyone(tx, team, act), start={"env": environment}, text=text)
     start = dict(tx.fact(team.id, act.about, "start") or {})
     start["env"] = {**environment, **start.get("env", {})}
     job = replace(job, start=start, workspace=tx.fact(team.id, act.about, "workspace"))
@@ -43,6 +47,14 @@ def make_job(tx: Tx, team: Team, act: Act, policy: Policy, world: World, tries: 
     if act.kind is ActKind.NUDGE:
         return replace(job, mail_read=has_read_mail(tx, team, act.about))
     return job
+
+
+def _review_text(tx: Tx, team: Team, act: Act) -> str:
+    if "text" in act.data:  # ordered by an earlier version
+        return str(act.data["text"])
+    assert team.run is not None
+    about = (tx.fact(team.id, "", ROSTER) or {})["tasks"][act.about]
+    return prompts.another_round(team.run.tasks[act.about], about)
 
 
 def lane_of(team: Team, act: Act) -> str:
@@ -56,7 +68,7 @@ def is_superseded(team: Team, act: Act) -> bool:
     if act.kind is ActKind.CLOSE_STEP:
         return act.epoch != team.close_epoch
     if act.kind is ActKind.RESUME:  # whoever was asked since must be awake to answer
-        return team.members[act.about].activity == "paused"
+        return team.members[act.about].activity is Activity.PAUSED
     return act.kind not in _TIMELESS and team.members[act.about].epoch != act.epoch
 
 

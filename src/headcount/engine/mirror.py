@@ -12,15 +12,14 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from headcount.protocol.completion import status_json
-from headcount.protocol.effects import Note
+from headcount.protocol.happened import MemberGone, MemberVerified
 from headcount.protocol.member import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from headcount.protocol.effects import Effect
+    from headcount.protocol.happened import Happened
     from headcount.protocol.member import Member
-    from headcount.protocol.phase import Phase
     from headcount.protocol.team import Team
 
 SIGNALLED = "signalled"  # a fact of an incarnation: when it was last to be inspected
@@ -35,11 +34,10 @@ class Mirror:
     def show(
         self,
         team: Team,
-        effects: Iterable[Effect],
+        happened: Iterable[Happened],
         signalled: Mapping[str, Mapping[str, Any]],
-        phase: Phase | None,
     ) -> None:
-        """`effects` are those of one commit: each verdict and each end is a line of the log, once."""
+        """`happened` is of one commit: each verdict and each end is a line of the log, once."""
         if not os.path.isdir(self._home):
             return  # moved away with its repository, and not to be made anew where it was
         place = f"{self._home}/teams/{team.name}"
@@ -47,9 +45,9 @@ class Mirror:
         waiting = [m for m in team.members.values() if m.state in _PENDING]
         pending = {m.name: _pending(m, signalled.get(m.key, {})) for m in waiting}
         self._write(f"{place}/witness/state.json", {"pending_verifications": pending})
-        if phase is not None:
-            self._write(f"{place}/status.json", status_json(phase))
-        lines = [_line(e) for e in effects if isinstance(e, Note) and e.kind in ("verified_clean", "gone")]
+        if team.run is not None:
+            self._write(f"{place}/status.json", status_json(team.run))
+        lines = [_line(event) for event in happened if isinstance(event, MemberVerified | MemberGone)]
         if lines:
             with open(f"{place}/witness/verification.log", "a", encoding="utf-8") as log:
                 log.write("".join(lines))
@@ -80,9 +78,7 @@ def _pending(member: Member, signalled: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _line(note: Note) -> str:
-    name = note.about.partition("#")[0]
-    what = f"Verified clean: {name}"
-    if note.kind == "gone":
-        what = f"Gone: {name} ({note.data.get('outcome')})"
+def _line(event: MemberVerified | MemberGone) -> str:
+    name = event.key.partition("#")[0]
+    what = f"Gone: {name} ({event.outcome})" if isinstance(event, MemberGone) else f"Verified clean: {name}"
     return f"[{time.strftime('%Y-%m-%dT%H:%M:%S+00:00', time.gmtime())}] {what}\n"

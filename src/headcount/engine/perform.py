@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from headcount.domain.findings import Salvage
+    from headcount.domain.findings import Findings, Salvage
     from headcount.ports import Handle, Proof
     from headcount.protocol.member import Member
 
@@ -178,9 +178,16 @@ def _inspect(job: Job) -> Outcome:
     facts = {(key, "findings"): findings.as_dict()}
     if verdict is None:
         issues = tuple(findings.issues())
-        return Outcome((ev.Inspected(key, epoch, findings.spotless, None, issues),), facts)
-    spotless = verdict.clean and findings.spotless
-    return Outcome((ev.Inspected(key, epoch, spotless, verdict.clean, verdict.issues),), facts)
+        inspected = ev.Inspected(key, epoch, findings.spotless, None, issues, *_head(findings))
+    else:
+        spotless = verdict.clean and findings.spotless
+        inspected = ev.Inspected(key, epoch, spotless, verdict.clean, verdict.issues, *_head(findings))
+    return Outcome((inspected,), facts)
+
+
+def _head(findings: Findings | None) -> tuple[str, int]:
+    """The commit that the workspace is at, and how many are its own."""
+    return (findings.head or "", findings.commits_ahead or 0) if findings is not None else ("", 0)
 
 
 def _salvage(job: Job) -> Outcome:
@@ -188,36 +195,39 @@ def _salvage(job: Job) -> Outcome:
     key, epoch = job.act.about, job.act.epoch
     frozen = job.runtime.pause(job.handle).confirmed if job.handle is not None else True
     try:
-        saved, facts = _save(job)
+        findings, saved, facts = _save(job)
     except (HeadcountError, OSError) as error:
         return Outcome((ev.SalvageFailed(key, epoch, getattr(error, "why", "") or str(error)),))
     finally:
         if job.handle is not None:
             job.runtime.resume(job.handle)
     notes = () if frozen else (Note("warning", key, {"text": "salvaged while not all of it stood still"}),)
-    return Outcome((ev.Saved(key, epoch, saved.ref if saved else None),), facts, notes)
+    event = ev.Saved(key, epoch, saved.ref if saved else None, *_head(findings))
+    return Outcome((event,), facts, notes)
 
 
 def _last_read(job: Job) -> Outcome:
     """After the proof nobody writes any more: what changed since the last look is saved now."""
     key, epoch = job.act.about, job.act.epoch
     try:
-        saved, facts = _save(job)
+        findings, saved, facts = _save(job)
     except (HeadcountError, OSError) as error:
         return Outcome((ev.LastRead(key, epoch, False, reason=getattr(error, "why", "") or str(error)),))
     ref = saved.ref if saved is not None and saved.created else None
-    return Outcome((ev.LastRead(key, epoch, True, ref),), facts)
+    return Outcome((ev.LastRead(key, epoch, True, ref, "", *_head(findings)),), facts)
 
 
-def _save(job: Job) -> tuple[Salvage | None, dict[tuple[str, str], Mapping[str, Any]]]:
-    """What was saved, if anything had to be, and what is known now."""
+def _save(
+    job: Job,
+) -> tuple[Findings | None, Salvage | None, dict[tuple[str, str], Mapping[str, Any]]]:
+    """What was found, what was saved, if anything had to be, and what is known now."""
     if job.workspace is None:
-        return None, {}
+        return None, None, {}
     findings, saved = job.world.workspaces.salvage(Workspace.from_dict(job.workspace), job.policy)
     facts: dict[tuple[str, str], Mapping[str, Any]] = {(job.act.about, "findings"): findings.as_dict()}
     if saved is not None:
         facts[saved.ref, "salvage"] = saved.as_dict()
-    return saved, facts
+    return findings, saved, facts
 
 
 # --- ending ----------------------------------------------------------------------------------------------
@@ -251,12 +261,11 @@ def ended(job: Job) -> Outcome:
     if job.handle is None:
         return Outcome()
     status = job.runtime.exit_status(job.handle)
-    exited = ev.Exited(job.act.about, str(status))
-    facts = {(job.act.about, "exit"): {"code": getattr(status, "code", None)}}
+    exited = ev.Exited(job.act.about, str(status), getattr(status, "code", None))
     if not job.runtime.wait_empty(job.handle, _KEEPER_FOLLOWS_S):
-        return Outcome((exited,), facts)
+        return Outcome((exited,))
     proof = prove(job)
-    return Outcome((exited, *proof.events), {**facts, **proof.facts})
+    return Outcome((exited, *proof.events), proof.facts)
 
 
 def prove(job: Job) -> Outcome:

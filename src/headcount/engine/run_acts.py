@@ -39,7 +39,7 @@ def merge(job: Job) -> Outcome:
         event = te.MergeFailed(attempt, commit, _whole(error))
     except OSError as error:
         event = te.MergeFailed(attempt, commit, str(error))
-    return Outcome(happened=(pe.TaskHappened(utc_now(), task, event),))
+    return Outcome((pe.TaskHappened(utc_now(), task, event),))
 
 
 def _whole(error: HeadcountError) -> str:
@@ -59,7 +59,7 @@ def ask_review(job: Job) -> Outcome:
             moved = job.world.workspaces.show_commit(Workspace.from_dict(where), commit, job.policy)
         except (HeadcountError, OSError):
             moved = False
-    text = str(job.act.data["text"])
+    text = job.text
     if not moved:
         text += f"\nYour workspace could not be moved there: look at it with `git show {commit}`.\n"
     mail = Post(key, "Review again", text, priority="high", sender="lead")
@@ -74,17 +74,17 @@ def run_gate(job: Job) -> Outcome:
     except (HeadcountError, OSError) as error:
         verdict, evidence = "not_run", getattr(error, "why", "") or str(error)
     note = Note("gate", "", {"gate": gate, "verdict": verdict, "evidence": evidence})
-    return Outcome(notes=(note,), happened=(pe.GateEnded(utc_now(), gate, attempt, verdict, evidence),))
+    return Outcome((pe.GateEnded(utc_now(), gate, attempt, verdict, evidence),), notes=(note,))
 
 
 def _merge_failed(job: Job, why: str) -> Outcome:
     event = te.MergeFailed(job.act.epoch, str(job.act.data["commit"]), why)
-    return Outcome(happened=(pe.TaskHappened(utc_now(), job.act.about, event),))
+    return Outcome((pe.TaskHappened(utc_now(), job.act.about, event),))
 
 
 def _gate_failed(job: Job, why: str) -> Outcome:
     gate = str(job.act.data["tag"])
-    return Outcome(happened=(pe.GateEnded(utc_now(), gate, job.act.epoch, "not_run", why),))
+    return Outcome((pe.GateEnded(utc_now(), gate, job.act.epoch, "not_run", why),))
 
 
 FAILED: Final[dict[ActKind, Callable[[Job, str], Outcome]]] = {

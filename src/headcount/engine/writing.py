@@ -11,14 +11,13 @@ from headcount.domain.policy import Limits
 from headcount.engine.mirror import SIGNALLED
 from headcount.errors import UsageError
 from headcount.ports import Mail
-from headcount.protocol.effects import Act, GiveBackTasks, Note, Post, Seal
+from headcount.protocol.effects import Note, Post
+from headcount.protocol.happened import MemberMoved
 from headcount.protocol.member import State
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from headcount.ports import Tx
-    from headcount.protocol.effects import Effect
+    from headcount.protocol.effects import Ready
     from headcount.protocol.member import Member
     from headcount.protocol.team import Team
 
@@ -27,29 +26,33 @@ def utc_now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
 
 
-def write_effects(tx: Tx, team: Team, effects: Iterable[Effect]) -> None:
-    """Each kind is one kind of row. Mail goes out before a mailbox is sealed, in the order of the effects."""
-    notes: list[Note] = []
-    acts: list[Act] = []
-    for effect in effects:
-        match effect:
-            case Note():
-                notes.append(effect)
-                if effect.data.get("to") == State.INSPECTING:
-                    tx.put_fact(team.id, effect.about, SIGNALLED, {"at": utc_now()})
-            case Act():
-                acts.append(effect)
-            case Post():
-                post_mail(tx, team, effect)
-            case GiveBackTasks(key):
-                given_back = tx.give_back_tasks(team.id, key)
-                notes.extend(Note("task_released", key, {"task": task}) for task in given_back)
-            case Seal(key):
-                bounced = tx.seal(team.id, key)
-                if bounced:
-                    notes.append(Note("mail_bounced", key, {"count": bounced}))
-    tx.add_acts(team.id, acts)
-    tx.note(team.id, notes)
+def write_ready(tx: Tx, team: Team, ready: Ready) -> None:
+    """The parts of `Ready` that belong to the transaction, in its order. Acts are stored as pending."""
+    entries = list(ready.entries)
+    for post in ready.mail:
+        post_mail(tx, team, post)
+    for event in ready.happened:
+        if isinstance(event, MemberMoved) and event.after is State.INSPECTING:
+            tx.put_fact(team.id, event.key, SIGNALLED, {"at": utc_now()})
+    for key in ready.merged_only:
+        tx.put_fact(team.id, key, "start", {**(tx.fact(team.id, key, "start") or {}), "require_merged": True})
+    _list_tasks(tx, team, ready)
+    for key in ready.released:
+        given_back = tx.give_back_tasks(team.id, key)
+        entries.extend(Note("task_released", key, {"task": task}) for task in given_back)
+    for key in ready.sealed:
+        bounced = tx.seal(team.id, key)
+        if bounced:
+            entries.append(Note("mail_bounced", key, {"count": bounced}))
+    tx.add_acts(team.id, ready.acts)
+    tx.note(team.id, entries)
+
+
+def _list_tasks(tx: Tx, team: Team, ready: Ready) -> None:
+    listed = {status.task: status for status in ready.listed}
+    for task in tx.tasks(team.id) if listed else ():
+        if (now := listed.get(task.id)) is not None:
+            tx.save_task(replace(task, status=now.status, owner=now.owner, reason=now.reason))
 
 
 def post_mail(tx: Tx, team: Team, post: Post) -> None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from headcount.protocol import events
 from headcount.protocol.effects import Act, ActKind
-from headcount.protocol.member import Member, State
-from headcount.protocol.team import Escalation, Request, Status, Team
+from headcount.protocol.member import Activity, Answer, Member, State
+from headcount.protocol.team import Escalation, EscalationState, Request, Status, Team
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,8 +35,8 @@ def load_member(text: str) -> Member:
 
 
 def dump_team(team: Team) -> str:
-    """The team without its members, which are rows of their own."""
-    return _dumps(_plain(replace(team, members={})))
+    """The team without its members and its run, which are rows of their own."""
+    return _dumps(_plain(replace(team, members={}, run=None)))
 
 
 def load_team(text: str, members: Mapping[str, Member]) -> Team:
@@ -45,7 +45,8 @@ def load_team(text: str, members: Mapping[str, Member]) -> Team:
     raw["status"] = Status(raw["status"])
     raw["requests"] = {key: _load_request(value) for key, value in raw["requests"].items()}
     raw["last_request"] = _load_request(raw["last_request"]) if raw.get("last_request") else None
-    raw["escalations"] = {key: _build(Escalation, value) for key, value in raw["escalations"].items()}
+    raw["escalations"] = {key: _load_escalation(value) for key, value in raw["escalations"].items()}
+    raw["run"] = None
     return _build(Team, raw)
 
 
@@ -67,7 +68,17 @@ def load_act(text: str) -> Act:
 
 
 def _load_member(raw: dict[str, Any]) -> Member:
-    return _build(Member, {**raw, "state": State(raw["state"])})
+    answer = raw.get("answer")
+    read = {
+        "state": State(raw["state"]),
+        "activity": Activity(raw.get("activity", Activity.WORKING)),
+        "answer": Answer(answer) if answer else None,
+    }
+    return _build(Member, {**raw, **read})
+
+
+def _load_escalation(raw: dict[str, Any]) -> Escalation:
+    return _build(Escalation, {**raw, "state": EscalationState(raw.get("state", EscalationState.OPEN))})
 
 
 def _load_request(raw: dict[str, Any]) -> Request:

@@ -1,4 +1,6 @@
-"""What can happen, as values. Everything the rules ever hear is one of these.
+"""What can happen to a team, as values. Everything that the rules are given is one of these, or, in a run,
+one of
+`phase_events.py`.
 
 `key` names an incarnation (`alice#2`). `epoch` ties a result or a timeout to the very entry into a state
 that asked for it: whatever comes from an earlier epoch is late, and changes nothing.
@@ -89,7 +91,7 @@ class Resumed(Event):
     by: str = "operator"
 
 
-# --- what a member says (a stranger: late, doubled or wrong) --------------------------------------------
+# --- what a member reports (a stranger: late, doubled or wrong) --------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,17 +187,24 @@ class Exited(Event):
 
     key: str
     detail: str = ""
+    code: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Inspected(Event):
-    """Findings were read. `clean` is None while the witness has yet to judge them."""
+    """Findings were read. `clean` is None while the witness has yet to judge them.
+
+    `head` is the commit that the workspace is at, `commits` how many only its branch has; "" when it could
+    not be read, or there is none.
+    """
 
     key: str
     epoch: int
     spotless: bool
     clean: bool | None
     issues: tuple[str, ...] = ()
+    head: str = ""
+    commits: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +214,8 @@ class Saved(Event):
     key: str
     epoch: int
     ref: str | None = None
+    head: str = ""
+    commits: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +251,8 @@ class LastRead(Event):
     ok: bool
     ref: str | None = None
     reason: str = ""
+    head: str = ""
+    commits: int = 0
 
 
 @dataclass(frozen=True, slots=True)

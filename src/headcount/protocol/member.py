@@ -1,24 +1,27 @@
-"""How one incarnation is stood down: states, cues, one table, and a small interpreter.
+"""How one incarnation is stood down: states, triggers, actions and one table.
 
-A member moves only by a **cue**. The team's rules (`team.py`) turn events into cues: they know the request,
-the policy and the other members, and pick among cues that differ only by that (`dirty`, `dirty_again`,
-`dirty_forced`). So the table itself has no conditions, and can be read, drawn and checked row by row.
+A member moves only by a **trigger**. The team's rules (`step.py`, `shutdown.py`) turn events into triggers:
+they know the request, the policy and the other members, and pick among triggers that differ only by that
+(`dirty`, `dirty_again`, `dirty_forced`). So the table itself has no conditions, and can be read, drawn and
+checked row by row (`machine.py`).
 
 Four laws hold for every row; the tests check them against the table itself:
 
 1. A row that leads to `stopping` comes from `spotless` or `saved` (I1), one to `killing` from `stopping`.
-2. From every state before `salvaging`, `exited` leads to `salvaging`: a death is never an excuse not to look.
-3. Every state that waits has a limit (`limit_s`), and the cue of that limit has a row (I8).
-4. First what is open is settled, then what happened is written down, then what comes next is begun (`Do`).
+2. From every state before `salvaging`, `exited` leads to `salvaging`: a death never skips the inspection.
+3. Every state that waits has a limit (`limit_s`), and the trigger of that limit has a row (I8).
+4. The actions of a row settle what is open, then record what happened, then begin what comes next (`Action`).
 
-A cue without a row is late or strange. It changes nothing, and the journal says so (I6).
+A trigger without a row is late or strange. It changes nothing, and the journal says so (I6).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
+
+from headcount.protocol.machine import Rule
 
 if TYPE_CHECKING:
     from headcount.domain.policy import Policy
@@ -38,7 +41,7 @@ class State(StrEnum):
     GONE = "gone"
 
 
-class Cue(StrEnum):
+class Trigger(StrEnum):
     # seen by the runtime
     REGISTERED = "registered"
     START_FAILED = "start_failed"
@@ -91,7 +94,7 @@ class Cue(StrEnum):
     LAST_READ_FAILED = "last_read_failed"
 
 
-class Do(StrEnum):
+class Action(StrEnum):
     """What goes with a move. Each is one small function in `turn.py`. A row has them in this order."""
 
     # what is open about it is settled
@@ -134,13 +137,8 @@ class Do(StrEnum):
     SETTLE = "settle"
 
 
-class Rule(NamedTuple):
-    to: State
-    do: tuple[Do, ...] = ()
-
-
-def _rules() -> dict[tuple[State, Cue], Rule]:
-    s, c, d, r = State, Cue, Do, Rule
+def _rules() -> dict[tuple[State, Trigger], Rule[State, Action]]:
+    s, c, d, r = State, Trigger, Action, Rule[State, Action]
     return {
         # starting: intent written; workspace, process, registration
         (s.STARTING, c.REGISTERED): r(s.RUNNING),
@@ -226,8 +224,25 @@ def _rules() -> dict[tuple[State, Cue], Rule]:
 
 TABLE: Final = _rules()
 
-# Parked by itself: its client has hit a usage limit.
-LIMITED: Final = "limited"
+
+class Activity(StrEnum):
+    """What `running` is shown as."""
+
+    WORKING = "working"
+    IDLE = "idle"
+    STALLED = "stalled"
+    PAUSED = "paused"
+    PARKED = "parked"  # a person works on it
+    LIMITED = "limited"  # its client has hit a usage limit
+
+
+class Answer(StrEnum):
+    """To the request in its mailbox. A timeout is recorded as unanswered, never as approved."""
+
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    UNANSWERED = "unanswered"
+    EXITED = "exited"
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,28 +255,33 @@ class Member:
     state: State = State.STARTING
     # Counts entries into states and re-armed limits: results and timeouts of an older epoch are late.
     epoch: int = 0
-    activity: str = "working"  # working, idle, stalled, paused, parked, limited: what `running` is shown as
+    activity: Activity = Activity.WORKING
     task: str | None = None
     awaits_review: bool = False
     request: str | None = None  # the open request that it is part of
     ask: str | None = None  # the request id that its mailbox holds, and answers must name
-    answer: str | None = None  # approved, rejected, unanswered, exited
+    answer: Answer | None = None
     answer_reason: str = ""
     held_done: bool = False  # had signalled done when it was asked: inspected again if that is withdrawn
     judging: bool = False  # the witness has its findings, and a verdict is wanted
     attempts: int = 0  # inspections
+    head: str = ""  # the commit that its workspace was at when it was last read
+    commits: int = 0  # how many commits only its branch had then
     failures: int = 0  # inspections that found it dirty, since it was last let off
     silences: int = 0  # limits that passed since it was last nudged afresh
     waits: int = 0
     issues: tuple[str, ...] = ()
     terminated: bool = False  # SIGTERM was sent; before that it may leave its own way
     exited: bool = False
+    exit_code: int | None = None  # of its own process
     already_gone: bool = False  # dead before anyone asked it
     forced: bool = False  # stopped by force or by a decision
     stuck: bool = False
     alive: tuple[str, ...] = ()  # what is left of it while stuck
     refs: tuple[str, ...] = ()  # salvage refs, oldest first
     escalation: str | None = None  # the open one
+    cycle: str | None = None  # the request under which it leaves in order to be followed
+    cycle_by: str = ""
     over_budget: bool = False  # was asked to stand down for what it has cost
     failure: str = ""  # why its start failed
     settled: bool = False  # gone, and its workspace read for the last time
@@ -280,6 +300,11 @@ class Member:
     def ended(self) -> bool:
         """Nothing more will happen to it by itself."""
         return self.settled or self.stuck or self.state is State.ESCALATED
+
+    @property
+    def cycled(self) -> bool:
+        """Whether it leaves, or has left, in order to be followed: under that very request."""
+        return self.cycle is not None and self.cycle == self.request
 
 
 def final_outcome(member: Member) -> str | None:
@@ -305,7 +330,7 @@ def limit_s(member: Member, policy: Policy) -> float | None:
         case State.STARTING:
             return policy.start_timeout_s
         case State.RUNNING:
-            watched = member.role not in ("lead", "witness") and member.activity == "working"
+            watched = member.role not in ("lead", "witness") and member.activity is Activity.WORKING
             return policy.stall_timeout_s if watched else None
         case State.ASKED:
             return policy.answer_timeout_s if member.answer is None else None
@@ -325,22 +350,23 @@ def limit_s(member: Member, policy: Policy) -> float | None:
             return None
 
 
-def overdue_cue(member: Member) -> Cue | None:
-    """The cue of a limit that passed. `inspecting` has none here: an overdue inspection is a dirty one."""
+def overdue_trigger(member: Member) -> Trigger | None:
+    """The trigger of a limit that passed. `inspecting` has none here: an overdue inspection is a dirty one.
+    """
     match member.state:
         case State.STARTING | State.RUNNING:
-            return Cue.STALLED
+            return Trigger.STALLED
         case State.ASKED:
-            return Cue.UNANSWERED
+            return Trigger.UNANSWERED
         case State.NUDGED:
-            return (Cue.SILENT_ONCE, Cue.SILENT_TWICE, Cue.SILENT_THRICE)[min(member.silences, 2)]
+            return (Trigger.SILENT_ONCE, Trigger.SILENT_TWICE, Trigger.SILENT_THRICE)[min(member.silences, 2)]
         case State.SALVAGING:
-            return Cue.SALVAGE_FAILED
+            return Trigger.SALVAGE_FAILED
         case State.STOPPING:
-            return Cue.STOP_OVERDUE if member.terminated else Cue.EXIT_OVERDUE
+            return Trigger.STOP_OVERDUE if member.terminated else Trigger.EXIT_OVERDUE
         case State.KILLING:
-            return Cue.KILL_OVERDUE
+            return Trigger.KILL_OVERDUE
         case State.GONE:
-            return Cue.LAST_READ_FAILED
+            return Trigger.LAST_READ_FAILED
         case _:
             return None

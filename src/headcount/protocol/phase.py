@@ -13,14 +13,14 @@ never complete while one of its workers or reviewers is alive.
 **Blocked is a state.** A phase that is blocked says why, stays so when it is resumed (D7), and a retry is a
 new attempt: results of an earlier one are late (D5, D6).
 
-As in `member.py` the table has no conditions; `step_phase` picks the cue. Time comes with each event.
+As in `member.py` the table has no conditions; `step_phase` picks the trigger. Time comes with each event.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from headcount.domain.checklist import COMPLEXITY, VERIFICATION
 from headcount.domain.settings import Gates
@@ -28,6 +28,7 @@ from headcount.protocol import phase_events as ev
 from headcount.protocol import task_events
 from headcount.protocol.dependencies import check_dependencies, held_by
 from headcount.protocol.effects import Note
+from headcount.protocol.machine import Rule, interpret
 from headcount.protocol.task import ENDS, Task
 from headcount.protocol.task import State as TaskState
 from headcount.protocol.task_step import step_task
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from headcount.domain.policy import Policy
+    from headcount.protocol.phase_events import PhaseEffect
     from headcount.protocol.task_events import TaskEffect, TaskEvent
 
 
@@ -48,7 +50,7 @@ class State(StrEnum):
     BLOCKED = "blocked"
 
 
-class Cue(StrEnum):
+class Trigger(StrEnum):
     ALL_COMPLETE = "all_complete"
     TASKS_BLOCKED = "tasks_blocked"
     NOTHING_MOVES = "nothing_moves"
@@ -63,7 +65,7 @@ class Cue(StrEnum):
     RETRY = "retry"
 
 
-class Do(StrEnum):
+class Action(StrEnum):
     """What goes with a move. A row has them in this order."""
 
     # what happened is written down
@@ -79,13 +81,8 @@ class Do(StrEnum):
     CLEAN_UP = "clean_up"
 
 
-class Rule(NamedTuple):
-    to: State
-    do: tuple[Do, ...] = ()
-
-
-def _rules() -> dict[tuple[State, Cue], Rule]:
-    s, c, d, r = State, Cue, Do, Rule
+def _rules() -> dict[tuple[State, Trigger], Rule[State, Action]]:
+    s, c, d, r = State, Trigger, Action, Rule[State, Action]
     return {
         # tasks: some may start, some are under way
         (s.TASKS, c.ALL_COMPLETE): r(s.VERIFYING, (d.RUN_VERIFICATION,)),
@@ -122,6 +119,17 @@ class GateResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Crew:
+    """Whom the definition has for a run, and where its work goes."""
+
+    workers: tuple[str, ...] = ()
+    reviewers: tuple[tuple[str, str], ...] = ()  # role and name
+    integration: str = ""  # the branch that reviewed commits are merged into
+    base: str = ""  # the commit that it began at
+    require_merged: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Phase:
     """A run of a team's tasks, as the rules see it."""
 
@@ -129,6 +137,7 @@ class Phase:
     started_at: str
     tasks: Mapping[str, Task] = field(default_factory=dict)  # in the order of the definition
     gates: Gates = field(default_factory=Gates)
+    crew: Crew = field(default_factory=Crew)
     state: State = State.TASKS
     attempt: int = 1
     ended_at: str = ""
@@ -141,25 +150,40 @@ class Phase:
     notes: tuple[str, ...] = ()
 
 
+_NO_CREW: Final = Crew()
+
+
 def open_phase(
-    team: str, tasks: Iterable[Task], gates: Gates, at: str, policy: Policy
-) -> tuple[Phase, tuple[ev.PhaseEffect | TaskEffect, ...]]:
-    """A new phase; refuses tasks that depend on nobody knows what, or on each other (E6)."""
+    team: str, tasks: Iterable[Task], gates: Gates, at: str, policy: Policy, crew: Crew = _NO_CREW
+) -> tuple[Phase, tuple[PhaseEffect | TaskEffect, ...]]:
+    """A new phase; refuses tasks that depend on an unknown task, or on each other (E6)."""
     by_id = {task.id: task for task in tasks}
     check_dependencies(by_id)
-    turn = _Turn(Phase(team, at, by_id, gates), at, policy)
-    turn.effects.append(ev.Publish())
+    turn = _Turn(Phase(team, at, by_id, gates, crew), at, policy)
     turn.go_on()
     return turn.phase, tuple(turn.effects)
 
 
 def step_phase(
     phase: Phase, event: ev.PhaseEvent, policy: Policy
-) -> tuple[Phase, tuple[ev.PhaseEffect | TaskEffect, ...]]:
+) -> tuple[Phase, tuple[PhaseEffect | TaskEffect, ...]]:
     turn = _Turn(phase, event.at, policy)
-    _HEAR[type(event)](turn, event)
+    _apply(turn, event)
     turn.go_on()
     return turn.phase, tuple(turn.effects)
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What came with a trigger, for the actions of its row."""
+
+    reason: str = ""
+    gate: str | None = None
+    detail: str = ""
+    abort: ev.AbortRun | None = None
+
+
+_NONE: Final = _Facts()
 
 
 class _Turn:
@@ -167,10 +191,7 @@ class _Turn:
         self.phase = phase
         self.at = at
         self.policy = policy
-        self.effects: list[ev.PhaseEffect | TaskEffect] = []
-
-    def put(self, **changes: Any) -> None:
-        self.phase = replace(self.phase, **changes)
+        self.effects: list[PhaseEffect | TaskEffect] = []
 
     def note(self, kind: str, **data: object) -> None:
         self.effects.append(Note(kind, "", {"attempt": self.phase.attempt, **data}))
@@ -178,24 +199,28 @@ class _Turn:
     def late(self, event: ev.PhaseEvent) -> None:
         self.note("phase_late", event=type(event).__name__, state=str(self.phase.state))
 
-    def cue(self, cue: Cue, **facts: Any) -> None:
+    def fire(self, trigger: Trigger, facts: _Facts = _NONE) -> None:
         before = self.phase.state
-        rule = TABLE.get((before, cue))
-        if rule is None:
-            self.note("phase_late", cue=str(cue), state=str(before))
-            return
-        ended = rule.to in (State.COMPLETE, State.BLOCKED)
-        self.put(state=rule.to, ended_at=self.at if ended else "")
-        self.note("phase_moved", **{"from": str(before), "to": str(rule.to), "cue": str(cue)})
-        for deed in rule.do:
-            _DEEDS[deed](self, facts)
-        self.effects.append(ev.Publish())
+
+        def move(rule: Rule[State, Action]) -> None:
+            ended = rule.to in (State.COMPLETE, State.BLOCKED)
+            self.phase = replace(self.phase, state=rule.to, ended_at=self.at if ended else "")
+            self.note("phase_moved", **{"from": str(before), "to": str(rule.to), "cue": str(trigger)})
+
+        interpret(
+            TABLE,
+            before,
+            trigger,
+            ignore=lambda: self.note("phase_late", cue=str(trigger), state=str(before)),
+            move=move,
+            act=lambda action: ACTIONS[action](self, facts),
+        )
 
     def step_task(self, name: str, event: TaskEvent) -> None:
         before = self.phase.tasks[name]
         after, effects = step_task(before, event, self.policy)
         after = _with_own_slot(self.phase, before, after)
-        self.put(tasks={**self.phase.tasks, name: after})
+        self.phase = replace(self.phase, tasks={**self.phase.tasks, name: after})
         self.effects.extend(effects)
 
     def go_on(self) -> None:
@@ -204,8 +229,7 @@ class _Turn:
             found = _next(self.phase)
             if found is None:
                 return
-            cue, facts = found
-            self.cue(cue, **facts)
+            self.fire(*found)
 
 
 def _with_own_slot(phase: Phase, before: Task, after: Task) -> Task:
@@ -222,17 +246,17 @@ def free_slot(used: Iterable[int]) -> int:
     return next(n for n in range(1, len(taken) + 2) if n not in taken)
 
 
-def _next(phase: Phase) -> tuple[Cue, dict[str, Any]] | None:
+def _next(phase: Phase) -> tuple[Trigger, _Facts] | None:
     if phase.state is State.TASKS:
         if phase.aborted and all(task.state in ENDS for task in phase.tasks.values()):
-            return Cue.TASKS_BLOCKED, {"reason": phase.aborted}
+            return Trigger.TASKS_BLOCKED, _Facts(phase.aborted)
         if all(task.state is TaskState.COMPLETE for task in phase.tasks.values()):
-            return Cue.ALL_COMPLETE, {}
+            return Trigger.ALL_COMPLETE, _NONE
         if not any(_may_move(phase, task) for task in phase.tasks.values()):
-            return Cue.TASKS_BLOCKED, {"reason": _blocked_text(phase)}
+            return Trigger.TASKS_BLOCKED, _Facts(_blocked_text(phase))
     result = phase.results.get(_GATE_OF.get(phase.state, ""))
     if result is not None and result.verdict == "undefined":
-        return Cue.GATE_UNDEFINED, {}
+        return Trigger.GATE_UNDEFINED, _NONE
     return None
 
 
@@ -253,7 +277,25 @@ def _blocked_text(phase: Phase) -> str:
     return f"{text}; held by that: {', '.join(held)}" if held else text
 
 
-# --- hearing an event --------------------------------------------------------------------------------------
+def _apply(turn: _Turn, event: ev.PhaseEvent) -> None:
+    match event:
+        case ev.TaskHappened():
+            _task_happened(turn, event)
+        case ev.GateEnded():
+            _gate_ended(turn, event)
+        case ev.CleanupEnded():
+            _cleanup_ended(turn, event)
+        case ev.AbortRun():
+            _abort_run(turn, event)
+        case ev.NothingMoves():
+            _nothing_moves(turn, event)
+        case ev.RetryRun():
+            _retry_run(turn, event)
+        case _:
+            raise TypeError(f"{event} is no event of a run that is open")
+
+
+# --- one function an event ----------------------------------------------------------------------------------
 
 
 def _task_happened(turn: _Turn, event: ev.TaskHappened) -> None:
@@ -267,13 +309,13 @@ def _gate_ended(turn: _Turn, event: ev.GateEnded) -> None:
     phase = turn.phase
     if event.attempt != phase.attempt or _GATE_OF.get(phase.state) != event.gate:
         return turn.late(event)
-    turn.put(results={**phase.results, event.gate: GateResult(event.verdict, event.evidence)})
+    results = {**phase.results, event.gate: GateResult(event.verdict, event.evidence)}
+    turn.phase = replace(phase, results=results)
     if event.verdict == "passed":
-        return turn.cue(Cue.GATE_PASSED)
+        return turn.fire(Trigger.GATE_PASSED)
     what = "did not pass" if event.verdict == "failed" else "could not run, so it has not passed"
-    return turn.cue(
-        Cue.GATE_FAILED, reason=f"the {event.gate} gate {what}: {event.evidence}", gate=event.gate
-    )
+    reason = f"the {event.gate} gate {what}: {event.evidence}"
+    return turn.fire(Trigger.GATE_FAILED, _Facts(reason, event.gate))
 
 
 def _cleanup_ended(turn: _Turn, event: ev.CleanupEnded) -> None:
@@ -281,105 +323,101 @@ def _cleanup_ended(turn: _Turn, event: ev.CleanupEnded) -> None:
     if event.attempt != phase.attempt or event.tries != tries or phase.state is not State.CLEANING_UP:
         return turn.late(event)
     if event.ok and not event.alive:
-        return turn.cue(Cue.CLEANED_UP)
+        return turn.fire(Trigger.CLEANED_UP)
     left = f"still alive: {', '.join(event.alive)}" if event.alive else ""
     detail = "; ".join(text for text in (event.detail, left) if text) or "it said no more"
     if tries <= turn.policy.cleanup_retries:
-        return turn.cue(Cue.CLEANUP_FAILED, detail=detail)
-    cue = Cue.MEMBERS_LEFT if event.alive else Cue.CLEANUP_FAILED_AGAIN
-    return turn.cue(cue, detail=detail, reason=f"members are left after {tries} cleanups: {detail}")
+        return turn.fire(Trigger.CLEANUP_FAILED, _Facts(detail=detail))
+    trigger = Trigger.MEMBERS_LEFT if event.alive else Trigger.CLEANUP_FAILED_AGAIN
+    reason = f"members are left after {tries} cleanups: {detail}"
+    return turn.fire(trigger, _Facts(reason, detail=detail))
 
 
 def _abort_run(turn: _Turn, event: ev.AbortRun) -> None:
-    turn.cue(Cue.ABORT, reason=f"aborted by {event.by}: {event.reason}", event=event)
+    turn.fire(Trigger.ABORT, _Facts(f"aborted by {event.by}: {event.reason}", abort=event))
 
 
 def _nothing_moves(turn: _Turn, event: ev.NothingMoves) -> None:
-    turn.cue(Cue.NOTHING_MOVES, reason=event.why)
+    turn.fire(Trigger.NOTHING_MOVES, _Facts(event.why))
 
 
 def _retry_run(turn: _Turn, event: ev.RetryRun) -> None:
     if event.attempt != turn.phase.attempt:
         return turn.late(event)
-    return turn.cue(Cue.RETRY)
+    if event.gates is not None:
+        turn.phase = replace(turn.phase, gates=event.gates)
+    return turn.fire(Trigger.RETRY)
 
 
-_HEAR: Final[dict[type[ev.PhaseEvent], Callable[[_Turn, Any], None]]] = {
-    ev.TaskHappened: _task_happened,
-    ev.GateEnded: _gate_ended,
-    ev.CleanupEnded: _cleanup_ended,
-    ev.AbortRun: _abort_run,
-    ev.NothingMoves: _nothing_moves,
-    ev.RetryRun: _retry_run,
-}
+# --- the actions --------------------------------------------------------------------------------------------
 
 
-# --- the deeds ---------------------------------------------------------------------------------------------
-
-
-def _run_gate(gate: str, defined: Callable[[Gates], bool], undefined: str) -> Callable[[_Turn, Any], None]:
-    def deed(turn: _Turn, _: Any) -> None:
+def _run_gate(gate: str, defined: Callable[[Gates], bool], undefined: str) -> Callable[[_Turn, _Facts], None]:
+    def action(turn: _Turn, _: _Facts) -> None:
         if defined(turn.phase.gates):
             turn.effects.append(ev.RunGate(gate, turn.phase.attempt, turn.phase.gates))
         else:
-            turn.put(results={**turn.phase.results, gate: GateResult("undefined", undefined)})
+            results = {**turn.phase.results, gate: GateResult("undefined", undefined)}
+            turn.phase = replace(turn.phase, results=results)
 
-    return deed
+    return action
 
 
-def _clean_up(turn: _Turn, _: Any) -> None:
+def _clean_up(turn: _Turn, _: _Facts) -> None:
     turn.effects.append(ev.CleanUp(turn.phase.attempt, len(turn.phase.cleanups) + 1))
 
 
-def _count_cleanup(turn: _Turn, facts: dict[str, Any]) -> None:
-    turn.put(cleanups=(*turn.phase.cleanups, facts["detail"]))
-    turn.note("cleanup_failed", tries=len(turn.phase.cleanups), detail=facts["detail"])
+def _count_cleanup(turn: _Turn, facts: _Facts) -> None:
+    turn.phase = replace(turn.phase, cleanups=(*turn.phase.cleanups, facts.detail))
+    turn.note("cleanup_failed", tries=len(turn.phase.cleanups), detail=facts.detail)
 
 
-def _note_cleanup(turn: _Turn, facts: dict[str, Any]) -> None:
-    text = f"cleanup failed {len(turn.phase.cleanups)} times: {facts['detail']}"
-    turn.put(notes=(*turn.phase.notes, text))
+def _note_cleanup(turn: _Turn, facts: _Facts) -> None:
+    text = f"cleanup failed {len(turn.phase.cleanups)} times: {facts.detail}"
+    turn.phase = replace(turn.phase, notes=(*turn.phase.notes, text))
 
 
-def _mark_clean(turn: _Turn, _: Any) -> None:
-    turn.put(clean=True)
+def _mark_clean(turn: _Turn, _: _Facts) -> None:
+    turn.phase = replace(turn.phase, clean=True)
 
 
-def _abort_tasks(turn: _Turn, facts: dict[str, Any]) -> None:
-    turn.put(aborted=facts["reason"])
-    event: ev.AbortRun = facts["event"]
+def _abort_tasks(turn: _Turn, facts: _Facts) -> None:
+    event = facts.abort
+    assert event is not None
+    turn.phase = replace(turn.phase, aborted=facts.reason)
     for task in turn.phase.tasks.values():
         if task.state not in ENDS:
             turn.step_task(task.id, task_events.Abort(event.reason, event.by))
 
 
-def _say_why(turn: _Turn, facts: dict[str, Any]) -> None:
-    turn.put(reason=facts["reason"], gate=facts.get("gate"))
-    turn.note("phase_blocked", reason=facts["reason"], gate=facts.get("gate"))
+def _say_why(turn: _Turn, facts: _Facts) -> None:
+    turn.phase = replace(turn.phase, reason=facts.reason, gate=facts.gate)
+    turn.note("phase_blocked", reason=facts.reason, gate=facts.gate)
 
 
-def _next_attempt(turn: _Turn, _: Any) -> None:
+def _next_attempt(turn: _Turn, _: _Facts) -> None:
     """What is complete stays complete; what is blocked gets a fresh attempt; the gates are run anew."""
-    turn.put(
-        attempt=turn.phase.attempt + 1, results={}, cleanups=(), aborted="", reason="", gate=None, notes=()
+    turn.phase = replace(
+        turn.phase, attempt=turn.phase.attempt + 1, results={}, cleanups=(), aborted="", reason="", gate=None,
+        notes=(),
     )  # fmt: skip
     for task in turn.phase.tasks.values():
         if task.state is TaskState.BLOCKED:
             turn.step_task(task.id, task_events.Retry(task.attempt))
 
 
-_DEEDS: Final[dict[Do, Callable[[_Turn, dict[str, Any]], None]]] = {
-    Do.RUN_VERIFICATION: _run_gate(
+ACTIONS: Final[dict[Action, Callable[[_Turn, _Facts], None]]] = {
+    Action.RUN_VERIFICATION: _run_gate(
         VERIFICATION, lambda gates: bool(gates.verify), "no verification command is defined; nothing was run"
     ),
-    Do.RUN_COMPLEXITY: _run_gate(
+    Action.RUN_COMPLEXITY: _run_gate(
         COMPLEXITY, lambda gates: gates.measures, "every complexity limit is off; nothing was measured"
     ),
-    Do.CLEAN_UP: _clean_up,
-    Do.COUNT_CLEANUP: _count_cleanup,
-    Do.NOTE_CLEANUP: _note_cleanup,
-    Do.MARK_CLEAN: _mark_clean,
-    Do.ABORT_TASKS: _abort_tasks,
-    Do.SAY_WHY: _say_why,
-    Do.NEXT_ATTEMPT: _next_attempt,
+    Action.CLEAN_UP: _clean_up,
+    Action.COUNT_CLEANUP: _count_cleanup,
+    Action.NOTE_CLEANUP: _note_cleanup,
+    Action.MARK_CLEAN: _mark_clean,
+    Action.ABORT_TASKS: _abort_tasks,
+    Action.SAY_WHY: _say_why,
+    Action.NEXT_ATTEMPT: _next_attempt,
 }

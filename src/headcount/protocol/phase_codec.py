@@ -9,7 +9,7 @@ from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from headcount.domain.settings import Gates
-from headcount.protocol.phase import GateResult, Phase, State
+from headcount.protocol.phase import Crew, GateResult, Phase, State
 from headcount.protocol.task import Presence, Seat, Task
 from headcount.protocol.task import State as TaskState
 
@@ -23,9 +23,13 @@ def phase_as_json(phase: Phase) -> dict[str, Any]:
     return asdict(phase)
 
 
-def phase_from_json(raw: Mapping[str, Any]) -> Phase:
+def phase_from_json(raw: Mapping[str, Any], roster: Mapping[str, Any]) -> Phase:
+    """`roster` has the crew of a run that an earlier version began: then it is not in `raw`."""
+    crew = raw.get("crew", roster)
+    reviewers = tuple((role, name) for role, name in crew.get("reviewers", ()))
     return _build(
         Phase, raw, state=State(raw["state"]), gates=_build(Gates, raw["gates"]),
+        crew=_build(Crew, crew, reviewers=reviewers),
         tasks={name: _task(task) for name, task in raw["tasks"].items()},
         results={gate: _build(GateResult, result) for gate, result in raw["results"].items()},
     )  # fmt: skip

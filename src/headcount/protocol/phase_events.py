@@ -1,4 +1,4 @@
-"""What a phase hears, and what must be done for it, as values.
+"""What can happen to a run, and what must be done for it, as values.
 
 Acts carry the attempt in their id, and results name the attempt that they belong to: whatever an earlier
 attempt left behind is late.
@@ -13,12 +13,25 @@ from headcount.protocol.task_events import LEAD
 
 if TYPE_CHECKING:
     from headcount.domain.settings import Gates
+    from headcount.protocol.phase import Crew
+    from headcount.protocol.task import Task
     from headcount.protocol.task_events import TaskEvent
 
 
 @dataclass(frozen=True, slots=True)
 class PhaseEvent:
+    """The root of what can happen to a run."""
+
     at: str  # ISO 8601 with an offset
+
+
+@dataclass(frozen=True, slots=True)
+class RunOpened(PhaseEvent):
+    """A team begins to run tasks."""
+
+    tasks: tuple[Task, ...]
+    gates: Gates
+    crew: Crew
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +76,10 @@ class NothingMoves(PhaseEvent):
 
 @dataclass(frozen=True, slots=True)
 class RetryRun(PhaseEvent):
-    """Try a blocked phase again; names the attempt that failed."""
+    """Try a blocked phase again; names the attempt that failed. `gates`: as they are defined now."""
 
     attempt: int
+    gates: Gates | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +105,4 @@ class CleanUp:
         return f"cleanup:{self.attempt}:{self.tries}"
 
 
-@dataclass(frozen=True, slots=True)
-class Publish:
-    """`status.json` is to be written anew, from the phase as it is now."""
-
-
-PhaseEffect = RunGate | CleanUp | Publish
+PhaseEffect = RunGate | CleanUp

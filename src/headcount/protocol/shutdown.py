@@ -9,9 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from headcount.protocol.effects import Act, ActKind, Note
-from headcount.protocol.member import Cue, Member, State
+from headcount.protocol.effects import Act, ActKind
+from headcount.protocol.happened import Refused, RequestRejected
+from headcount.protocol.member import Activity, Answer, Member, State, Trigger
 from headcount.protocol.team import CLOSE_STEPS, Request, Status, why_not_stand_down
+from headcount.protocol.turn import Facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -31,15 +33,20 @@ ASKABLE: Final = (State.RUNNING, State.INSPECTING, State.VERIFIED, State.NUDGED)
 def stand_down(turn: Turn, event: StandDown) -> None:
     refused = why_not_stand_down(turn.team, event.names, event.cycling)
     if refused:
-        turn.note("refused", "", action="stand_down", code=refused[0], why=refused[1], by=event.by)
+        turn.happen(Refused("stand_down", "", *refused, event.by))
         return
     targets = _targets(turn, event.names)
     overlapping = [r for r in turn.requests.values() if r.whole_team or set(r.targets) & set(targets)]
     joined = next((r for r in overlapping if r.whole_team or set(r.targets) >= set(targets)), None)
     if joined is not None and (joined.whole_team or event.names is not None):
         _join(turn, joined, event)
-        return
-    _open(turn, event, targets, overlapping)
+    else:
+        _open(turn, event, targets, overlapping)
+    if event.cycling:
+        for key in targets:
+            member = turn.members[key]
+            # Under the request that it is part of now, which may be one that this one joined.
+            turn.put(replace(member, cycle=member.request, cycle_by=event.by))
 
 
 def _open(turn: Turn, event: StandDown, targets: tuple[str, ...], overlapping: list[Request]) -> None:
@@ -90,34 +97,36 @@ def _cover(turn: Turn, key: str, request: Request) -> None:
     """Put one member under a request; it is asked unless a request that was taken over is past that."""
     member = turn.members[key]
     under_way = member.request is not None and member.state is not State.RUNNING
-    turn.put(member, request=request.id)
+    turn.put(replace(member, request=request.id))
     if not under_way:
         _ask(turn, key, request)
     if request.forces(key) and (under_way or member.state is State.ESCALATED):
         _force(turn, key, request.by)
     _try_again(turn, key)
     member = turn.members[key]
-    if member.state is State.RUNNING and member.activity == "paused":  # not asked; nobody is ended asleep
-        turn.act(ActKind.RESUME, turn.put(member, activity="working"))
+    if (
+        member.state is State.RUNNING and member.activity is Activity.PAUSED
+    ):  # not asked; nobody is ended asleep
+        turn.act(ActKind.RESUME, turn.put(replace(member, activity=Activity.WORKING)))
 
 
 def _ask(turn: Turn, key: str, request: Request) -> None:
     """A lead, a witness and whoever stands idle are not asked."""
     member = turn.members[key]
-    idle = member.state is State.RUNNING and member.activity == "idle"
+    idle = member.state is State.RUNNING and member.activity is Activity.IDLE
     if member.state in ASKABLE and member.role not in LAST_ROLES and not idle:
-        turn.cue(key, Cue.REQUEST, request=request)
+        turn.fire(key, Trigger.REQUEST, Facts(request=request))
 
 
 def _force(turn: Turn, key: str, by: str) -> None:
     """Force decides what is open about a member; an inspection that is under way sees it by itself."""
     if turn.members[key].state in (State.NUDGED, State.ESCALATED):
-        turn.cue(key, Cue.FORCED, by=by)
+        turn.fire(key, Trigger.FORCED, Facts(by=by))
 
 
 def _try_again(turn: Turn, key: str) -> None:
     if turn.members[key].stuck:
-        turn.cue(key, Cue.AGAIN)
+        turn.fire(key, Trigger.AGAIN)
 
 
 # --- moving on by itself ----------------------------------------------------------------------------------
@@ -149,7 +158,7 @@ def _while_asking(turn: Turn, request: Request) -> Request:
     rejections = tuple(
         (m.name, m.answer_reason)
         for m in _members(turn, request)
-        if m.state is State.ASKED and m.answer == "rejected" and not request.forces(m.key)
+        if m.state is State.ASKED and m.answer is Answer.REJECTED and not request.forces(m.key)
     )
     if rejections:
         return _reject(turn, request, rejections)
@@ -176,12 +185,12 @@ def _reject(turn: Turn, request: Request, rejections: tuple[tuple[str, str], ...
         if member.settled:
             continue
         key = member.key
-        turn.put(member, request=older[key].id if key in older else None)
+        turn.put(replace(member, request=older[key].id if key in older else None))
         if member.state is State.ASKED and (key not in older or member.ask != older[key].id):
-            turn.cue(key, Cue.WITHDRAWN_DONE if member.held_done else Cue.WITHDRAWN)
+            turn.fire(key, Trigger.WITHDRAWN_DONE if member.held_done else Trigger.WITHDRAWN)
     turn.requests.update({r.id: r for r in older.values()})
     request = replace(request, result="rejected", rejected_by=rejections)
-    turn.note("rejected", "", request=request.id, rejected_by=[list(r) for r in rejections])
+    turn.happen(RequestRejected(request.id, rejections))
     turn.ended(request)
     return request
 
@@ -199,7 +208,7 @@ def _stop_next(turn: Turn, request: Request) -> None:
     for stage in _stages(turn, request):
         for member in stage:
             if member.state in (State.ASKED, State.RUNNING):
-                turn.cue(member.key, Cue.PROCEED)
+                turn.fire(member.key, Trigger.PROCEED)
         if not all(turn.members[m.key].settled for m in stage):
             return
 
@@ -243,7 +252,7 @@ def step_ended(turn: Turn, event: StepEnded) -> None:
 def _begin_close_step(turn: Turn, step_name: str) -> None:
     turn.close_step = step_name
     turn.close_epoch += 1
-    turn.effects.append(Act(ActKind.CLOSE_STEP, "", turn.close_epoch, {"step": step_name}))
+    turn.acts.append(Act(ActKind.CLOSE_STEP, "", turn.close_epoch, {"step": step_name}))
 
 
 def _next_close_step(turn: Turn) -> None:
@@ -258,7 +267,7 @@ def _next_close_step(turn: Turn) -> None:
         del turn.requests[request.id]
         turn.ended(replace(request, result="shutdown"))
     turn.closed = True
-    turn.effects.append(Note("shutdown", "", {"warnings": list(turn.warnings)}))
+    turn.note("shutdown", "", warnings=list(turn.warnings))
 
 
 # --- what the team is shown as ----------------------------------------------------------------------------

@@ -1,14 +1,13 @@
-"""How one task of a run comes to its end: states, cues, one table, and the values that move.
+"""How one task of a run comes to its end: states, triggers, actions, one table, and the values that move.
 
     waiting → working → reviewing → merging → standing_down → complete
                  ↑          │          │            │
                  └ changes ─┴─ conflict┘            └→ blocked, or waiting for another worker
 
 A task has **seats**: its worker and, where the definition has them, its reviewers. A seat is taken by one
-incarnation at a time; whoever is cycled leaves it to its next generation. Like a member, a task moves only by
-a **cue**: `task_step.py` knows the policy and who is there, and picks among cues that differ only by that
-(`changes`, `changes_no_worker`, `changes_again`). So the table has no conditions, and can be read, drawn and
-checked row by row.
+incarnation at a time; a cycled member leaves it to its next generation. Like a member, a task moves only by
+a **trigger**: `task_step.py` knows the policy and who is there, and picks among triggers that differ only
+by that (`changes`, `changes_no_worker`, `changes_again`). So the table has no conditions (`machine.py`).
 
 What counts is never somebody's word for it:
 
@@ -26,14 +25,16 @@ Laws of the table, which the tests check against the table itself:
    member counts a restart, a round or a cycle, or follows somebody's decision.
 4. `abort` has a row in every state that is not an end.
 
-A cue without a row is late or strange. It changes nothing, and the journal says so.
+A trigger without a row is late or strange. It changes nothing, and the journal says so.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final
+
+from headcount.protocol.machine import Rule
 
 
 class State(StrEnum):
@@ -47,7 +48,7 @@ class State(StrEnum):
     BLOCKED = "blocked"
 
 
-class Cue(StrEnum):
+class Trigger(StrEnum):
     # from the lead
     BEGIN = "begin"
     ABORT = "abort"
@@ -86,7 +87,7 @@ class Cue(StrEnum):
     WORKER_CYCLED = "worker_cycled"
 
 
-class Do(StrEnum):
+class Action(StrEnum):
     """What goes with a move. Each is one small function in `task_turn.py`. A row has them in this order."""
 
     # what happened is written down
@@ -116,13 +117,8 @@ class Do(StrEnum):
     ESCALATE = "escalate"
 
 
-class Rule(NamedTuple):
-    to: State
-    do: tuple[Do, ...] = ()
-
-
-def _rules() -> dict[tuple[State, Cue], Rule]:
-    s, c, d, r = State, Cue, Do, Rule
+def _rules() -> dict[tuple[State, Trigger], Rule[State, Action]]:
+    s, c, d, r = State, Trigger, Action, Rule[State, Action]
     return {
         # waiting: for what it depends on, a slot and a worker
         (s.WAITING, c.BEGIN): r(s.WORKING, (d.START_WORKER,)),

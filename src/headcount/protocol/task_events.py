@@ -1,12 +1,12 @@
-"""What a task hears, and what must be done for it, as values.
+"""What can happen to a task, and what must be done for it, as values.
 
-Effects are of three kinds, by when they become safe:
+What a task wants is of three kinds. `run.py` carries them out inside the same step:
 
-- **orders** (`Spawn`, `StandDown`, `ChangesRequested`) are events for the team's own rules, and are heard by
-  `step` in the very transaction that stores the task: a crash sees both or neither;
-- **writes** (`Note`, `SetStatus`) belong to that transaction too;
-- **acts** (`Merge`, `AskReview`, `Escalate`) reach the world; they are stored with the step, performed after
-  it is durable, and may be repeated: their ids carry the attempt and what they are about.
+- **orders** (`Spawn`, `StandDown`, `ChangesRequested`, `Escalate`) are for the team's own rules;
+- **writes** (`Note`, `SetStatus`) become parts of the step's `Ready`;
+- **acts** (`Merge`, `AskReview`) reach the world after the step is durable, and may be repeated: their ids
+carry
+  the attempt and what they are about.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from headcount.protocol.effects import Note
+from headcount.protocol.effects import Note, SetStatus
 from headcount.protocol.events import ChangesRequested, Spawn, StandDown
 
 LEAD: Final = "lead"
@@ -27,7 +27,7 @@ CHANGES: Final = "changes"
 
 @dataclass(frozen=True, slots=True)
 class TaskEvent:
-    """The root of what a task hears. `key` names an incarnation; one that has no seat here is late."""
+    """The root of what can happen to a task. `key` names an incarnation; one without a seat here is late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,17 +152,6 @@ class Retry(TaskEvent):
 
 
 # --- what must be done -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class SetStatus:
-    """The task as the list shows it."""
-
-    task: str
-    attempt: int
-    status: str
-    owner: str | None = None
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

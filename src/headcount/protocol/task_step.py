@@ -1,20 +1,19 @@
 """`step_task(task, event, policy) -> (task, effects)`: the interpreter of the task's table.
 
 Total and pure, like `step`. The order of work inside a step: what was seen about a member is recorded in its
-seat; the event becomes a cue; when every seat of a task that is being stood down is over, it moves on.
+seat; the event becomes a trigger; when every seat of a task that is being stood down is over, it moves on.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 from headcount.protocol import task_events as ev
-from headcount.protocol.task import WORKER, Cue, Presence, Seat, State, Task
-from headcount.protocol.task_turn import TaskTurn
+from headcount.protocol.task import WORKER, Presence, Seat, State, Task, Trigger
+from headcount.protocol.task_turn import Facts, TaskTurn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from headcount.domain.policy import Policy
 
 # In `run` a refusal is asked again twice, then escalated.
@@ -23,26 +22,58 @@ ASKS: Final = 3
 
 def step_task(task: Task, event: ev.TaskEvent, policy: Policy) -> tuple[Task, tuple[ev.TaskEffect, ...]]:
     turn = TaskTurn(task, policy)
-    _HEAR[type(event)](turn, event)
+    _apply(turn, event)
     turn.go_on()
     return turn.result()
 
 
-# --- hearing an event --------------------------------------------------------------------------------------
+def _apply(turn: TaskTurn, event: ev.TaskEvent) -> None:
+    match event:
+        case ev.Begin():
+            _begin(turn, event)
+        case ev.Spawned():
+            _spawned(turn, event)
+        case ev.SpawnRefused():
+            _spawn_refused(turn, event)
+        case ev.WorkVerified():
+            _work_verified(turn, event)
+        case ev.MemberLeft():
+            _member_left(turn, event)
+        case ev.MemberEscalated():
+            _member_escalated(turn, event)
+        case ev.MemberBack():
+            _member_back(turn, event)
+        case ev.Reassigned():
+            _reassigned(turn, event)
+        case ev.Refused():
+            _refused(turn, event)
+        case ev.Reviewed():
+            _reviewed(turn, event)
+        case ev.Merged() | ev.Conflicted() | ev.MergeFailed():
+            _merge_result(turn, event)
+        case ev.Abort():
+            _abort(turn, event)
+        case ev.Retry():
+            _retry(turn, event)
+        case _:
+            raise TypeError(f"{event} is no event of a task")
+
+
+# --- one function an event ----------------------------------------------------------------------------------
 
 
 def _begin(turn: TaskTurn, event: ev.Begin) -> None:
-    turn.cue(Cue.BEGIN, event)
+    turn.fire(Trigger.BEGIN, Facts(begin=event))
 
 
 def _spawned(turn: TaskTurn, event: ev.Spawned) -> None:
     seat = _ordered(turn, event.name)
     if seat is None:
         return turn.late(event)
-    turn.put_seat(seat, key=event.key, presence=Presence.HERE)
+    turn.put_seat(replace(seat, key=event.key, presence=Presence.HERE))
     turn.note("task_member", key=event.key, role=seat.role)
     if turn.task.state is State.STANDING_DOWN:
-        turn.cue(Cue.ARRIVED, event)
+        turn.fire(Trigger.ARRIVED)
     return None
 
 
@@ -50,8 +81,8 @@ def _spawn_refused(turn: TaskTurn, event: ev.SpawnRefused) -> None:
     seat = _ordered(turn, event.name)
     if seat is None:
         return turn.late(event)
-    turn.put_seat(seat, presence=Presence.GONE)
-    return _lost(turn, seat, event, f"{seat.name} could not be started: {event.why}")
+    turn.put_seat(replace(seat, presence=Presence.GONE))
+    return _lost(turn, seat, f"{seat.name} could not be started: {event.why}")
 
 
 def _ordered(turn: TaskTurn, name: str) -> Seat | None:
@@ -62,26 +93,26 @@ def _work_verified(turn: TaskTurn, event: ev.WorkVerified) -> None:
     worker = turn.task.worker
     if worker is None or worker.key != event.key or worker.presence is not Presence.HERE:
         return turn.late(event)
-    return _done(turn, event, event.commit, event.commits)
+    return _done(turn, event.commit, event.commits)
 
 
-def _done(turn: TaskTurn, event: ev.TaskEvent, commit: str, commits: int) -> None:
+def _done(turn: TaskTurn, commit: str, commits: int) -> None:
     """A task without commits is not done (C19), nor is one that offers what was sent back."""
     task = turn.task
     if commits == 0 or commit == task.sent_back:
-        return _empty_handed(turn, event, commits)
+        return _empty_handed(turn, commits)
     lost = next((s for s in task.reviewers if s.presence in (Presence.STUCK, Presence.ESCALATED)), None)
     if lost is not None:
-        return turn.cue(Cue.REVIEWER_LOST_AGAIN, event, reason=f"its reviewer {lost.key} is {lost.presence}")
-    return turn.cue(Cue.DONE if task.reviewers else Cue.DONE_UNREVIEWED, event, commit=commit)
+        return turn.fire(Trigger.REVIEWER_LOST_AGAIN, Facts(f"its reviewer {lost.key} is {lost.presence}"))
+    return turn.fire(Trigger.DONE if task.reviewers else Trigger.DONE_UNREVIEWED, Facts(commit=commit))
 
 
-def _empty_handed(turn: TaskTurn, event: ev.TaskEvent, commits: int) -> None:
+def _empty_handed(turn: TaskTurn, commits: int) -> None:
     why = "there is no commit on your branch" if commits == 0 else "nothing was committed since"
     words = f"The task is not done: {why}. Commit your work and signal done again."
-    cue = Cue.EMPTY_HANDED if turn.rounds_left else Cue.EMPTY_HANDED_AGAIN
+    trigger = Trigger.EMPTY_HANDED if turn.rounds_left else Trigger.EMPTY_HANDED_AGAIN
     reason = "its worker signalled done without a new commit, and no round is left"
-    turn.cue(cue, event, words=words, reason=reason)
+    turn.fire(trigger, Facts(reason, words))
 
 
 def _member_left(turn: TaskTurn, event: ev.MemberLeft) -> None:
@@ -90,7 +121,7 @@ def _member_left(turn: TaskTurn, event: ev.MemberLeft) -> None:
     if seat is None or seat.presence in (presence, Presence.GONE):
         return turn.late(event)
     expected = seat.taken or seat.presence is Presence.ESCALATED
-    turn.put_seat(seat, presence=presence)
+    turn.put_seat(replace(seat, presence=presence))
     turn.note("task_member_left", key=event.key, outcome=event.outcome)
     if seat.role == WORKER:
         _keep_base(turn, event)
@@ -103,19 +134,20 @@ def _keep_base(turn: TaskTurn, event: ev.MemberLeft) -> None:
     """The next worker starts from what this one left, unless somebody decided to give that up."""
     abandoned = event.outcome == "forced" and not turn.task.reassigned and not event.cycled
     if not abandoned:
-        turn.put(base=event.salvage or (event.commit if event.commits else "") or turn.task.base)
+        base = event.salvage or (event.commit if event.commits else "") or turn.task.base
+        turn.put(replace(turn.task, base=base))
 
 
 def _left(turn: TaskTurn, seat: Seat, event: ev.MemberLeft) -> None:
     if event.cycled and event.outcome != "stuck" and turn.task.staffed:
         return _cycled(turn, seat, event)
     if event.by:
-        return _lost(turn, seat, event, f"{event.key} was stood down by {event.by}", for_good=True)
+        return _lost(turn, seat, f"{event.key} was stood down by {event.by}", for_good=True)
     new = event.commits > 0 and event.commit != turn.task.sent_back
     if event.outcome == "clean" and new and seat.role == WORKER and turn.task.state is State.WORKING:
-        return _done(turn, event, event.commit, event.commits)
+        return _done(turn, event.commit, event.commits)
     stuck = event.outcome == "stuck" and seat.role != WORKER
-    return _lost(turn, seat, event, _why_left(event), for_good=stuck)
+    return _lost(turn, seat, _why_left(event), for_good=stuck)
 
 
 def _why_left(event: ev.MemberLeft) -> str:
@@ -131,34 +163,35 @@ def _cycled(turn: TaskTurn, seat: Seat, event: ev.MemberLeft) -> None:
     the next review. A decision to reassign goes before the wish to cycle.
     """
     if turn.task.state is not State.ESCALATED or seat.presence is not Presence.ESCALATED:
-        turn.cue(Cue.CYCLED, event, seat=seat)
+        turn.fire(Trigger.CYCLED, Facts(seat=seat, key=event.key))
     elif seat.role == WORKER:
-        turn.cue(Cue.HANDED_OVER if turn.task.reassigned else Cue.WORKER_CYCLED, event)
+        trigger = Trigger.HANDED_OVER if turn.task.reassigned else Trigger.WORKER_CYCLED
+        turn.fire(trigger, Facts(key=event.key))
 
 
-def _lost(turn: TaskTurn, seat: Seat, event: ev.TaskEvent, reason: str, for_good: bool = False) -> None:
+def _lost(turn: TaskTurn, seat: Seat, reason: str, for_good: bool = False) -> None:
     """Whether it matters that somebody left depends on what the task still wants from that seat."""
     state = turn.task.state
     again = for_good or not turn.restarts_left
     if seat.role == WORKER and state in (State.WORKING, State.ESCALATED):
-        cue = Cue.WORKER_LOST_AGAIN if again else Cue.WORKER_LOST
+        trigger = Trigger.WORKER_LOST_AGAIN if again else Trigger.WORKER_LOST
         if turn.task.reassigned and not for_good:
-            cue = Cue.HANDED_OVER
-        turn.cue(cue, event, reason=reason)
+            trigger = Trigger.HANDED_OVER
+        turn.fire(trigger, Facts(reason))
     elif seat.role != WORKER and state is State.REVIEWING and seat.verdict is None:
-        cue = Cue.REVIEWER_LOST_AGAIN if again else Cue.REVIEWER_LOST
-        turn.cue(cue, event, reason=reason, seat=seat)
+        trigger = Trigger.REVIEWER_LOST_AGAIN if again else Trigger.REVIEWER_LOST
+        turn.fire(trigger, Facts(reason, seat=seat))
 
 
 def _member_escalated(turn: TaskTurn, event: ev.MemberEscalated) -> None:
     seat = turn.task.seat(event.key)
     if seat is None or not seat.taken:
         return turn.late(event)
-    turn.put_seat(seat, presence=Presence.ESCALATED)
+    turn.put_seat(replace(seat, presence=Presence.ESCALATED))
     if seat.role == WORKER and turn.task.state is State.WORKING:
-        turn.cue(Cue.WORKER_ESCALATED, event)
+        turn.fire(Trigger.WORKER_ESCALATED)
     elif seat.role != WORKER:
-        _lost(turn, seat, event, f"its reviewer {seat.key} is escalated: {event.why}", for_good=True)
+        _lost(turn, seat, f"its reviewer {seat.key} is escalated: {event.why}", for_good=True)
     return None
 
 
@@ -166,11 +199,11 @@ def _member_back(turn: TaskTurn, event: ev.MemberBack) -> None:
     seat = turn.task.seat(event.key)
     if seat is None or seat.presence is not Presence.ESCALATED or turn.task.state in _CLOSED:
         return turn.late(event)
-    turn.put_seat(seat, presence=Presence.HERE, request="", refusals=0)
+    turn.put_seat(replace(seat, presence=Presence.HERE, request="", refusals=0))
     if seat.role == WORKER and turn.task.state is State.ESCALATED:
-        turn.cue(Cue.WORKER_BACK, event)
+        turn.fire(Trigger.WORKER_BACK)
     elif turn.task.state is State.STANDING_DOWN:
-        turn.cue(Cue.ARRIVED, event)
+        turn.fire(Trigger.ARRIVED)
     return None
 
 
@@ -182,16 +215,16 @@ def _reassigned(turn: TaskTurn, event: ev.Reassigned) -> None:
     worker = turn.task.worker
     if worker is None or worker.key != event.key or worker.presence is not Presence.ESCALATED:
         return turn.late(event)
-    return turn.cue(Cue.REASSIGNED, event)
+    return turn.fire(Trigger.REASSIGNED, Facts(key=event.key, by=event.by))
 
 
 def _refused(turn: TaskTurn, event: ev.Refused) -> None:
     seat = turn.task.seat(event.key)
     if seat is None or not seat.taken or event.request_id != seat.request:
         return turn.late(event)
-    seat = turn.put_seat(seat, refusals=seat.refusals + 1)
-    cue = Cue.REFUSED if seat.refusals < ASKS else Cue.REFUSED_AGAIN
-    return turn.cue(cue, event, seat=seat)
+    seat = turn.put_seat(replace(seat, refusals=seat.refusals + 1))
+    trigger = Trigger.REFUSED if seat.refusals < ASKS else Trigger.REFUSED_AGAIN
+    return turn.fire(trigger, Facts(event.reason, seat=seat))
 
 
 def _reviewed(turn: TaskTurn, event: ev.Reviewed) -> None:
@@ -205,20 +238,20 @@ def _reviewed(turn: TaskTurn, event: ev.Reviewed) -> None:
         return turn.late(event)
     verdicts = [event.verdict if s is seat else s.verdict for s in task.reviewers]
     if None in verdicts:
-        cue = Cue.VERDICT
+        trigger = Trigger.VERDICT
     elif ev.CHANGES in verdicts:
-        cue = _changes_cue(turn)
+        trigger = _changes_trigger(turn)
     else:
-        cue = Cue.PASSED
-    return turn.cue(cue, event, seat=seat)
+        trigger = Trigger.PASSED
+    return turn.fire(trigger, Facts(seat=seat, review=event))
 
 
-def _changes_cue(turn: TaskTurn) -> Cue:
+def _changes_trigger(turn: TaskTurn) -> Trigger:
     worker = turn.task.worker
     if not turn.rounds_left:
-        return Cue.CHANGES_AGAIN
+        return Trigger.CHANGES_AGAIN
     there = worker is not None and worker.presence is Presence.HERE
-    return Cue.CHANGES if there else Cue.CHANGES_NO_WORKER
+    return Trigger.CHANGES if there else Trigger.CHANGES_NO_WORKER
 
 
 def _merge_result(turn: TaskTurn, event: ev.Merged | ev.Conflicted | ev.MergeFailed) -> None:
@@ -227,41 +260,21 @@ def _merge_result(turn: TaskTurn, event: ev.Merged | ev.Conflicted | ev.MergeFai
     if (event.attempt, event.commit) != (task.attempt, task.commit) or task.state is not State.MERGING:
         turn.late(event)
     elif isinstance(event, ev.Merged):
-        turn.cue(Cue.MERGED, event)
+        turn.fire(Trigger.MERGED)
     elif isinstance(event, ev.MergeFailed):
-        turn.cue(Cue.MERGE_FAILED, event, reason=f"the reviewed commit could not be merged: {event.why}")
+        turn.fire(Trigger.MERGE_FAILED, Facts(f"the reviewed commit could not be merged: {event.why}"))
     else:
         where = ", ".join(event.paths) or "the tree"
         words = f"Commit {event.commit} does not merge into the integration branch: conflicts in {where}."
-        turn.cue(
-            _changes_cue(turn), event, words=f"{words} Resolve them on your branch and signal done again."
-        )
+        words = f"{words} Resolve them on your branch and signal done again."
+        turn.fire(_changes_trigger(turn), Facts(words=words))
 
 
 def _abort(turn: TaskTurn, event: ev.Abort) -> None:
-    turn.cue(Cue.ABORT, event, reason=f"aborted by {event.by}: {event.reason}")
+    turn.fire(Trigger.ABORT, Facts(f"aborted by {event.by}: {event.reason}"))
 
 
 def _retry(turn: TaskTurn, event: ev.Retry) -> None:
     if event.attempt != turn.task.attempt:
         return turn.late(event)
-    return turn.cue(Cue.RETRY, event)
-
-
-_HEAR: Final[dict[type[ev.TaskEvent], Callable[[TaskTurn, Any], None]]] = {
-    ev.Begin: _begin,
-    ev.Spawned: _spawned,
-    ev.SpawnRefused: _spawn_refused,
-    ev.WorkVerified: _work_verified,
-    ev.MemberLeft: _member_left,
-    ev.MemberEscalated: _member_escalated,
-    ev.MemberBack: _member_back,
-    ev.Reassigned: _reassigned,
-    ev.Refused: _refused,
-    ev.Reviewed: _reviewed,
-    ev.Merged: _merge_result,
-    ev.Conflicted: _merge_result,
-    ev.MergeFailed: _merge_result,
-    ev.Abort: _abort,
-    ev.Retry: _retry,
-}
+    return turn.fire(Trigger.RETRY)

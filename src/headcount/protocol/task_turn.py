@@ -1,27 +1,44 @@
-"""One step of a task in the making: the task while it changes, and the small deeds that go with each move.
+"""One step of a task in the making: the task while it changes, and the small actions that go with each move.
 
 Mutable inside, so that the rules read as what happens; what leaves it are values again.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
 from headcount.protocol import task_events as ev
-from headcount.protocol.effects import Note
+from headcount.protocol.effects import Note, SetStatus
 from headcount.protocol.events import ChangesRequested, Spawn, StandDown
-from headcount.protocol.task import BOARD, TABLE, WORKER, Cue, Do, Presence, Seat, State, Task
+from headcount.protocol.machine import interpret
+from headcount.protocol.task import BOARD, TABLE, WORKER, Action, Presence, Seat, State, Task, Trigger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headcount.domain.policy import Policy
+    from headcount.protocol.machine import Rule
 
 REASON_WORKER: Final = "Task complete"
 REASON_REVIEWER: Final = "Review complete"
 
-Facts = dict[str, Any]
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What came with a trigger, for the actions of its row. Each trigger fills in what its actions read."""
+
+    reason: str = ""
+    words: str = ""
+    commit: str = ""
+    seat: Seat | None = None
+    key: str = ""
+    by: str = ""
+    begin: ev.Begin | None = None
+    review: ev.Reviewed | None = None
+
+
+_NONE: Final = Facts()
 
 
 class TaskTurn:
@@ -33,13 +50,14 @@ class TaskTurn:
         self.effects: list[ev.TaskEffect] = []
         self.listed = listed(task)
 
-    def put(self, **changes: Any) -> None:
-        self.task = replace(self.task, **changes)
+    def put(self, task: Task) -> None:
+        self.task = task
 
-    def put_seat(self, seat: Seat, **changes: Any) -> Seat:
-        changed = replace(seat, **changes)
-        self.put(seats=tuple(changed if s.name == seat.name else s for s in self.task.seats))
-        return changed
+    def put_seat(self, seat: Seat) -> Seat:
+        """Whoever has this name sits here now."""
+        seats = tuple(seat if s.name == seat.name else s for s in self.task.seats)
+        self.task = replace(self.task, seats=seats)
+        return seat
 
     def note(self, kind: str, **data: object) -> None:
         self.effects.append(Note(kind, self.task.id, {"attempt": self.task.attempt, **data}))
@@ -47,22 +65,26 @@ class TaskTurn:
     def late(self, event: ev.TaskEvent) -> None:
         self.note("task_late", event=type(event).__name__, state=str(self.task.state))
 
-    def cue(self, cue: Cue, event: ev.TaskEvent | None = None, **facts: Any) -> None:
-        """Move by the table; a cue without a row changes nothing."""
+    def fire(self, trigger: Trigger, facts: Facts = _NONE) -> None:
+        """Move by the table; a trigger without a row changes nothing."""
         before = self.task.state
-        rule = TABLE.get((before, cue))
-        if rule is None:
-            self.note("task_late", cue=str(cue), state=str(before))
-            return
-        self.put(state=rule.to)
-        self.note("task_moved", **{"from": str(before), "to": str(rule.to), "cue": str(cue)})
-        facts["event"] = event
-        for deed in rule.do:
-            _DEEDS[deed](self, facts)
+
+        def move(rule: Rule[State, Action]) -> None:
+            self.task = replace(self.task, state=rule.to)
+            self.note("task_moved", **{"from": str(before), "to": str(rule.to), "cue": str(trigger)})
+
+        interpret(
+            TABLE,
+            before,
+            trigger,
+            ignore=lambda: self.note("task_late", cue=str(trigger), state=str(before)),
+            move=move,
+            act=lambda action: ACTIONS[action](self, facts),
+        )
 
     def go_on(self) -> None:
         if self.task.state is State.STANDING_DOWN and self.task.over:
-            self.cue(_OVER[self.task.aim or State.BLOCKED])
+            self.fire(_OVER[self.task.aim or State.BLOCKED])
 
     def result(self) -> tuple[Task, tuple[ev.TaskEffect, ...]]:
         """The list is told last, and only what changed."""
@@ -78,37 +100,38 @@ class TaskTurn:
         return self.task.restarts < self.policy.task_restarts
 
 
-def listed(task: Task) -> ev.SetStatus:
+def listed(task: Task) -> SetStatus:
     """The owner goes with the worker: the list takes tasks from whoever is gone by itself, too."""
     owner = task.worker.key if task.worker and task.worker.taken else None
     reason = task.reason if task.state is State.BLOCKED else ""
-    return ev.SetStatus(task.id, task.attempt, BOARD[task.state], owner, reason)
+    return SetStatus(task.id, task.attempt, BOARD[task.state], owner, reason)
 
 
 _OVER: Final = {
-    State.COMPLETE: Cue.OVER_COMPLETE,
-    State.BLOCKED: Cue.OVER_BLOCKED,
-    State.WAITING: Cue.OVER_AGAIN,
+    State.COMPLETE: Trigger.OVER_COMPLETE,
+    State.BLOCKED: Trigger.OVER_BLOCKED,
+    State.WAITING: Trigger.OVER_AGAIN,
 }
 
 
-# --- the deeds ---------------------------------------------------------------------------------------------
+# --- the actions --------------------------------------------------------------------------------------------
 
 
 def _start_worker(turn: TaskTurn, facts: Facts) -> None:
-    event: ev.Begin = facts["event"]
-    worker = Seat(WORKER, event.worker)
-    reviewers = tuple(Seat(role, name) for role, name in event.reviewers)
-    turn.put(
-        slot=event.slot, seats=(worker, *reviewers), commit="", aim=None, reason="", reassigned=False,
-        unreviewed=False,
-    )  # fmt: skip
+    begin = facts.begin
+    assert begin is not None
+    worker = Seat(WORKER, begin.worker)
+    reviewers = tuple(Seat(role, name) for role, name in begin.reviewers)
+    turn.put(replace(
+        turn.task, slot=begin.slot, seats=(worker, *reviewers), commit="", aim=None, reason="",
+        reassigned=False, unreviewed=False,
+    ))  # fmt: skip
     _order(turn, worker)
 
 
 def _order(turn: TaskTurn, seat: Seat) -> None:
     """A worker always waits to be told: done is not done before the task says so."""
-    turn.put_seat(seat, key=None, presence=Presence.ORDERED, request="", refusals=0)
+    turn.put_seat(replace(seat, key=None, presence=Presence.ORDERED, request="", refusals=0))
     turn.effects.append(spawn_order(turn.task, seat))
 
 
@@ -118,14 +141,14 @@ def spawn_order(task: Task, seat: Seat) -> Spawn:
 
 
 def _keep_commit(turn: TaskTurn, facts: Facts) -> None:
-    turn.put(commit=facts["commit"])
+    turn.put(replace(turn.task, commit=facts.commit))
 
 
 def _ask_reviewers(turn: TaskTurn, _: Facts) -> None:
     """Whoever reviewed the last round is there still, and is shown the new commit; the others are started."""
     task = turn.task
     for seat in task.reviewers:
-        fresh = turn.put_seat(seat, verdict=None, words="", said_by="")
+        fresh = turn.put_seat(replace(seat, verdict=None, words="", said_by=""))
         if seat.presence is Presence.HERE:
             turn.effects.append(ev.AskReview(task.id, task.attempt, str(seat.key), task.commit))
         elif not seat.taken:
@@ -133,29 +156,36 @@ def _ask_reviewers(turn: TaskTurn, _: Facts) -> None:
 
 
 def _replace_reviewer(turn: TaskTurn, facts: Facts) -> None:
-    _order(turn, replace(facts["seat"], follows=""))
+    _order(turn, replace(_seat(facts), follows=""))
 
 
 def _start_successor(turn: TaskTurn, facts: Facts) -> None:
     """A verdict that was given stays given; one that is still wanted is wanted of the successor."""
-    seat: Seat = facts["seat"]
-    _order(turn, turn.put_seat(seat, follows=str(seat.key)))
+    seat = _seat(facts)
+    _order(turn, turn.put_seat(replace(seat, follows=str(seat.key))))
+
+
+def _seat(facts: Facts) -> Seat:
+    assert facts.seat is not None
+    return facts.seat
 
 
 def _say_unreviewed(turn: TaskTurn, _: Facts) -> None:
-    turn.put(unreviewed=True)
+    turn.put(replace(turn.task, unreviewed=True))
     turn.note("task_unreviewed", commit=turn.task.commit)
 
 
 def _record_verdict(turn: TaskTurn, facts: Facts) -> None:
-    event: ev.Reviewed = facts["event"]
-    turn.put_seat(facts["seat"], verdict=event.verdict, words=event.words, said_by=event.key)
-    turn.note("task_reviewed", key=event.key, commit=event.commit, verdict=event.verdict, words=event.words)
+    given = facts.review
+    assert given is not None
+    turn.put_seat(replace(_seat(facts), verdict=given.verdict, words=given.words, said_by=given.key))
+    turn.note("task_reviewed", key=given.key, commit=given.commit, verdict=given.verdict, words=given.words)
 
 
 def _count_round(turn: TaskTurn, facts: Facts) -> None:
     task = turn.task
-    turn.put(rounds=task.rounds + 1, sent_back=task.commit, words=facts.get("words") or _verdicts(task))
+    words = facts.words or _verdicts(task)
+    turn.put(replace(task, rounds=task.rounds + 1, sent_back=task.commit, words=words))
 
 
 def _verdicts(task: Task) -> str:
@@ -171,29 +201,29 @@ def _send_back(turn: TaskTurn, _: Facts) -> None:
 
 
 def _count_restart(turn: TaskTurn, facts: Facts) -> None:
-    turn.put(restarts=turn.task.restarts + 1)
-    turn.note("task_restarted", restarts=turn.task.restarts, why=facts["reason"])
+    turn.put(replace(turn.task, restarts=turn.task.restarts + 1))
+    turn.note("task_restarted", restarts=turn.task.restarts, why=facts.reason)
 
 
 def _count_cycle(turn: TaskTurn, facts: Facts) -> None:
-    turn.put(cycles=turn.task.cycles + 1)
-    turn.note("task_cycled", key=facts["event"].key, cycles=turn.task.cycles)
+    turn.put(replace(turn.task, cycles=turn.task.cycles + 1))
+    turn.note("task_cycled", key=facts.key, cycles=turn.task.cycles)
 
 
 def _mark_reassigned(turn: TaskTurn, facts: Facts) -> None:
-    turn.put(reassigned=True)
-    turn.note("task_reassigned", key=facts["event"].key, by=facts["event"].by)
+    turn.put(replace(turn.task, reassigned=True))
+    turn.note("task_reassigned", key=facts.key, by=facts.by)
 
 
 def _mark_aborted(turn: TaskTurn, facts: Facts) -> None:
     """What is merged stays merged and counts; but nobody is started any more."""
-    turn.put(aborted=facts["reason"])
+    turn.put(replace(turn.task, aborted=facts.reason))
     if turn.task.aim is State.WAITING:
-        turn.put(aim=State.BLOCKED, reason=facts["reason"])
+        turn.put(replace(turn.task, aim=State.BLOCKED, reason=facts.reason))
 
 
 def _pass_over(turn: TaskTurn, _: Facts) -> None:
-    turn.put(passed_over=turn.task.worker.name if turn.task.worker else "")
+    turn.put(replace(turn.task, passed_over=turn.task.worker.name if turn.task.worker else ""))
 
 
 def _merge(turn: TaskTurn, _: Facts) -> None:
@@ -201,20 +231,17 @@ def _merge(turn: TaskTurn, _: Facts) -> None:
 
 
 def _aim(state: State) -> Callable[[TaskTurn, Facts], None]:
-    def deed(turn: TaskTurn, _: Facts) -> None:
-        turn.put(aim=state)
+    def action(turn: TaskTurn, _: Facts) -> None:
+        turn.put(replace(turn.task, aim=state))
 
-    return deed
+    return action
 
 
 def _aim_blocked(turn: TaskTurn, facts: Facts) -> None:
     task = turn.task
-    words = facts.get("words") or _verdicts(task)
-    reason = facts.get("reason") or task.aborted
-    turn.put(
-        aim=State.BLOCKED,
-        reason=reason or f"changes requested once more than review_rounds = {task.rounds} allows: {words}",
-    )
+    words = facts.words or _verdicts(task)
+    rounds = f"changes requested once more than review_rounds = {task.rounds} allows: {words}"
+    turn.put(replace(task, aim=State.BLOCKED, reason=facts.reason or task.aborted or rounds))
     turn.note("task_blocked", reason=turn.task.reason)
 
 
@@ -227,7 +254,7 @@ def _dismiss(turn: TaskTurn, _: Facts) -> None:
 
 def _ask(turn: TaskTurn, seat: Seat) -> None:
     request = f"{turn.task.id}/{seat.key}/{seat.asked + 1}"
-    seat = turn.put_seat(seat, asked=seat.asked + 1, request=request)
+    seat = turn.put_seat(replace(seat, asked=seat.asked + 1, request=request))
     turn.effects.append(stand_down_order(seat))
 
 
@@ -238,13 +265,13 @@ def stand_down_order(seat: Seat) -> StandDown:
 
 
 def _ask_again(turn: TaskTurn, facts: Facts) -> None:
-    _ask(turn, facts["seat"])
+    _ask(turn, _seat(facts))
 
 
 def _escalate(turn: TaskTurn, facts: Facts) -> None:
     """It keeps its seat until the escalation is open: a policy may decide it at once, and it is stopped."""
-    seat: Seat = facts["seat"]
-    why = f"it refused to stand down {seat.refusals} times: {facts['event'].reason}"
+    seat = _seat(facts)
+    why = f"it refused to stand down {seat.refusals} times: {facts.reason}"
     turn.effects.append(ev.Escalate(turn.task.id, turn.task.attempt, str(seat.key), why))
 
 
@@ -254,27 +281,27 @@ def _next_attempt(turn: TaskTurn, _: Facts) -> None:
     turn.task = Task(task.id, task.depends_on, task.wants, task.state, task.attempt + 1)
 
 
-_DEEDS: Final[dict[Do, Callable[[TaskTurn, Facts], None]]] = {
-    Do.START_WORKER: _start_worker,
-    Do.ASK_REVIEWERS: _ask_reviewers,
-    Do.REPLACE_REVIEWER: _replace_reviewer,
-    Do.START_SUCCESSOR: _start_successor,
-    Do.KEEP_COMMIT: _keep_commit,
-    Do.SAY_UNREVIEWED: _say_unreviewed,
-    Do.SEND_BACK: _send_back,
-    Do.COUNT_ROUND: _count_round,
-    Do.COUNT_RESTART: _count_restart,
-    Do.COUNT_CYCLE: _count_cycle,
-    Do.RECORD_VERDICT: _record_verdict,
-    Do.MARK_REASSIGNED: _mark_reassigned,
-    Do.MARK_ABORTED: _mark_aborted,
-    Do.PASS_OVER: _pass_over,
-    Do.MERGE: _merge,
-    Do.AIM_COMPLETE: _aim(State.COMPLETE),
-    Do.AIM_BLOCKED: _aim_blocked,
-    Do.AIM_AGAIN: _aim(State.WAITING),
-    Do.DISMISS: _dismiss,
-    Do.ASK_AGAIN: _ask_again,
-    Do.ESCALATE: _escalate,
-    Do.NEXT_ATTEMPT: _next_attempt,
+ACTIONS: Final[dict[Action, Callable[[TaskTurn, Facts], None]]] = {
+    Action.START_WORKER: _start_worker,
+    Action.ASK_REVIEWERS: _ask_reviewers,
+    Action.REPLACE_REVIEWER: _replace_reviewer,
+    Action.START_SUCCESSOR: _start_successor,
+    Action.KEEP_COMMIT: _keep_commit,
+    Action.SAY_UNREVIEWED: _say_unreviewed,
+    Action.SEND_BACK: _send_back,
+    Action.COUNT_ROUND: _count_round,
+    Action.COUNT_RESTART: _count_restart,
+    Action.COUNT_CYCLE: _count_cycle,
+    Action.RECORD_VERDICT: _record_verdict,
+    Action.MARK_REASSIGNED: _mark_reassigned,
+    Action.MARK_ABORTED: _mark_aborted,
+    Action.PASS_OVER: _pass_over,
+    Action.MERGE: _merge,
+    Action.AIM_COMPLETE: _aim(State.COMPLETE),
+    Action.AIM_BLOCKED: _aim_blocked,
+    Action.AIM_AGAIN: _aim(State.WAITING),
+    Action.DISMISS: _dismiss,
+    Action.ASK_AGAIN: _ask_again,
+    Action.ESCALATE: _escalate,
+    Action.NEXT_ATTEMPT: _next_attempt,
 }

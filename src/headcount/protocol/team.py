@@ -22,12 +22,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from headcount.protocol.member import LIMITED, Cue, Member, State
+from headcount.protocol.member import Activity, Member, State, Trigger
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headcount.domain.policy import Policy
+    from headcount.protocol.phase import Phase
 
 
 class Status(StrEnum):
@@ -47,10 +48,10 @@ DRAINING: Final = frozenset(Status) - {Status.ACTIVE, Status.SHUTDOWN}
 CLOSE_STEPS: Final = ("finalizers", "workspaces", "archive", "tombstone")
 
 DECISIONS: Final = {
-    "force-kill": Cue.FORCE_KILL,
-    "reassign": Cue.REASSIGN,
-    "human": Cue.HUMAN,
-    "wait": Cue.WAIT,
+    "force-kill": Trigger.FORCE_KILL,
+    "reassign": Trigger.REASSIGN,
+    "human": Trigger.HUMAN,
+    "wait": Trigger.WAIT,
 }
 
 
@@ -80,6 +81,16 @@ class Request:
         )
 
 
+class EscalationState(StrEnum):
+    OPEN = "open"
+    PARKED = "parked"  # a person has it
+    DECIDED = "decided"
+    MOOT = "moot"  # it settled itself
+
+
+UNDECIDED: Final = (EscalationState.OPEN, EscalationState.PARKED)
+
+
 @dataclass(frozen=True, slots=True)
 class Escalation:
     """Something only the lead or the operator can decide."""
@@ -89,7 +100,7 @@ class Escalation:
     cause: str  # dirty, silence, refusal or salvage
     issues: tuple[str, ...] = ()
     attempts: int = 0
-    state: str = "open"  # open, parked, decided, moot
+    state: EscalationState = EscalationState.OPEN
     decision: str | None = None
     by: str | None = None
 
@@ -109,6 +120,7 @@ class Team:
     close_epoch: int = 0
     close_failures: int = 0
     warnings: tuple[str, ...] = ()
+    run: Phase | None = None  # of a team that runs tasks
 
     @property
     def id(self) -> str:
@@ -131,7 +143,7 @@ class Team:
 
 def limited_by(team: Team) -> str | None:
     """The member that waits for the end of a usage limit, if there is one: the team's breaker."""
-    return next((m.key for m in team.live() if m.activity == LIMITED), None)
+    return next((m.key for m in team.live() if m.activity is Activity.LIMITED), None)
 
 
 def why_not_start(team: Team, name: str, policy: Policy) -> tuple[str, str] | None:
@@ -174,7 +186,7 @@ def why_not_decide(team: Team, escalation_id: str, decision: str, policy: Policy
     if decision not in DECISIONS:
         return "unknown-decision", f"a decision is one of {', '.join(DECISIONS)}"
     member = team.members[escalation.key]
-    if escalation.state not in ("open", "parked") or member.state is not State.ESCALATED:
+    if escalation.state not in UNDECIDED or member.state is not State.ESCALATED:
         what = f"{escalation.state}: {escalation.decision}" if escalation.decision else escalation.state
         return "already-decided", f"escalation {escalation_id} is {what}"
     if decision == "reassign" and team.draining:

@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 
     from headcount.protocol.effects import Act
     from headcount.protocol.events import Event
+    from headcount.protocol.phase import Phase
     from headcount.protocol.team import Team
+
+_RUN = "phase"  # the fact that holds a team's run, named so since the first version
 
 R = TypeVar("R", apsw.Connection, doorbell.Bell)
 
@@ -81,7 +84,17 @@ class SqliteTx:
             return None
         team_id, state = row
         members = [_member(body) for (body,) in self._db.execute(teams.SQL["members"], (team_id,))]
-        return replace(_team(state), members={member.key: member for member in members})
+        run = self._load_run(team_id)
+        return replace(_team(state), members={member.key: member for member in members}, run=run)
+
+    def _load_run(self, team_id: str) -> Phase | None:
+        """A row of its own, because it is large and changes less often than the team."""
+        raw = self.fact(team_id, "", _RUN)
+        if raw is None:
+            return None
+        from headcount.protocol.phase_codec import phase_from_json  # only teams that run tasks need it
+
+        return phase_from_json(raw, raw if "crew" in raw else self.fact(team_id, "", "roster") or {})
 
     def save_team(self, before: Team, after: Team) -> None:
         """Only the rows that changed: a step touches one member or a few, however large the team is."""
@@ -98,7 +111,11 @@ class SqliteTx:
                 )  # fmt: skip
         for key in before.members.keys() - after.members.keys():
             self._db.execute(teams.SQL["remove_member"], (team_id, key))
-        if replace(before, members={}) != replace(after, members={}):
+        if before.run is not after.run and after.run is not None:
+            from headcount.protocol.phase_codec import phase_as_json
+
+            self.put_fact(team_id, "", _RUN, phase_as_json(after.run))
+        if replace(before, members={}, run=None) != replace(after, members={}, run=None):
             self._db.execute(teams.SQL["update_team"], (after.status, codec.dump_team(after), team_id))
             self._cards.pop(team_id, None)
 

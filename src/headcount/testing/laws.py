@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 from headcount.domain.policy import Policy
 from headcount.protocol import member, phase, task
-from headcount.protocol.member import TABLE, Cue, Member, State, limit_s, overdue_cue
+from headcount.protocol.member import TABLE, Trigger, Member, State, limit_s, overdue_trigger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _PAST = (State.SALVAGING, State.STOPPING, State.KILLING, State.GONE)
-_DIRTY = (Cue.DIRTY, Cue.DIRTY_AGAIN, Cue.DIRTY_FORCED)
+_DIRTY = (Trigger.DIRTY, Trigger.DIRTY_AGAIN, Trigger.DIRTY_FORCED)
 
 
 def stopping_comes_after_safety() -> Iterator[str]:
     """A row into `stopping` comes from `spotless` or `saved`, one into `killing` from `stopping`."""
     for (state, cue), rule in TABLE.items():
-        if rule.to is State.STOPPING and state is not State.STOPPING and cue not in (Cue.SPOTLESS, Cue.SAVED):
+        if rule.to is State.STOPPING and state is not State.STOPPING and cue not in (Trigger.SPOTLESS, Trigger.SAVED):
             yield f"{state} is stopped on {cue}"
         if rule.to is State.KILLING and state not in (State.STOPPING, State.KILLING):
             yield f"{state} is killed on {cue}"
@@ -28,7 +28,7 @@ def stopping_comes_after_safety() -> Iterator[str]:
 def a_death_is_looked_at() -> Iterator[str]:
     """From every state before `salvaging`, `exited` leads to `salvaging`."""
     for state in (s for s in State if s not in _PAST):
-        rule = TABLE.get((state, Cue.EXITED))
+        rule = TABLE.get((state, Trigger.EXITED))
         if rule is None or rule.to is not State.SALVAGING:
             yield f"{state} does not salvage whoever exited"
 
@@ -46,8 +46,8 @@ def every_wait_has_an_end() -> Iterator[str]:
                 )
 
 
-def _limit_cues(waiting: Member) -> tuple[Cue, ...]:
-    cue = overdue_cue(waiting)
+def _limit_cues(waiting: Member) -> tuple[Trigger, ...]:
+    cue = overdue_trigger(waiting)
     return _DIRTY if cue is None else (cue,)
 
 
@@ -59,15 +59,15 @@ def gone_is_final() -> Iterator[str]:
         if (
             rule.to is State.GONE
             and state is not State.GONE
-            and cue not in (Cue.TREE_EMPTY, Cue.START_FAILED)
+            and cue not in (Trigger.TREE_EMPTY, Trigger.START_FAILED)
         ):
             yield f"{state} is gone on {cue}"
 
 
 def deeds_stand_in_order() -> Iterator[str]:
-    """Written down, then begun: a row has its deeds in the order in which the `Do` of its table has them."""
+    """Written down, then begun: a row has its deeds in the order in which the `Action` of its table has them."""
     for rules in (member, task, phase):
-        order = list(rules.Do)
+        order = list(rules.Action)
         for (state, cue), rule in rules.TABLE.items():
             if list(rule.do) != sorted(rule.do, key=order.index):
                 yield f"{state} on {cue} does {', '.join(rule.do)}"

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headcount.protocol import phase, task_turn
-from headcount.protocol.task import BOARD, ENDS, TABLE, Cue, Do, Rule, State
+from headcount.protocol.task import BOARD, ENDS, TABLE, Trigger, Action, Rule, State
 from headcount.protocol.task_events import TaskEvent
 from headcount.protocol.task_step import _HEAR
-from headcount.protocol.task_turn import _DEEDS
+from headcount.protocol.task_turn import ACTIONS
 
 from .story import tell
 
@@ -19,56 +19,56 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 STORIES = [path.read_text(encoding="utf-8") for path in (Path(__file__).parent / "stories").glob("*.txt")]
-AIMS = (Do.AIM_COMPLETE, Do.AIM_BLOCKED, Do.AIM_AGAIN)
+AIMS = (Action.AIM_COMPLETE, Action.AIM_BLOCKED, Action.AIM_AGAIN)
 
 
-def rows_into(state: State) -> list[tuple[tuple[State, Cue], Rule]]:
+def rows_into(state: State) -> list[tuple[tuple[State, Trigger], Rule]]:
     return [(where, rule) for where, rule in TABLE.items() if rule.to is state and where[0] is not state]
 
 
 def test_complete_is_reached_only_by_standing_everyone_down() -> None:
-    assert [where for where, _ in rows_into(State.COMPLETE)] == [(State.STANDING_DOWN, Cue.OVER_COMPLETE)]
+    assert [where for where, _ in rows_into(State.COMPLETE)] == [(State.STANDING_DOWN, Trigger.OVER_COMPLETE)]
 
 
 def test_only_a_passed_review_or_unreviewed_work_is_merged() -> None:
-    assert {cue for (_, cue), _ in rows_into(State.MERGING)} == {Cue.PASSED, Cue.DONE_UNREVIEWED}
-    assert all(Do.SAY_UNREVIEWED in rule.do for (_, cue), rule in TABLE.items() if cue is Cue.DONE_UNREVIEWED)
+    assert {cue for (_, cue), _ in rows_into(State.MERGING)} == {Trigger.PASSED, Trigger.DONE_UNREVIEWED}
+    assert all(Action.SAY_UNREVIEWED in rule.do for (_, cue), rule in TABLE.items() if cue is Trigger.DONE_UNREVIEWED)
 
 
 def test_only_what_was_merged_aims_at_complete() -> None:
-    assert [where for where, rule in TABLE.items() if Do.AIM_COMPLETE in rule.do] == [
-        (State.MERGING, Cue.MERGED)
+    assert [where for where, rule in TABLE.items() if Action.AIM_COMPLETE in rule.do] == [
+        (State.MERGING, Trigger.MERGED)
     ]
 
 
 def test_every_way_into_standing_down_says_what_comes_after_and_dismisses() -> None:
     for where, rule in rows_into(State.STANDING_DOWN):
-        assert rule.do[-1] is Do.DISMISS, where
+        assert rule.do[-1] is Action.DISMISS, where
         assert rule.do[-2] in AIMS, where
 
 
 def test_whatever_goes_round_is_counted() -> None:
     for where, rule in TABLE.items():
-        if Do.SEND_BACK in rule.do:
-            assert Do.COUNT_ROUND in rule.do, where
-        if Do.AIM_AGAIN in rule.do:
-            assert {Do.COUNT_ROUND, Do.COUNT_RESTART, Do.COUNT_CYCLE, Do.PASS_OVER} & set(rule.do), where
-        if Do.START_SUCCESSOR in rule.do:
-            assert Do.COUNT_CYCLE in rule.do, where
+        if Action.SEND_BACK in rule.do:
+            assert Action.COUNT_ROUND in rule.do, where
+        if Action.AIM_AGAIN in rule.do:
+            assert {Action.COUNT_ROUND, Action.COUNT_RESTART, Action.COUNT_CYCLE, Action.PASS_OVER} & set(rule.do), where
+        if Action.START_SUCCESSOR in rule.do:
+            assert Action.COUNT_CYCLE in rule.do, where
             assert rule.to is where[0], "a successor goes on where its predecessor stood"
 
 
 def test_an_abort_is_heard_in_every_state_that_is_not_an_end() -> None:
-    assert {state for state, cue in TABLE if cue is Cue.ABORT} == set(State) - ENDS
+    assert {state for state, cue in TABLE if cue is Trigger.ABORT} == set(State) - ENDS
 
 
 def test_complete_has_no_way_out_and_blocked_only_a_retry() -> None:
-    assert [where for where in TABLE if where[0] in ENDS] == [(State.BLOCKED, Cue.RETRY)]
+    assert [where for where in TABLE if where[0] in ENDS] == [(State.BLOCKED, Trigger.RETRY)]
 
 
 def test_every_cue_and_deed_is_used_and_every_state_is_listed() -> None:
-    assert {cue for _, cue in TABLE} == set(Cue)
-    assert {deed for rule in TABLE.values() for deed in rule.do} == set(Do) == set(_DEEDS)
+    assert {cue for _, cue in TABLE} == set(Trigger)
+    assert {deed for rule in TABLE.values() for deed in rule.do} == set(Action) == set(ACTIONS)
     assert set(BOARD) == set(State)
 
 

@@ -1,0 +1,88 @@
+"""Read, step, commit: one transaction in which events become a new state and everything that follows from it.
+
+Front ends and the engine share this. What members reported since the last step (the inputs) is applied
+first, in the order in which it arrived, so that no member is judged by a state which an earlier report of
+its own would have changed. Only what a member reported before it was registered waits for the registration:
+an engine that dies between the two loses nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from headcount.engine.preparing import prepare_start
+from headcount.engine.succession import note_handover_acted
+from headcount.engine.writing import utc_now, write_ready
+from headcount.protocol.effects import Ready
+from headcount.protocol.happened import Refused
+from headcount.protocol.member import State
+from headcount.protocol.step import step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from headcount.domain.policy import Policy
+    from headcount.engine.preparing import MakeStart
+    from headcount.ports import Tx
+    from headcount.protocol.events import Event
+    from headcount.protocol.phase_events import PhaseEvent
+    from headcount.protocol.team import Team
+
+
+class Applied(NamedTuple):
+    team: Team
+    ready: Ready
+    refused: Refused | None = None
+    """Why the last of the caller's own events was not allowed, decided in the same transaction."""
+
+    @property
+    def channels(self) -> set[str]:
+        """What to wake once this is durable: mailboxes with new mail, the engine, and watchers of the team.
+        """
+        boxes = {f"{self.team.id}/{post.to}" for post in self.ready.mail}
+        boxes |= {f"{self.team.id}/{start.key}" for start in self.ready.starts}
+        return boxes | {"engine", f"team/{self.team.name}"}
+
+
+def apply(
+    tx: Tx,
+    team: Team,
+    events: Iterable[Event | PhaseEvent],
+    policy: Policy,
+    make_start: MakeStart | None = None,
+) -> Applied:
+    """Step through all inputs, then `events`; write what follows into the caller's transaction.
+
+    `make_start` says how to start the members that the rules order by themselves.
+    """
+    before, now = team, utc_now()
+    ready = Ready()
+    inputs = tx.take_inputs(team.id)
+    early = [event for event in inputs if _is_early(team, event)]
+    note_handover_acted(tx, team, inputs)
+    for event in inputs:
+        if event not in early:
+            team, more = step(team, event, policy, now)
+            ready += more
+    refused: Refused | None = None
+    for own in events:
+        team, more = step(team, own, policy, now)
+        ready += more
+        refused = next((e for e in more.happened if isinstance(e, Refused)), None)
+    for event in early:
+        if _is_early(team, event):
+            tx.add_input(team.id, event)
+            continue
+        team, more = step(team, event, policy, now)
+        ready += more
+    tx.save_team(before, team)
+    for start in ready.starts:
+        assert make_start is not None
+        prepare_start(tx, team, start, make_start)
+    write_ready(tx, team, ready)
+    return Applied(team, ready, refused)
+
+
+def _is_early(team: Team, event: Event) -> bool:
+    member = team.members.get(getattr(event, "key", None) or "")
+    return member is not None and member.state is State.STARTING

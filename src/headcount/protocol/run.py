@@ -1,0 +1,354 @@
+"""A team and its run, together: what happens to members becomes what happens to tasks, and back.
+
+The team's rules (`team_step.py`) know nothing of tasks, and the tasks' rules (`task_step.py`, `phase.py`)
+know members only as seats. `Composition` carries typed events from the first to the second, and orders from
+the second to the first, until nothing follows any more. The order of work in `settle` matters: first
+everything that happened is passed on, then requests that were withdrawn are repeated, held starts are made,
+and only then does the next task begin. So a slot is free before somebody takes it (I4).
+
+Cycling works without a run too: the successor is ordered in the very step in which its predecessor is
+proved gone, by the task that has a seat for it, or else here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from headcount.protocol import events as ev
+from headcount.protocol import happened as hp
+from headcount.protocol import phase_events as pe
+from headcount.protocol import task_events as te
+from headcount.protocol.effects import Act, ActKind, Collected, Note, PrepareStart, Ready, SetStatus
+from headcount.protocol.member import State as MemberState
+from headcount.protocol.phase import State as PhaseState
+from headcount.protocol.phase import open_phase, step_phase
+from headcount.protocol.schedule import Roster, may_start, stalled
+from headcount.protocol.shutdown import ASKABLE
+from headcount.protocol.task import Presence
+from headcount.protocol.task import State as TaskState
+from headcount.protocol.task_turn import listed, spawn_order, stand_down_order
+from headcount.protocol.team import UNDECIDED, Status, limited_by
+from headcount.protocol.team_step import step_team
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from headcount.domain.policy import Policy
+    from headcount.protocol.member import Member
+    from headcount.protocol.phase import Phase
+    from headcount.protocol.phase_events import PhaseEffect
+    from headcount.protocol.task import Seat, Task
+    from headcount.protocol.task_events import TaskEffect
+    from headcount.protocol.team import Team
+
+_OVER: Final = (PhaseState.COMPLETE, PhaseState.BLOCKED)
+_STOOD_DOWN: Final = "the team was stood down"
+
+
+class Composition:
+    """One step in the making. `_passed_on` counts what the run has been told of what happened."""
+
+    def __init__(self, team: Team, policy: Policy, now: str) -> None:
+        self._before = team
+        self._team = team
+        self._policy = policy
+        self._now = now
+        self._out = Collected()
+        self._passed_on = 0
+        self._shown: set[str] = set()  # tasks to be shown on the list whether they changed or not
+
+    def apply_to_team(self, event: ev.Event) -> None:
+        self._team, ready = step_team(self._team, event, self._policy)
+        out = self._out
+        out.happened += ready.happened
+        out.entries += ready.entries
+        out.mail += ready.mail
+        out.released += ready.released
+        out.sealed += ready.sealed
+        out.acts += ready.acts
+
+    def apply_to_run(self, event: pe.PhaseEvent) -> None:
+        effects: tuple[PhaseEffect | TaskEffect, ...]
+        if isinstance(event, pe.RunOpened):
+            run, effects = open_phase(
+                self._team.name, event.tasks, event.gates, event.at, self._policy, event.crew
+            )
+        elif self._team.run is None:
+            self._out.note("phase_late", "", event=type(event).__name__)
+            return
+        else:
+            run, effects = step_phase(self._team.run, event, self._policy)
+        self._team = replace(self._team, run=run)
+        for effect in effects:
+            self._carry_out(effect)
+        if isinstance(event, pe.TaskHappened) and isinstance(event.event, te.Merged):
+            self._require_merged(run.tasks[event.task])
+
+    def settle(self) -> tuple[Team, Ready]:
+        """Go on until nothing follows any more."""
+        if self._team.run is None:
+            while self._pass_on_next():
+                pass
+            return self._team, self._out.ready()
+        while self._pass_on_next() or self._ask_again() or self._start_held() or self._begin_next():
+            pass
+        self._end_cleanup()
+        if self._team.status is Status.SHUTDOWN and self._run.state not in _OVER:
+            # Somebody stood the team down under the run. Nothing of it will go on, not even a merge.
+            self.apply_to_run(pe.AbortRun(self._now, _STOOD_DOWN))
+            if self._run.state is PhaseState.TASKS:
+                self.apply_to_run(pe.NothingMoves(self._now, _STOOD_DOWN))
+        self._block_if_nothing_moves()
+        self._list_tasks()
+        return self._team, self._out.ready()
+
+    @property
+    def _run(self) -> Phase:
+        assert self._team.run is not None
+        return self._team.run
+
+    def _apply_to_task(self, task_id: str, event: te.TaskEvent) -> None:
+        self.apply_to_run(pe.TaskHappened(self._now, task_id, event))
+
+    # --- from the team to its tasks ---------------------------------------------------------------------
+
+    def _pass_on_next(self) -> bool:
+        if self._passed_on >= len(self._out.happened):
+            return False
+        event = self._out.happened[self._passed_on]
+        self._passed_on += 1
+        for key, told in self._translate(event):
+            task = self._task_of(key)
+            if task is not None:
+                self._apply_to_task(task.id, told)
+            elif isinstance(event, hp.MemberGone):
+                self._follow(self._team.members[key])
+        return True
+
+    def _translate(self, event: hp.Happened) -> Iterator[tuple[str, te.TaskEvent]]:
+        match event:
+            case hp.MemberMoved(key=key, after=MemberState.VERIFIED):
+                # Clean after its own done signal, not because it was asked to leave.
+                member = self._team.members[key]
+                yield key, te.WorkVerified(key, member.head, member.commits)
+            case hp.MemberGone(key=key) | hp.MemberStuck(key=key):
+                yield key, self._left(self._team.members[key])
+            case hp.MemberEscalated(key=key, issues=issues):
+                # Not when a policy decided it in the same step: it is being stopped, and holds its slot (I4).
+                if self._team.members[key].state is MemberState.ESCALATED:
+                    yield key, te.MemberEscalated(key, "; ".join(issues))
+            case hp.EscalationDecided(key=key, decision="wait" | "human"):
+                yield key, te.MemberBack(key)
+            case hp.EscalationDecided(key=key, decision="reassign", by=by):
+                yield key, te.Reassigned(key, by)
+            case hp.RequestRejected(request=request, rejected_by=rejections):
+                for name, reason in rejections:
+                    member_ = self._team.latest(name)
+                    if member_ is not None:
+                        yield member_.key, te.Refused(member_.key, self._refused(member_, request), reason)
+            case hp.ReviewGiven(key=key):
+                yield key, te.Reviewed(key, event.commit, event.verdict, event.words)
+
+    def _left(self, member: Member) -> te.MemberLeft:
+        # A plain program knows no done signal: that it ended well and left nothing behind counts as one.
+        finished = member.already_gone and not member.refs and member.exit_code == 0
+        outcome = "stuck" if member.stuck else "clean" if finished else member.outcome
+        salvage = member.refs[-1] if member.refs else None
+        by = "" if member.cycled else self._stood_down_by(member)
+        return te.MemberLeft(member.key, outcome, salvage, member.head, member.commits, by, member.cycled)
+
+    def _task_of(self, key: str) -> Task | None:
+        """The task of the run that this member was started for."""
+        member = self._team.members.get(key)
+        if member is None or member.task is None or self._team.run is None:
+            return None
+        return self._team.run.tasks.get(member.task)
+
+    def _seat_of(self, member: Member) -> Seat | None:
+        task = self._task_of(member.key)
+        return task.seat(member.key) if task is not None else None
+
+    def _stood_down_by(self, member: Member) -> str:
+        """Who, if it was not the task itself that wanted it gone."""
+        seat = self._seat_of(member)
+        if member.request is None or (seat is not None and seat.request == member.request):
+            return ""
+        request = self._team.requests.get(member.request)
+        return request.by if request is not None and request.by != te.LEAD else ""
+
+    def _refused(self, member: Member, request: str) -> str:
+        """The task's own request, also where that one had joined another."""
+        seat = self._seat_of(member)
+        joined = seat is not None and seat.request and seat.request not in self._team.requests
+        return seat.request if seat is not None and joined else request
+
+    # --- from the tasks to the team -----------------------------------------------------------------------
+
+    def _carry_out(self, effect: PhaseEffect | TaskEffect) -> None:
+        match effect:
+            case Note():
+                self._out.entries.append(effect)
+            case ev.Spawn():
+                self._spawn(effect)
+            case ev.StandDown():
+                self.apply_to_team(effect)
+            case ev.ChangesRequested():
+                # Its done signal had put the task into review on the list, which nothing else takes back.
+                self.apply_to_team(effect)
+                task = self._task_of(effect.key)
+                self._shown |= {task.id} if task is not None else set()
+            case te.Escalate():
+                self.apply_to_team(ev.RefusedForGood(effect.key, effect.reason))
+            case te.Merge():
+                data: dict[str, object] = {"tag": effect.commit, "commit": effect.commit}
+                data["branch"] = self._run.crew.integration
+                self._act(ActKind.MERGE, effect.task, effect.attempt, data)
+            case te.AskReview():
+                tag = f"{effect.key}:{effect.commit}"
+                data = {"tag": tag, "key": effect.key, "commit": effect.commit}
+                self._act(ActKind.ASK_REVIEW, effect.task, effect.attempt, data)
+            case pe.RunGate():
+                crew, gates = self._run.crew, {n: getattr(effect.gates, n) for n in _GATE_FIELDS}
+                self._act(ActKind.RUN_GATE, "", effect.attempt, {
+                    "tag": effect.gate, "branch": crew.integration, "base": crew.base, "gates": gates,
+                })  # fmt: skip
+            case pe.CleanUp():
+                self._clean_up(effect)
+            case SetStatus():
+                self._shown.add(effect.task)  # as it is at the end of the step
+
+    def _act(self, kind: ActKind, about: str, epoch: int, data: dict[str, object]) -> None:
+        self._out.acts.append(Act(kind, about, epoch, data))
+
+    def _spawn(self, order: ev.Spawn) -> None:
+        """At a usage limit it stays ordered, and is started when the limit is over (`_start_held`)."""
+        if limited := limited_by(self._team):
+            self._out.note("held", order.name, task=order.task, limited=limited)
+            return
+        task_id = str(order.task)
+        member, why = self._start(order)
+        if member is None:
+            self._apply_to_task(task_id, te.SpawnRefused(order.name, why))
+            return
+        task = self._run.tasks[task_id]
+        seat = next(seat for seat in task.seats if seat.name == member.name)
+        self._out.starts.append(PrepareStart(member.key, task, seat.follows))
+        self._apply_to_task(task_id, te.Spawned(order.name, member.key))
+
+    def _start(self, order: ev.Spawn) -> tuple[Member | None, str]:
+        """The new incarnation, or why there is none."""
+        before, count = self._team.generations.get(order.name, 0), len(self._out.happened)
+        self.apply_to_team(order)
+        member = self._team.latest(order.name)
+        if member is not None and member.generation != before:
+            return member, ""
+        refusals = (e for e in self._out.happened[count:] if isinstance(e, hp.Refused))
+        return None, next((e.why for e in refusals), "refused")
+
+    def _clean_up(self, order: pe.CleanUp) -> None:
+        if self._team.status is not Status.SHUTDOWN:
+            request_id = f"{self._team.id}-cleanup-{order.attempt}-{order.tries}"
+            self.apply_to_team(ev.StandDown(request_id, None, "Run complete", by=te.LEAD))
+
+    def _require_merged(self, task: Task) -> None:
+        """From here on a commit of its worker that is not merged is one that nobody reviewed."""
+        if task.worker is not None and task.worker.key is not None and self._run.crew.require_merged:
+            self._out.merged_only.append(task.worker.key)
+
+    # --- cycling outside a run ----------------------------------------------------------------------------
+
+    def _follow(self, last: Member) -> None:
+        """Order the successor of a cycled member. While the team is stood down it is refused, and recorded.
+        """
+        if last.cycled:
+            successor, _ = self._start(ev.Spawn(last.name, last.role, last.task, by=last.cycle_by))
+            if successor is not None:
+                self._out.starts.append(PrepareStart(successor.key, None, last.key))
+
+    # --- what follows from everything together ------------------------------------------------------------
+
+    def _begin_next(self) -> bool:
+        if self._team.draining or self._team.status is Status.SHUTDOWN:
+            return False
+        for task_id, begin in may_start(self._run, roster_of(self._team), self._policy).items():
+            self._apply_to_task(task_id, begin)
+            return True
+        return False
+
+    def _ask_again(self) -> bool:
+        """A task's request that had joined the team's ended with it when another member refused that one."""
+        for seat in (seat for task in self._run.tasks.values() for seat in task.seats):
+            if seat.request and seat.presence is Presence.HERE and self._is_free(seat.key):
+                self.apply_to_team(stand_down_order(seat))
+                return not self._is_free(seat.key)
+        return False
+
+    def _is_free(self, key: str | None) -> bool:
+        member = self._team.members.get(key or "")
+        return member is not None and member.state in ASKABLE and member.request is None
+
+    def _start_held(self) -> bool:
+        """Whoever was ordered during a usage limit; or nobody any more, where its task wants nobody."""
+        for task in self._run.tasks.values():
+            held = next((seat for seat in task.seats if seat.presence is Presence.ORDERED), None)
+            if held is None:
+                continue
+            if task.state is TaskState.STANDING_DOWN or self._team.status is Status.SHUTDOWN:
+                why = "it was held by a usage limit, and is no longer wanted"
+                self._apply_to_task(task.id, te.SpawnRefused(held.name, why))
+                return True
+            if limited_by(self._team) is None and not self._team.draining:
+                self._spawn(spawn_order(task, held))
+                return True
+        return False
+
+    def _block_if_nothing_moves(self) -> None:
+        why = stalled(self._run, roster_of(self._team), self._policy)
+        undecided = any(e.state in UNDECIDED for e in self._team.escalations.values())
+        if why is not None and not undecided and not moves_by_itself(self._team):
+            self.apply_to_run(pe.NothingMoves(self._now, why))
+
+    def _end_cleanup(self) -> None:
+        """The team's own end is the cleanup's result; a team that waits for a decision has not ended yet."""
+        while self._run.state is PhaseState.CLEANING_UP:
+            tries = len(self._run.cleanups) + 1
+            if self._team.status is Status.SHUTDOWN:
+                detail = "; ".join(self._team.warnings)
+                ended = pe.CleanupEnded(self._now, self._run.attempt, tries, not detail, detail)
+            elif self._team.status in (Status.ESCALATED, Status.STUCK):
+                alive = tuple(m.name for m in self._team.live())
+                why = f"the team is {self._team.status}"
+                ended = pe.CleanupEnded(self._now, self._run.attempt, tries, False, why, alive)
+            else:
+                return
+            self.apply_to_run(ended)
+
+    def _list_tasks(self) -> None:
+        """What the task list shows, as it is at the end of the step, where it changed or was asked for."""
+        before = self._before.run.tasks if self._before.run is not None else {}
+        for task in self._run.tasks.values():
+            old = before.get(task.id)
+            if task.id in self._shown or old is None or listed(old) != listed(task):
+                self._out.listed.append(listed(task))
+
+
+_GATE_FIELDS: Final = ("verify", "max_file_lines", "max_function_lines", "max_total_lines")
+
+
+def roster_of(team: Team) -> Roster:
+    """Whom the run has, and who of them is there."""
+    assert team.run is not None
+    members: Iterable[Member] = team.members.values()
+    return Roster(
+        workers=team.run.crew.workers,
+        reviewers=team.run.crew.reviewers,
+        unavailable=frozenset(m.name for m in members if not m.settled),
+        alive=sum(m.live for m in members),
+        limited=limited_by(team),
+    )
+
+
+def moves_by_itself(team: Team) -> bool:
+    """Some member of a task is at work, or on its way out: what follows from that needs no decision."""
+    return any(member.task and not member.ended for member in team.members.values())
