@@ -18,7 +18,7 @@ from headcount.app.lock import is_driven
 from headcount.app.standing_down import stand_down
 from headcount.app.world import make_runtimes
 from headcount.ports import Entry, Identity
-from headcount.testing.store_suite import add_members
+from tests.support.store_suite import add_members
 
 TEAM = "crew"
 HEADCOUNT = [sys.executable, "-m", "headcount"]
