@@ -189,31 +189,6 @@ def make_lab(place: str, home: str) -> Iterator[Lab]:
         lab.close()
 
 
-class Served(NamedTuple):
-    """A server over HTTP that a process of ours runs."""
-
-    url: str
-    token: str
-    said: dict[str, Any]  # what it announced
-
-    @property
-    def headers(self) -> dict[str, str]:
-        return {"Authorization": f"Bearer {self.token}"}
-
-
-@contextmanager
-def serving_http(lab: Lab) -> Iterator[Served]:
-    command = [*HEADCOUNT, "mcp", "--http", "--json"]
-    with subprocess.Popen(command, cwd=lab.place, env=lab.env, stdout=subprocess.PIPE) as process:
-        try:
-            assert process.stdout is not None
-            said = json.loads(process.stdout.readline())
-            with open(said["tokenFile"], encoding="ascii") as file:
-                yield Served(said["url"], file.read().strip(), said)
-        finally:
-            process.send_signal(signal.SIGTERM)
-
-
 def ask(lab: Lab, *names: str) -> str:
     """A stand-down of the whole team, asked for by the operator without an engine; its request id."""
     report = stand_down(lab.app, TEAM, names or None, "Task complete")
