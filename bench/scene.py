@@ -9,10 +9,19 @@ from dataclasses import replace
 from typing import Any
 
 from headcount.app.app import App, open_app
-from headcount.ports import Identity, Task
-from headcount.protocol.member import State
+from headcount.ports import Identity, Task, Tx
+from headcount.protocol.member import Member, State
+from headcount.protocol.team import Team
 from headcount.store.sqlite import SqliteStore
-from headcount.testing.store_suite import make_team
+
+
+def make_team(tx: Tx, team_name: str, *names: str) -> Team:
+    """Create an open team with a running member for each name."""
+    team = tx.create_team(team_name, "", {})
+    members = [Member(name, 1, state=State.RUNNING) for name in names]
+    after = replace(team, members={m.key: m for m in members}, generations=dict.fromkeys(names, 1))
+    tx.save_team(team, after)
+    return after
 
 
 def make_team_with_mail(place: str) -> dict[str, str]:

@@ -17,10 +17,10 @@ import time
 from collections.abc import Callable
 
 import apsw
+from scene import make_team
 
 from headcount.ports import Mail
 from headcount.store.sqlite import SqliteStore
-from headcount.testing.store_suite import make_team
 
 BODY = "x" * 200
 ROUNDS, SENDS = 9, 200

@@ -10,9 +10,10 @@ import tempfile
 import time
 from collections.abc import Callable
 
+from scene import make_team
+
 from headcount.protocol.effects import Note
 from headcount.store.sqlite import SqliteStore
-from headcount.testing.store_suite import make_team
 
 
 def milliseconds(read: Callable[[], object], times: int = 50) -> float:

@@ -12,9 +12,10 @@ import sys
 import tempfile
 import time
 
+from scene import make_team
+
 from headcount.ports import Mail
 from headcount.store.sqlite import SqliteStore
-from headcount.testing.store_suite import make_team
 
 WAITER = """
 import sys, time

@@ -13,7 +13,7 @@ import pytest
 from headcount.errors import ProcessError
 from headcount.ports import SpawnSpec
 from headcount.runtime import BY_SUBREAPER, PlainRuntime, TmuxRuntime, new_mark
-from headcount.testing.fake_runtime import FakeMachine, FakeRuntime
+from tests.support.fake_runtime import FakeMachine, FakeRuntime
 
 _IDLE = "while :; do sleep 1; done"
 _STRAY = (

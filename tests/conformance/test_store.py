@@ -8,7 +8,7 @@ import pytest
 
 from headcount.store.memory import MemoryStore
 from headcount.store.sqlite import SqliteStore
-from headcount.testing.store_suite import StoreSuite
+from tests.support.store_suite import StoreSuite
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

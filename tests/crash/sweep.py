@@ -88,17 +88,12 @@ def _kill_workers(trial: Trial, place: str) -> int:
 def _start(place: str, *words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", f"{__package__}.worker", place, *words],
-        cwd=_package_root(),
+        cwd=ROOT,
         env=environment(place),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
-
-
-def _package_root() -> str:
-    """Where the name of this package leads from, whoever has imported it."""
-    return os.path.join(ROOT, "tests") if __package__ == "crash" else ROOT
 
 
 def _finish(worker: subprocess.Popen[str]) -> tuple[str, str]:

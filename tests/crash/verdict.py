@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from headcount.protocol.step import step
-from headcount.testing.invariants import OVER_HISTORIES, check
-from headcount.testing.onlooker import Seen, Step, remember
+from tests.support.invariants import OVER_HISTORIES, check
+from tests.support.onlooker import Seen, Step, remember
 
 from .story import TEAM, expected
 from .watch import read_account

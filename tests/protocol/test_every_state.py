@@ -1,5 +1,5 @@
 """Every reachable state of a small team against every invariant: a slice here, the whole with
-`python -m headcount.testing.explore`."""
+`python -m tests.support.explore`."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import pytest
 
 from headcount.protocol import codec
 from headcount.protocol.member import TABLE, Trigger, State
-from headcount.testing import explore as command
-from headcount.testing import explorer as exploring
-from headcount.testing.diagram import TEAM_MOVES
-from headcount.testing.explorer import Explorer, Report, explore
-from headcount.testing.graph import Graph, Way
-from headcount.testing.liveness import TEMPERS, I8_it_ends_in_time
-from headcount.testing.mutants import Mutant, in_force
-from headcount.testing.onlooker import Violation
-from headcount.testing.possible import Choices
-from headcount.testing.variants import POLICY, VARIANTS, Variant
+from tests.support import explore as command
+from tests.support import explorer as exploring
+from tests.support.diagram import TEAM_MOVES
+from tests.support.explorer import Explorer, Report, explore
+from tests.support.graph import Graph, Way
+from tests.support.liveness import TEMPERS, I8_it_ends_in_time
+from tests.support.mutants import Mutant, in_force
+from tests.support.onlooker import Violation
+from tests.support.possible import Choices
+from tests.support.variants import POLICY, VARIANTS, Variant
 
 SLICE = 300
 # Few enough states to be explored whole in seconds, each way of doing it.

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from headcount.testing import diagram
+from tests.support import diagram
 
 PAGE = Path(__file__).parents[2] / "docs/explanation/protocol.md"
 
 
 def test_the_committed_page_is_what_the_tables_say() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    assert diagram.fill(text) == text, f"run: python -m headcount.testing.diagram --write {PAGE}"
+    assert diagram.fill(text) == text, f"run: python -m tests.support.diagram --write {PAGE}"
 
 
 def test_a_page_without_a_marker_is_refused() -> None:

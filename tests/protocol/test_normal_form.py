@@ -11,10 +11,10 @@ import pytest
 from headcount.protocol.events import Event, StandDown
 from headcount.protocol.step import step
 from headcount.protocol.team import Team
-from headcount.testing.normal import Forms
-from headcount.testing.onlooker import Seen, Step, remember
-from headcount.testing.possible import Choices, possible, strange
-from headcount.testing.variants import POLICY, VARIANTS, Variant, first_team
+from tests.support.normal import Forms
+from tests.support.onlooker import Seen, Step, remember
+from tests.support.possible import Choices, possible, strange
+from tests.support.variants import POLICY, VARIANTS, Variant, first_team
 
 EVERYTHING = Choices(reviews=True, pause=True, witness_judges=True, limits=True, cycle=True)
 FREE = Variant("free", "", EVERYTHING, ("worker", "lead"), replace(POLICY, budget_tokens=1))

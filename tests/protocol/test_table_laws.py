@@ -8,9 +8,9 @@ import pytest
 
 from headcount.protocol.member import TABLE, Trigger, Action, State
 from headcount.protocol.turn import ACTIONS
-from headcount.testing import laws, mutate
-from headcount.testing.mutants import TABLES, Mutant, in_force, mutants
-from headcount.testing.mutate import PAGE, read_checks
+from tests.support import laws, mutate
+from tests.support.mutants import TABLES, Mutant, in_force, mutants
+from tests.support.mutate import PAGE, read_checks
 
 ROOT = Path(__file__).parents[2]
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from headcount.testing.transcript import tell
+from tests.support.transcript import tell
 
 TRANSCRIPTS = sorted((Path(__file__).parent / "transcripts").glob("*.txt"))
 

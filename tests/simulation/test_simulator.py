@@ -1,5 +1,5 @@
 """Seeded runs of whole teams on the real commit path; the long campaign is
-`python -m headcount.testing.simulate --runs 1000000`."""
+`python -m tests.support.simulate --runs 1000000`."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ import random
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from headcount.protocol import codec
 from headcount.protocol.member import TABLE, Trigger, State
-from headcount.testing import simulate as command
-from headcount.testing import simulator
-from headcount.testing.agents import TEMPERS
-from headcount.testing.mutants import Mutant, in_force
-from headcount.testing.plan import Plan, draw_plan
-from headcount.testing.simulator import Failure, Run, simulate
+from tests.support import simulate as command
+from tests.support import simulator
+from tests.support.agents import TEMPERS
+from tests.support.mutants import Mutant, in_force
+from tests.support.plan import Plan, draw_plan
+from tests.support.simulator import Failure, Run, simulate
 
+ROOT = Path(__file__).parents[2]
 RUNS = int(os.environ.get("HEADCOUNT_SIMULATION_RUNS", "600"))
 
 
 @pytest.mark.timeout(600)
 def test_no_run_loses_work_or_leaves_anybody() -> None:
     tally = command.run_many(range(RUNS), jobs=2)
-    assert tally.failed is None, (
-        f"python -m headcount.testing.simulate --runs 1 --shrink --seed {tally.failed}"
-    )
+    assert tally.failed is None, f"python -m tests.support.simulate --runs 1 --shrink --seed {tally.failed}"
     assert tally.runs == RUNS
     print(
         f"{tally.runs} runs, {tally.steps} steps, {tally.runs / tally.cpu_s:.0f} a second of one core's time"
@@ -90,7 +90,7 @@ def test_a_run_ends_within_the_bound_of_its_policy(monkeypatch: pytest.MonkeyPat
 
 _TRACE = """
 import hashlib, json
-from headcount.testing.simulator import simulate
+from tests.support.simulator import simulate
 told = {seed: "".join(map(str, simulate(seed).story)) for seed in range(40)}
 print(json.dumps({seed: hashlib.sha256(text.encode()).hexdigest() for seed, text in told.items()}))
 """
@@ -101,7 +101,7 @@ def test_same_seed_same_trace_whatever_the_hash_seed() -> None:
     for hash_seed in ("0", "1", "4711"):
         env = {**os.environ, "PYTHONHASHSEED": hash_seed}
         done = subprocess.run(
-            [sys.executable, "-c", _TRACE], env=env, capture_output=True, check=True, timeout=120
+            [sys.executable, "-c", _TRACE], cwd=ROOT, env=env, capture_output=True, check=True, timeout=120
         )
         traces.append(json.loads(done.stdout))
     assert traces[0] == traces[1] == traces[2]

@@ -1,4 +1,4 @@
-"""The MCP server: one table of tools, two transports.
+"""The MCP server: one table of tools, on standard input and output.
 
     tools.py       every tool: its words for a model, its parameters, its hints
     arguments.py   what a client sent, checked against that table
@@ -8,8 +8,7 @@
     speech.py      what the protocol says around a call: versions, capabilities, error codes
     stdio.py       standard input and output; imports next to nothing before the first call
     worker.py      the thread behind it that performs calls
-    http.py        streamable HTTP on loopback, by the official SDK
 
 A client's first turn begins whether or not the server has answered, so `tools/list` must not wait for the
-store or the SDK. Everything above `handlers/` is light.
+store. Everything above `handlers/` is light.
 """

@@ -23,7 +23,7 @@ from headcount.runtime import BY_SUBREAPER
 from headcount.runtime.census import read_process
 from headcount.store.database import connect
 from headcount.store.sqlite import SqliteStore
-from headcount.testing.store_suite import make_team
+from tests.support.store_suite import make_team
 
 from .lab import LIMIT_S, QUICK, TEAM, Lab
 

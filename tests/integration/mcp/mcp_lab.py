@@ -18,7 +18,7 @@ from headcount.app.lock import is_driven
 from headcount.app.standing_down import stand_down
 from headcount.app.world import make_runtimes
 from headcount.ports import Entry, Identity
-from headcount.testing.store_suite import add_members
+from tests.support.store_suite import add_members
 
 TEAM = "crew"
 HEADCOUNT = [sys.executable, "-m", "headcount"]
@@ -187,31 +187,6 @@ def make_lab(place: str, home: str) -> Iterator[Lab]:
         yield lab
     finally:
         lab.close()
-
-
-class Served(NamedTuple):
-    """A server over HTTP that a process of ours runs."""
-
-    url: str
-    token: str
-    said: dict[str, Any]  # what it announced
-
-    @property
-    def headers(self) -> dict[str, str]:
-        return {"Authorization": f"Bearer {self.token}"}
-
-
-@contextmanager
-def serving_http(lab: Lab) -> Iterator[Served]:
-    command = [*HEADCOUNT, "mcp", "--http", "--json"]
-    with subprocess.Popen(command, cwd=lab.place, env=lab.env, stdout=subprocess.PIPE) as process:
-        try:
-            assert process.stdout is not None
-            said = json.loads(process.stdout.readline())
-            with open(said["tokenFile"], encoding="ascii") as file:
-                yield Served(said["url"], file.read().strip(), said)
-        finally:
-            process.send_signal(signal.SIGTERM)
 
 
 def ask(lab: Lab, *names: str) -> str:

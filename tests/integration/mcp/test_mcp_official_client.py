@@ -1,26 +1,21 @@
-"""The official Python client, in both eras of the protocol, over both transports, with every tool."""
+"""The official Python client, in both eras of the protocol, with every tool."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
-import httpx2
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
-from mcp.client.streamable_http import streamable_http_client
-from mcp_lab import HEADCOUNT, LIMIT_S, TEAM, Lab, serving_http
+from mcp_lab import HEADCOUNT, LIMIT_S, TEAM, Lab
 
 from headcount.mcp_server.tools import TOOLS
 
 eras = pytest.mark.parametrize("era", ["legacy", "auto"])
-transports = pytest.mark.parametrize("transport", ["stdio", "http"])
 
 
 class Caller:
@@ -47,20 +42,6 @@ class Caller:
         return str(error["code"])
 
 
-@asynccontextmanager
-async def connected(lab: Lab, transport: str, era: str) -> AsyncIterator[Client]:
-    if transport == "stdio":
-        async with Client(_stdio(lab, lab.env), mode=era) as client:
-            yield client
-        return
-    with serving_http(lab) as served:
-        async with (
-            httpx2.AsyncClient(headers=served.headers) as http,
-            Client(streamable_http_client(served.url, http_client=http), mode=era) as client,
-        ):
-            yield client
-
-
 def _stdio(lab: Lab, env: dict[str, str]) -> Any:
     return stdio_client(
         StdioServerParameters(command=HEADCOUNT[0], args=[*HEADCOUNT[1:], "mcp"], env=env, cwd=lab.place)
@@ -68,10 +49,9 @@ def _stdio(lab: Lab, env: dict[str, str]) -> Any:
 
 
 @eras
-@transports
-def test_the_official_client_lists_the_tools_as_they_are(lab: Lab, transport: str, era: str) -> None:
+def test_the_official_client_lists_the_tools_as_they_are(lab: Lab, era: str) -> None:
     async def look() -> None:
-        async with connected(lab, transport, era) as client:
+        async with Client(_stdio(lab, lab.env), mode=era) as client:
             listed = (await client.list_tools()).tools
             as_sent = [tool.model_dump(by_alias=True, exclude_none=True, mode="json") for tool in listed]
             assert as_sent == [tool.as_dict() for tool in TOOLS]
@@ -80,12 +60,9 @@ def test_the_official_client_lists_the_tools_as_they_are(lab: Lab, transport: st
 
 
 @eras
-@transports
-def test_an_unknown_tool_is_a_protocol_error_and_a_wrong_argument_a_tool_s(
-    lab: Lab, transport: str, era: str
-) -> None:
+def test_an_unknown_tool_is_a_protocol_error_and_a_wrong_argument_a_tool_s(lab: Lab, era: str) -> None:
     async def look() -> None:
-        async with connected(lab, transport, era) as client:
+        async with Client(_stdio(lab, lab.env), mode=era) as client:
             with pytest.raises(MCPError, match="Unknown tool") as unknown:
                 await client.call_tool("team_delete", {})
             assert unknown.value.error.code == -32602
@@ -95,16 +72,13 @@ def test_an_unknown_tool_is_a_protocol_error_and_a_wrong_argument_a_tool_s(
 
 
 @eras
-@transports
-def test_the_official_client_calls_every_tool_from_creation_to_shutdown(
-    lab: Lab, transport: str, era: str
-) -> None:
+def test_the_official_client_calls_every_tool_from_creation_to_shutdown(lab: Lab, era: str) -> None:
     """One member is a real process that answers by itself; two more are spoken for here."""
     _write_agent(lab, "alice")
     called: set[str] = set()
 
     async def play() -> None:
-        async with connected(lab, transport, era) as client:
+        async with Client(_stdio(lab, lab.env), mode=era) as client:
             operator = Caller(client, called)
             await _set_up(operator)
             bob, carol = lab.add_member("bob"), lab.add_member("carol", role="spec-reviewer")

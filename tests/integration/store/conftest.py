@@ -14,7 +14,7 @@ import pytest
 from headcount.ports import Identity, Task
 from headcount.protocol.member import State
 from headcount.store.sqlite import SqliteStore
-from headcount.testing.store_suite import add_members, make_team
+from tests.support.store_suite import add_members, make_team
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

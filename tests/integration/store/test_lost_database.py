@@ -11,7 +11,7 @@ import pytest
 
 from headcount.errors import FencedOut, StoreError
 from headcount.store.sqlite import SqliteStore
-from headcount.testing.store_suite import make_team
+from tests.support.store_suite import make_team
 
 
 @pytest.fixture

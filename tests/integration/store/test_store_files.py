@@ -22,7 +22,7 @@ from headcount.store.database import (
     statements,
 )
 from headcount.store.sqlite import SqliteStore
-from headcount.testing.store_suite import make_team
+from tests.support.store_suite import make_team
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,7 +17,7 @@ import pytest
 from headcount.ports import Task
 from headcount.store import doorbell
 from headcount.store.sqlite import SqliteStore
-from headcount.testing.store_suite import make_team
+from tests.support.store_suite import make_team
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,8 +10,8 @@ from headcount.protocol.bound import bound_s, one_member_s
 from headcount.protocol.member import Member, State
 from headcount.protocol.step import step
 from headcount.protocol.team import Team
-from headcount.testing.liveness import TEMPERS, I8_it_ends_in_time, obliging, silent
-from headcount.testing.onlooker import Violation
+from tests.support.liveness import TEMPERS, I8_it_ends_in_time, obliging, silent
+from tests.support.onlooker import Violation
 
 
 def asked(size: int, policy: Policy) -> Team:
@@ -41,7 +41,7 @@ def test_nobody_waits_for_those_who_answer_at_once() -> None:
 
 
 def test_the_checker_notices_when_the_bound_is_passed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headcount.testing.liveness.bound_s", lambda policy, members: 10.0)
+    monkeypatch.setattr("tests.support.liveness.bound_s", lambda policy, members: 10.0)
     with pytest.raises(Violation, match="I8: not at rest after"):
         I8_it_ends_in_time(asked(1, Policy()), Policy(), silent)
 

@@ -9,7 +9,7 @@ from headcount.protocol import events as ev
 from headcount.protocol.effects import Effect, Post
 from headcount.protocol.step import step
 from headcount.protocol.team import DECISIONS, Team, decisions_now
-from headcount.testing.possible import Choices, possible
+from tests.support.possible import Choices, possible
 
 ONE_TRY = Policy(max_attempts=1, max_waits=1)
 

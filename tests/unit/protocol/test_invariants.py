@@ -11,9 +11,9 @@ from headcount.protocol import events as ev
 from headcount.protocol.effects import Act, ActKind, Effect, Note, Post, Seal
 from headcount.protocol.member import Member, State
 from headcount.protocol.team import Escalation, Request, Status, Team
-from headcount.testing import invariants as inv
-from headcount.testing.invariants import check
-from headcount.testing.onlooker import Seen, Step, Violation, remember
+from tests.support import invariants as inv
+from tests.support.invariants import check
+from tests.support.onlooker import Seen, Step, Violation, remember
 
 WEB = Member("web", 1, state=State.ASKED, epoch=3, request="r1", ask="r1")
 API = Member("api", 1, state=State.RUNNING, epoch=1)

@@ -15,7 +15,7 @@ from headcount.protocol.effects import Act, ActKind, Note
 from headcount.protocol.member import Member, State
 from headcount.protocol.step import _HEAR, step
 from headcount.protocol.team import DECISIONS, Status, Team, why_not_stand_down, why_not_start
-from headcount.testing.possible import Choices, possible, strange
+from tests.support.possible import Choices, possible, strange
 
 POLICY = Policy(max_attempts=2, max_waits=1, budget_tokens=1)
 CHOICES = Choices(reviews=True, pause=True, witness_judges=True, limits=True, cycle=True)

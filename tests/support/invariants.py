@@ -13,7 +13,7 @@ from headcount.protocol import events as ev
 from headcount.protocol.effects import ActKind, Seal
 from headcount.protocol.member import Member, State
 from headcount.protocol.team import DRAINING, Status
-from headcount.testing.onlooker import LAST, SENT_BACK, Seen, Step, Violation
+from tests.support.onlooker import LAST, SENT_BACK, Seen, Step, Violation
 
 STOPS = frozenset((ActKind.ASK_EXIT, ActKind.TERMINATE, ActKind.KILL))
 _OF_THE_TEAM = (ActKind.CLOSE_STEP, ActKind.MERGE, ActKind.ASK_REVIEW, ActKind.RUN_GATE)

@@ -23,8 +23,8 @@ from headcount.protocol import events as ev
 from headcount.protocol.effects import Act, ActKind, Note, Post, Seal
 from headcount.protocol.step import step
 from headcount.protocol.team import CLOSE_STEPS, Team
-from headcount.testing.invariants import OVER_HISTORIES, check
-from headcount.testing.onlooker import Seen, Step, remember
+from tests.support.invariants import OVER_HISTORIES, check
+from tests.support.onlooker import Seen, Step, remember
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

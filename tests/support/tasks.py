@@ -14,7 +14,7 @@ from headcount.protocol.effects import Post
 from headcount.protocol.phase import State, open_phase
 from headcount.protocol.phase_codec import phase_as_json, phase_from_json
 from headcount.protocol.task import Task
-from headcount.testing.onlooker import Violation
+from tests.support.onlooker import Violation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from headcount.protocol.effects import Act
     from headcount.protocol.member import Member
     from headcount.protocol.team import Team
-    from headcount.testing.simulator import Run
+    from tests.support.simulator import Run
 
 REVIEWERS = (("spec-reviewer", "spec"), ("code-quality-reviewer", "quality"))
 _NOON = "2026-01-01T12:00:00+00:00"

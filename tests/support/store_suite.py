@@ -9,7 +9,7 @@ The suite speaks only through the port, so it fits a store that is not ours.
 
 from __future__ import annotations
 
-from headcount.testing.store_claims import (
+from tests.support.store_claims import (
     IdentityClaims,
     JournalClaims,
     LeaseClaims,
@@ -17,9 +17,9 @@ from headcount.testing.store_claims import (
     TransactionClaims,
     WakingClaims,
 )
-from headcount.testing.store_mail_claims import MailClaims
-from headcount.testing.store_stage import add_members, close_team, mail, make_team
-from headcount.testing.store_task_claims import TaskClaims
+from tests.support.store_mail_claims import MailClaims
+from tests.support.store_stage import add_members, close_team, mail, make_team
+from tests.support.store_task_claims import TaskClaims
 
 __all__ = ["StoreSuite", "add_members", "close_team", "mail", "make_team"]
 

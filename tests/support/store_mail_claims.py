@@ -13,7 +13,7 @@ from headcount.protocol.member import State
 
 if TYPE_CHECKING:
     from headcount.ports import Store
-from headcount.testing.store_stage import add_members, close_team, mail, make_team
+from tests.support.store_stage import add_members, close_team, mail, make_team
 
 
 class MailClaims:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from headcount.domain.policy import Policy
 from headcount.protocol.member import Member, State
 from headcount.protocol.team import Team
-from headcount.testing.possible import Choices
+from tests.support.possible import Choices
 
 # Two attempts and one wait show everything that three and more do, only sooner.
 POLICY = Policy(max_attempts=2, max_waits=1)

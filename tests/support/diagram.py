@@ -1,6 +1,6 @@
 """The rules as the documentation shows them: diagrams and tables, written from the tables that decide.
 
-    python -m headcount.testing.diagram --write docs/explanation/protocol.md
+    python -m tests.support.diagram --write docs/explanation/protocol.md
 
 Each part stands between two marker lines; a test compares the committed text with this, so a changed rule
 is a diff that somebody reads.
@@ -148,7 +148,7 @@ def fill(text: str) -> str:
 
 
 def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m headcount.testing.diagram", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.support.diagram", description=__doc__)
     parser.add_argument("page", help="the page with the markers, e.g. docs/explanation/protocol.md")
     parser.add_argument("--write", action="store_true", help="else only say whether it is as it should be")
     options = parser.parse_args(argv)

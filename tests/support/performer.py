@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from headcount.protocol import events as ev
 from headcount.protocol.effects import Act, ActKind
-from headcount.testing import tasks
+from tests.support import tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headcount.protocol.phase_events import PhaseEvent
-    from headcount.testing.simulator import Run
+    from tests.support.simulator import Run
 
 
 def perform(run: Run, act: Act, fails: bool) -> tuple[ev.Event | PhaseEvent, ...]:

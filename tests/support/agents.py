@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headcount.ports import Mail
-    from headcount.testing.simulator import Run
+    from tests.support.simulator import Run
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,13 +17,13 @@ from headcount.protocol import events as ev
 from headcount.protocol.bound import bound_s, close_step_s
 from headcount.protocol.member import Member, limit_s
 from headcount.protocol.step import step
-from headcount.testing.graph import CLOSING, FRESH, Graph, Stranded, Way
-from headcount.testing.invariants import check
-from headcount.testing.liveness import TEMPERS, next_answer, waits_s
-from headcount.testing.normal import Form, Forms
-from headcount.testing.onlooker import Seen, Step, Violation, remember
-from headcount.testing.possible import possible_for, possible_for_team, strange_to, strange_to_team
-from headcount.testing.variants import Variant, first_team
+from tests.support.graph import CLOSING, FRESH, Graph, Stranded, Way
+from tests.support.invariants import check
+from tests.support.liveness import TEMPERS, next_answer, waits_s
+from tests.support.normal import Form, Forms
+from tests.support.onlooker import Seen, Step, Violation, remember
+from tests.support.possible import possible_for, possible_for_team, strange_to, strange_to_team
+from tests.support.variants import Variant, first_team
 
 if TYPE_CHECKING:
     from headcount.domain.policy import Policy

@@ -17,7 +17,7 @@ from headcount.protocol.team import Escalation, Request, Status
 
 if TYPE_CHECKING:
     from headcount.ports import Store
-from headcount.testing.store_stage import add_members, close_team, mail, make_team
+from tests.support.store_stage import add_members, close_team, mail, make_team
 
 
 class TransactionClaims:

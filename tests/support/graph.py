@@ -10,8 +10,8 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, NamedTuple
 
-from headcount.testing.liveness import AT_REST, TEMPERS
-from headcount.testing.onlooker import Violation
+from tests.support.liveness import AT_REST, TEMPERS
+from tests.support.onlooker import Violation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

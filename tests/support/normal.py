@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headcount.protocol.member import LIMITED, Member, State
 from headcount.protocol.team import Escalation
-from headcount.testing.onlooker import Seen
+from tests.support.onlooker import Seen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,8 +1,8 @@
 """Every reachable state of a small team, from the command line.
 
-    python -m headcount.testing.explore                        every variant, whole
-    python -m headcount.testing.explore --variant three        one of them
-    python -m headcount.testing.explore --states 20000         a slice of each
+    python -m tests.support.explore                        every variant, whole
+    python -m tests.support.explore --variant three        one of them
+    python -m tests.support.explore --states 20000         a slice of each
 
 Prints how many states there are, and how many they are when members are told apart by their names. A
 violation is told with the shortest way to it.
@@ -17,13 +17,13 @@ from collections.abc import Iterator
 from functools import partial
 from multiprocessing import get_context
 
-from headcount.testing.explorer import Report, explore
-from headcount.testing.variants import VARIANTS, Variant
+from tests.support.explorer import Report, explore
+from tests.support.variants import VARIANTS, Variant
 
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m headcount.testing.explore",
+        prog="python -m tests.support.explore",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

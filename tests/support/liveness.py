@@ -14,7 +14,7 @@ from headcount.protocol.bound import bound_s, close_step_s
 from headcount.protocol.member import Member, State, limit_s
 from headcount.protocol.step import step
 from headcount.protocol.team import Status
-from headcount.testing.onlooker import Violation
+from tests.support.onlooker import Violation
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,7 +1,7 @@
 """Change one rule at a time and see who notices.
 
-    python -m headcount.testing.mutate                    every table
-    python -m headcount.testing.mutate --table member     one of them
+    python -m tests.support.mutate                    every table
+    python -m tests.support.mutate --table member     one of them
 
 Every row of every table is removed, led to every other end that there is, and loses or swaps one of its deeds
 (`mutants.py`). A rule that can be changed without a test that fails is not a rule; the survivors are printed
@@ -24,10 +24,10 @@ from pathlib import Path
 
 from headcount.errors import NotAllowed
 from headcount.protocol import authority
-from headcount.testing import diagram
-from headcount.testing.laws import broken_laws
-from headcount.testing.mutants import TABLES, Mutant, in_force, mutants
-from headcount.testing.transcript import Story, tell
+from tests.support import diagram
+from tests.support.laws import broken_laws
+from tests.support.mutants import TABLES, Mutant, in_force, mutants
+from tests.support.transcript import Story, tell
 
 PAGE = "committed page"
 _STORIES = "tests/unit/protocol_task/stories"
@@ -163,7 +163,7 @@ def _texts(folder: Path) -> tuple[str, ...]:
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m headcount.testing.mutate",
+        prog="python -m tests.support.mutate",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

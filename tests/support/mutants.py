@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from headcount.protocol import authority, member, phase, shutdown, task
 from headcount.protocol.team import DECISIONS, Status
-from headcount.testing import diagram
+from tests.support import diagram
 
 # How to come by the rows of each table, as they are now.
 TABLES: dict[str, Callable[[], Any]] = {

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from headcount.protocol import events as ev
 from headcount.protocol.team import DECISIONS, Status
-from headcount.testing.onlooker import Violation
+from tests.support.onlooker import Violation
 
 if TYPE_CHECKING:
-    from headcount.testing.plan import Deed
-    from headcount.testing.simulator import Run
+    from tests.support.plan import Deed
+    from tests.support.simulator import Run
 
 _ROUNDS = 12
 _AT_REST = (Status.ACTIVE, Status.ESCALATED, Status.STUCK, Status.SHUTDOWN)

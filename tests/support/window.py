@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from headcount.engine import conduct, hear, succession
 from headcount.protocol.step import step
-from headcount.testing.onlooker import Step
+from tests.support.onlooker import Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

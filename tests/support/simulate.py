@@ -1,9 +1,9 @@
 """Many simulated runs, from the command line.
 
-    python -m headcount.testing.simulate --runs 20000
-    python -m headcount.testing.simulate --runs 1000000 --jobs 8
-    python -m headcount.testing.simulate --seed 1234 --runs 1 --story     what happened in one run
-    python -m headcount.testing.simulate --seed 1234 --runs 1 --shrink    the smallest run that still fails
+    python -m tests.support.simulate --runs 20000
+    python -m tests.support.simulate --runs 1000000 --jobs 8
+    python -m tests.support.simulate --seed 1234 --runs 1 --story     what happened in one run
+    python -m tests.support.simulate --seed 1234 --runs 1 --shrink    the smallest run that still fails
 
 A failure prints its seed and its story, and the exit code is 1.
 """
@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from multiprocessing import get_context
 
-from headcount.testing.plan import Plan
-from headcount.testing.simulator import Failure, play, simulate
+from tests.support.plan import Plan
+from tests.support.simulator import Failure, play, simulate
 
 _CHUNK = 50
 
@@ -99,7 +99,7 @@ def _failure_of(plan: Plan) -> Failure | None:
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m headcount.testing.simulate",
+        prog="python -m tests.support.simulate",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

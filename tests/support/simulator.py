@@ -27,15 +27,15 @@ from headcount.protocol.effects import Act, ActKind, Note, Post
 from headcount.protocol.phase_events import PhaseEvent
 from headcount.protocol.team import Status
 from headcount.store.memory import MemoryStore
-from headcount.testing import tasks
-from headcount.testing.agents import TEMPERS, Agent
-from headcount.testing.invariants import OVER_HISTORIES, I4_the_next_task_waits, check
-from headcount.testing.onlooker import Seen, Step, Violation, remember
-from headcount.testing.people import People
-from headcount.testing.performer import perform
-from headcount.testing.plan import FAULTS_UNTIL_S, Plan, draw_plan
-from headcount.testing.window import watched
-from headcount.testing.world import Postmen, World
+from tests.support import tasks
+from tests.support.agents import TEMPERS, Agent
+from tests.support.invariants import OVER_HISTORIES, I4_the_next_task_waits, check
+from tests.support.onlooker import Seen, Step, Violation, remember
+from tests.support.people import People
+from tests.support.performer import perform
+from tests.support.plan import FAULTS_UNTIL_S, Plan, draw_plan
+from tests.support.window import watched
+from tests.support.world import Postmen, World
 
 if TYPE_CHECKING:
     from collections.abc import Callable

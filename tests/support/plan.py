@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headcount.domain.policy import Policy
 from headcount.protocol.effects import ActKind
-from headcount.testing.agents import TEMPERS
+from tests.support.agents import TEMPERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ from headcount.protocol.team import Status
 
 if TYPE_CHECKING:
     from headcount.ports import Store
-from headcount.testing.store_stage import close_team, make_team
+from tests.support.store_stage import close_team, make_team
 
 
 class TaskClaims:

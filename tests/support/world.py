@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from headcount.testing.onlooker import Violation
+from tests.support.onlooker import Violation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from headcount.ports import Mail
-    from headcount.testing.agents import Temper
+    from tests.support.agents import Temper
 
 FOREIGN = "the user's own shell"
 

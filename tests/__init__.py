@@ -1,0 +1,1 @@
+"""The tests of headcount. `tests.support` holds what several of them share."""
