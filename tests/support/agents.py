@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from headcount.domain import templates
 from headcount.protocol import events as ev
-from headcount.protocol.member import LIMITED
+from headcount.protocol.member import Activity
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,7 +119,7 @@ class Agent:
         self.held = False
         self._begin_turn()
         member = self.run.team.members[self.key]
-        if member.activity == LIMITED and self.run.world.runs(self.key):
+        if member.activity is Activity.LIMITED and self.run.world.runs(self.key):
             self.run.after(self.run.rng.uniform(5, 20), self._over_limit)
 
     def _begin_turn(self) -> None:

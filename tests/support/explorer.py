@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from headcount.protocol import events as ev
 from headcount.protocol.bound import bound_s, close_step_s
 from headcount.protocol.member import Member, limit_s
-from headcount.protocol.step import step
+from headcount.protocol.team_step import step_team
 from tests.support.graph import CLOSING, FRESH, Graph, Stranded, Way
 from tests.support.invariants import check
 from tests.support.liveness import TEMPERS, next_answer, waits_s
@@ -159,8 +159,8 @@ class Explorer:
     def _checked(self, state: int, node: _Node, event: ev.Event) -> tuple[Team, dict[str, Seen]]:
         self.report.taken += 1
         try:
-            after, effects = step(node.team, event, self.variant.policy)
-            taken = Step(node.team, event, after, effects)
+            after, ready = step_team(node.team, event, self.variant.policy)
+            taken = Step(node.team, event, after, ready)
             seen = remember(node.seen, taken)
             check(taken, seen)
         except Exception as problem:
@@ -268,8 +268,8 @@ class Explorer:
         for parent, event in zip(self._parents[1:], self._events[1:], strict=True):
             assert event is not None
             team, seen = teams[parent]
-            after, effects = step(team, event, self.variant.policy)
-            seen = remember(seen, Step(team, event, after, effects))
+            after, ready = step_team(team, event, self.variant.policy)
+            seen = remember(seen, Step(team, event, after, ready))
             teams.append(self.forms.build(after, seen, self.forms.of(after, seen)))
         return teams
 

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from headcount.domain import templates
 from headcount.protocol import events as ev
-from headcount.protocol.effects import ActKind, Seal
+from headcount.protocol.effects import ActKind
+from headcount.protocol.happened import RequestRejected
 from headcount.protocol.member import Member, State
 from headcount.protocol.team import DRAINING, Status
 from tests.support.onlooker import LAST, SENT_BACK, Seen, Step, Violation
@@ -130,7 +131,7 @@ def I7_nobody_is_written_to_after_its_mailbox_is_sealed(
     step: Step, seen: Mapping[str, Seen]
 ) -> Iterator[str]:
     """A mailbox is sealed exactly when its reader is settled, and no rule writes to it afterwards."""
-    sealed = {e.key for e in step.effects if isinstance(e, Seal)}
+    sealed = set(step.ready.sealed)
     settled = {after.key for before, after in step.moved if after.settled and not (before and before.settled)}
     if sealed != settled:
         yield f"sealed {sorted(sealed)}, settled {sorted(settled)}"
@@ -201,8 +202,8 @@ def a_death_is_looked_at(step: Step, seen: Mapping[str, Seen]) -> Iterator[str]:
 def a_refusal_costs_nothing(step: Step, seen: Mapping[str, Seen]) -> Iterator[str]:
     """When a request is rejected nobody is stopped, and whoever had been asked is told and asked no more,
     unless by a narrower request that goes on."""
-    for note in step.notes("rejected"):
-        request = step.before.requests.get(str(note.data["request"]))
+    for rejected in (e for e in step.ready.happened if isinstance(e, RequestRejected)):
+        request = step.before.requests.get(rejected.request)
         yield from (f"{act.kind} for {act.about} upon a refusal" for act in step.acts if act.kind in STOPS)
         told = {p.to for p in step.posts if p.type == "shutdown_withdrawn"}
         for key in request.targets if request else ():

@@ -14,7 +14,7 @@ from dataclasses import replace
 from itertools import permutations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headcount.protocol.member import LIMITED, Member, State
+from headcount.protocol.member import Activity, Member, State
 from headcount.protocol.team import Escalation
 from tests.support.onlooker import Seen
 
@@ -216,10 +216,11 @@ def _view(member: Member, covered: tuple[Any, ...]) -> tuple[Any, ...]:
     )
 
 
-def _activity(member: Member, early: bool = True) -> str:
+def _activity(member: Member, early: bool = True) -> Activity:
     """Whoever is limited holds up the starts of others while it lives; whoever sleeps has to be woken."""
-    lasts = (member.activity == LIMITED and member.live) or (member.activity == "paused" and early)
-    return member.activity if lasts or member.state is State.RUNNING else "working"
+    limited, paused = member.activity is Activity.LIMITED, member.activity is Activity.PAUSED
+    lasts = (limited and member.live) or (paused and early)
+    return member.activity if lasts or member.state is State.RUNNING else Activity.WORKING
 
 
 _READ: dict[str, Callable[[Member, bool], Any]] = {

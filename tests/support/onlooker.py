@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from headcount.protocol import events as ev
-from headcount.protocol.effects import Act, Note, Post
+from headcount.protocol.happened import EscalationDecided
 from headcount.protocol.member import Member, State
 from headcount.protocol.team import Status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from headcount.protocol.effects import Effect
+    from headcount.protocol.effects import Ready
     from headcount.protocol.team import Team
 
 LAST = ("lead", "witness")
@@ -31,15 +31,15 @@ class Violation(AssertionError):
 class Step:
     """One step as an onlooker sees it, with what every checker asks for laid out once."""
 
-    __slots__ = ("acts", "after", "before", "effects", "event", "moved", "posts")
+    __slots__ = ("acts", "after", "before", "event", "moved", "posts", "ready")
 
-    def __init__(self, before: Team, event: ev.Event, after: Team, effects: tuple[Effect, ...]) -> None:
+    def __init__(self, before: Team, event: ev.Event, after: Team, ready: Ready) -> None:
         self.before = before
         self.event = event
         self.after = after
-        self.effects = effects
-        self.acts = [e for e in effects if isinstance(e, Act)]
-        self.posts = [e for e in effects if isinstance(e, Post)]
+        self.ready = ready
+        self.acts = ready.acts
+        self.posts = ready.mail
         # Everyone that is not as it was: before (None: new) and after.
         self.moved: list[tuple[Member | None, Member]] = [
             (before.members.get(key), member)
@@ -47,8 +47,8 @@ class Step:
             if before.members.get(key) is not member
         ]
 
-    def notes(self, kind: str) -> list[Note]:
-        return [e for e in self.effects if isinstance(e, Note) and e.kind == kind]
+    def decided(self) -> list[EscalationDecided]:
+        return [event for event in self.ready.happened if isinstance(event, EscalationDecided)]
 
 
 class Seen(NamedTuple):
@@ -74,7 +74,7 @@ def remember(seen: Mapping[str, Seen], step: Step) -> dict[str, Seen]:
         now[member.key] = _heard(now[member.key], step.event, member)
     if isinstance(step.event, ev.Decided) and step.event.decision in ("force-kill", "reassign"):
         escalation = step.before.escalations.get(step.event.escalation_id)
-        if escalation is not None and step.notes("decided"):
+        if escalation is not None and step.decided():
             now[escalation.key] = now[escalation.key]._replace(leave=True, overruled=True)
     for before, after in step.moved:
         if before is not None and before.state in _AT_WORK and _not_asked(step, before, after):
@@ -103,7 +103,7 @@ def _overruled(step: Step, before: Member, after: Member) -> bool:
 
 
 def _decided_by_policy(step: Step, member: Member) -> bool:
-    return any(n.about == member.key and n.data["by"] == "policy" for n in step.notes("decided"))
+    return any(event.key == member.key and event.by == "policy" for event in step.decided())
 
 
 def _in_time(step: Step, member: Member) -> bool:

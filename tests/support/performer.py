@@ -32,14 +32,15 @@ def _inspect(run: Run, act: Act, fails: bool) -> tuple[ev.Event, ...]:
     if fails:
         return (ev.Inspected(act.about, act.epoch, False, False, ("the workspace could not be read",)),)
     spotless = run.world.spotless(act.about)
-    run.keep_fact(act.about, "findings", run.world.head(act.about))
+    head, commits = run.world.head(act.about)
     member = run.team.members[act.about]
     witness = any(m.role == "witness" and m.live for m in run.team.members.values())
     asks_witness = run.plan.policy.judge == "witness" and witness and member.role not in ("lead", "witness")
     clean = None if asks_witness and not spotless else spotless
     if clean is None:
         run.after(run.rng.uniform(1, 90), lambda: run.say_verdict(act.about))
-    return (ev.Inspected(act.about, act.epoch, spotless, clean, () if spotless else ("a file is changed",)),)
+    issues = () if spotless else ("a file is changed",)
+    return (ev.Inspected(act.about, act.epoch, spotless, clean, issues, head, commits),)
 
 
 def _salvage(run: Run, act: Act, fails: bool) -> tuple[ev.Event, ...]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headcount.protocol import events as ev
-from headcount.protocol.member import LIMITED, Member, State, limit_s
+from headcount.protocol.member import Activity, Member, State, limit_s
 from headcount.protocol.team import DECISIONS, Status
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _member(member: Member, choices: Choices) -> Iterator[ev.Event]:
 
 def _costs(member: Member) -> Iterator[ev.Event]:
     """Its client may say so at any time, whatever is being done about the member."""
-    yield ev.Limited(member.key, "usage limit") if member.activity != LIMITED else ev.WorkResumed(member.key)
+    yield ev.Limited(member.key, "usage limit") if member.activity is not Activity.LIMITED else ev.WorkResumed(member.key)
     if member.state is State.RUNNING:
         yield ev.Spent(member.key, tokens=1)
 

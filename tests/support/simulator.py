@@ -1,6 +1,6 @@
 """One simulated run: the rules, the commit path and the clock are the real ones, all else is faked.
 
-A priority queue of deeds on virtual time. The engine commits through `engine.hear` on the store in memory,
+A priority queue of deeds on virtual time. The engine commits through `engine.apply` on the store in memory,
 keeps its limits on `engine.clock`, and performs acts in lanes; it can crash after any commit and in the
 middle of any act, and then starts again from what is durable. Checkers look at every step. After a while
 faults end and somebody goes on asking and deciding: then everything must end, in time.
@@ -15,15 +15,15 @@ import random
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from headcount.engine.apply import apply
 from headcount.engine.clock import Clock
-from headcount.engine.hear import hear
-from headcount.engine.writing import write_effects
+from headcount.engine.writing import write_ready
 from headcount.errors import HeadcountError
 from headcount.ports import Mail, Task
 from headcount.protocol import authority
 from headcount.protocol import events as ev
 from headcount.protocol.bound import bound_s
-from headcount.protocol.effects import Act, ActKind, Note, Post
+from headcount.protocol.effects import Act, ActKind, Note, Post, Ready
 from headcount.protocol.phase_events import PhaseEvent
 from headcount.protocol.team import Status
 from headcount.store.memory import MemoryStore
@@ -40,7 +40,6 @@ from tests.support.world import Postmen, World
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headcount.protocol.effects import Effect
     from headcount.store.memory_tx import MemoryTx
 
 _TIMELESS = (ActKind.NOTIFY, ActKind.CLOSE_STEP, ActKind.MERGE, ActKind.ASK_REVIEW, ActKind.RUN_GATE)
@@ -152,16 +151,13 @@ class Run:
         """One transaction, as the engine makes it; then the new acts are begun."""
         if not self.up:
             return
-        happened = [e for e in events if isinstance(e, PhaseEvent)]
         with watched() as steps, self.store.write() as tx:
             if act is not None:
                 tx.end_act(self.team.id, act.id)
             self._write_down(tx)
-            mine = [e for e in events if not isinstance(e, PhaseEvent)]
-            start = tasks.make_start if self.plan.tasks else None
-            heard = hear(tx, self.team, mine, self.plan.policy, start, happened)
+            applied = apply(tx, self.team, events, self.plan.policy, tasks.make_start)
             pending = tx.pending_acts(self.team.id)
-        self.team = heard.team
+        self.team = applied.team
         for taken in steps:
             self._check(taken)
         self.commits += 1
@@ -177,8 +173,7 @@ class Run:
         self.steps += 1
         self.heard.add(type(taken.event).__name__)
         self._seen = remember(self._seen, taken)
-        for effect in taken.effects:
-            self._narrate(effect)
+        self._narrate(taken.ready)
         check(taken, self._seen, OVER_HISTORIES)
         for act in taken.acts:
             if act.id in self._act_ids:
@@ -200,19 +195,19 @@ class Run:
             return str((tx.fact(self.team.id, key, "reviewing") or {}).get("commit", ""))
 
     def post(self, post: Post) -> None:
-        self._to_write.append(lambda tx: write_effects(tx, self.team, [post]))
+        self._to_write.append(lambda tx: write_ready(tx, self.team, Ready(mail=(post,))))
 
     def _write_down(self, tx: MemoryTx) -> None:
         for write in self._to_write:
             write(tx)
         self._to_write.clear()
 
-    def _narrate(self, effect: Effect) -> None:
-        if isinstance(effect, Note):
-            data = " ".join(f"{k}={v}" for k, v in effect.data.items())
-            self.tell(effect.about or "team", f"{effect.kind} {data}".strip())
-        elif isinstance(effect, Post):
-            self.tell(effect.to, f"gets mail: {effect.subject}")
+    def _narrate(self, ready: Ready) -> None:
+        for note in ready.entries:
+            data = " ".join(f"{k}={v}" for k, v in note.data.items())
+            self.tell(note.about or "team", f"{note.kind} {data}".strip())
+        for post in ready.mail:
+            self.tell(post.to, f"gets mail: {post.subject}")
 
     def _begin(self, pending: list[Act]) -> None:
         for act in pending:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headcount.domain.settings import Gates
-from headcount.engine.conduct import PHASE, ROSTER, Conductor
-from headcount.engine.writing import write_effects
+from headcount.engine.apply import apply
+from headcount.engine.preparing import ROSTER
 from headcount.ports import Task as BoardTask
 from headcount.protocol import phase_events as pe
 from headcount.protocol import task_events as te
 from headcount.protocol.effects import Post
-from headcount.protocol.phase import State, open_phase
-from headcount.protocol.phase_codec import phase_as_json, phase_from_json
+from headcount.protocol.phase import Crew, State
 from headcount.protocol.task import Task
 from tests.support.onlooker import Violation
 
@@ -49,17 +48,11 @@ def open_run(run: Run) -> None:
     with run.store.write() as tx:
         for i in ids:
             tx.add_task(BoardTask(i, run.team.id, f"task {i}"))
-        phase, effects = open_phase(
-            "demo", [Task(i) for i in ids], Gates(verify="make"), _NOON, run.plan.policy
-        )
         tx.put_fact(run.team.id, "", ROSTER, roster)
-        tx.put_fact(run.team.id, "", PHASE, phase_as_json(phase))
-        conductor = Conductor(tx, run.team, [], run.plan.policy, make_start)
-        conductor.order(effects)
-        conductor.conduct(())
-        tx.save_team(run.team, conductor.team)
-        write_effects(tx, conductor.team, conductor.effects)
-    run.team = conductor.team
+        crew = Crew(tuple(workers), tuple((role, name) for role, name in reviewers), "integration", "c0")
+        tasks = tuple(Task(i) for i in ids)
+        opened = pe.RunOpened(_NOON, tasks, Gates(verify="make"), crew)
+        run.team = apply(tx, run.team, [opened], run.plan.policy, make_start).team
 
 
 def merge(run: Run, act: Act, fails: bool) -> tuple[pe.PhaseEvent, ...]:
@@ -84,9 +77,8 @@ def run_gate(run: Run, act: Act, fails: bool) -> tuple[pe.PhaseEvent, ...]:
 
 def check_phase(run: Run) -> None:
     """A run whose team is closed has ended, and says how."""
-    with run.store.read() as tx:
-        raw = tx.fact(run.team.id, "", PHASE)
-    phase = phase_from_json(raw or {})
+    phase = run.team.run
+    assert phase is not None
     if phase.state not in (State.COMPLETE, State.BLOCKED):
         raise Violation(f"the team is closed, and its run is still at {phase.state}")
     if phase.state is State.BLOCKED and not phase.reason:

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.domain.policy import Policy
 from headcount.protocol import events as ev
-from headcount.protocol.effects import Act, ActKind, Note, Post, Seal
-from headcount.protocol.step import step
+from headcount.protocol.effects import Act, ActKind, Note, Post, Ready
+from headcount.protocol.team_step import step_team
 from headcount.protocol.team import CLOSE_STEPS, Team
 from tests.support.invariants import OVER_HISTORIES, check
 from tests.support.onlooker import Seen, Step, remember
@@ -29,7 +29,6 @@ from tests.support.onlooker import Seen, Step, remember
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from headcount.protocol.effects import Effect
     from headcount.protocol.member import Member
 
 _SEPARATOR = "----"
@@ -74,12 +73,12 @@ class Story:
 
     def _hear(self, event: ev.Event) -> Iterator[str]:
         before = self.team
-        self.team, effects = step(before, event, self.policy)
-        taken = Step(before, event, self.team, effects)
+        self.team, ready = step_team(before, event, self.policy)
+        taken = Step(before, event, self.team, ready)
         self._seen = remember(self._seen, taken)
         self._epochs |= {(act.about, act.kind): act.epoch for act in taken.acts}
         check(taken, self._seen, OVER_HISTORIES)
-        yield from (text for effect in effects if (text := _describe(effect)))
+        yield from _describe(ready)
         if self.team.status is not before.status:
             yield f"{'team':8} {self.team.status}"
 
@@ -191,28 +190,35 @@ def _setting(word: str) -> tuple[str, Any]:
     return name, int(value) if value.isdigit() else value
 
 
-def _describe(effect: Effect) -> str:
-    match effect:
-        case Act():
-            more = f" {effect.data['step']}" if "step" in effect.data else ""
-            return f"{effect.about or 'team':8} do: {effect.kind}{more}"
-        case Post():
-            mark = effect.template or effect.request_id
-            return f"{effect.to:8} mail: {effect.subject}" + (f" ({mark})" if mark else "")
-        case Note(kind="moved"):
-            return _moved(effect)
-        case Note():
-            data = ", ".join(f"{k}={_plain(v)}" for k, v in effect.data.items() if v not in ("", [], None))
-            return f"{effect.about or 'team':8} {effect.kind.replace('_', ' ')}{': ' if data else ''}{data}"
-        case Seal():
-            return f"{effect.key:8} sealed, its tasks given back"
-    return ""
+def _describe(ready: Ready) -> Iterator[str]:
+    """In the order in which the parts become safe."""
+    yield from map(_entry, ready.entries)
+    yield from map(_mail, ready.mail)
+    yield from (f"{key:8} sealed, its tasks given back" for key in ready.sealed)
+    yield from map(_act, ready.acts)
+
+
+def _entry(note: Note) -> str:
+    if note.kind == "moved":
+        return _moved(note)
+    data = ", ".join(f"{k}={_plain(v)}" for k, v in note.data.items() if v not in ("", [], None))
+    return f"{note.about or 'team':8} {note.kind.replace('_', ' ')}{': ' if data else ''}{data}"
+
+
+def _mail(post: Post) -> str:
+    mark = post.template or post.request_id
+    return f"{post.to:8} mail: {post.subject}" + (f" ({mark})" if mark else "")
+
+
+def _act(act: Act) -> str:
+    more = f" {act.data['step']}" if "step" in act.data else ""
+    return f"{act.about or 'team':8} do: {act.kind}{more}"
 
 
 def _moved(note: Note) -> str:
-    before, after, cue = note.data["from"], note.data["to"], note.data["cue"]
+    before, after, trigger = note.data["from"], note.data["to"], note.data["cue"]
     way = f"{before} → {after}" if before != after else f"{after}"
-    return f"{note.about:8} {way} ({str(cue).replace('_', ' ')})"
+    return f"{note.about:8} {way} ({str(trigger).replace('_', ' ')})"
 
 
 def _plain(value: object) -> str:

@@ -9,35 +9,31 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from headcount.engine import conduct, hear, succession
-from headcount.protocol.step import step
+from headcount.protocol import run
+from headcount.protocol.team_step import step_team
 from tests.support.onlooker import Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from headcount.domain.policy import Policy
-    from headcount.protocol.effects import Effect
+    from headcount.protocol.effects import Ready
     from headcount.protocol.events import Event
     from headcount.protocol.team import Team
-
-_STEPPERS = (hear, conduct, succession)
 
 
 @contextmanager
 def watched() -> Iterator[list[Step]]:
-    """The steps taken inside, in order. Not for threads: the window is the modules' own."""
+    """The steps of a team taken inside, in order. Not for threads: the window is the module's own."""
     steps: list[Step] = []
 
-    def seen(team: Team, event: Event, policy: Policy) -> tuple[Team, tuple[Effect, ...]]:
-        after, effects = step(team, event, policy)
-        steps.append(Step(team, event, after, effects))
-        return after, effects
+    def seen(team: Team, event: Event, policy: Policy) -> tuple[Team, Ready]:
+        after, ready = step_team(team, event, policy)
+        steps.append(Step(team, event, after, ready))
+        return after, ready
 
-    for module in _STEPPERS:
-        setattr(module, "step", seen)  # noqa: B010 - mypy knows the name as imported, not as the module's
+    setattr(run, "step_team", seen)  # noqa: B010 - mypy knows the name as imported, not as the module's
     try:
         yield steps
     finally:
-        for module in _STEPPERS:
-            setattr(module, "step", step)  # noqa: B010
+        setattr(run, "step_team", step_team)  # noqa: B010

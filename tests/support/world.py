@@ -101,11 +101,11 @@ class World:
             space.committed |= space.loose
             space.loose = set()
 
-    def head(self, key: str) -> dict[str, object]:
-        """The commit that a workspace stands at, as findings have it."""
+    def head(self, key: str) -> tuple[str, int]:
+        """The commit that a workspace is at, and how many are its own."""
         space = self.workspaces.get(key, Workspace())
         commits = sorted(space.committed)
-        return {"head": f"c{key}-{commits[-1]}" if commits else "c0", "commits_ahead": len(commits)}
+        return f"c{key}-{commits[-1]}" if commits else "c0", len(commits)
 
     def spotless(self, key: str) -> bool:
         return key not in self.workspaces or not self.workspaces[key].loose

@@ -47,7 +47,7 @@ def _successors_plan(tx: Tx, team: Team, member: Member, follows: str) -> dict[s
     plan = dict(tx.fact(team.id, follows, "plan") or {})
     tx.put_fact(team.id, member.key, "plan", plan)
     note = open_handover(tx, team.id, member.name)
-    return {**plan, "prompt": with_handover(str(plan["prompt"]), note)}
+    return {**plan, "prompt": with_handover(str(plan.get("prompt", "")), note)}
 
 
 def _plan_for_task(tx: Tx, team: Team, member: Member, task: Task) -> dict[str, Any]:
