@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from headcount.protocol import codec
-from headcount.protocol.member import TABLE, Trigger, State
+from headcount.protocol.member import TABLE, State, Trigger
 from tests.support import explore as command
 from tests.support import explorer as exploring
 from tests.support.diagram import TEAM_MOVES

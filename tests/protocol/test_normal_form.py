@@ -9,8 +9,8 @@ from itertools import permutations
 import pytest
 
 from headcount.protocol.events import Event, StandDown
-from headcount.protocol.step import step
 from headcount.protocol.team import Team
+from headcount.protocol.team_step import step_team
 from tests.support.normal import Forms
 from tests.support.onlooker import Seen, Step, remember
 from tests.support.possible import Choices, possible, strange
@@ -23,8 +23,8 @@ FREE = Variant("free", "", EVERYTHING, ("worker", "lead"), replace(POLICY, budge
 def take(team: Team, seen: dict[str, Seen], event: Event, variant: Variant) -> tuple[Team, dict[str, Seen]]:
     if isinstance(event, StandDown):  # every request has an id of its own
         event = replace(event, request_id=f"r{random.getrandbits(64)}")
-    after, effects = step(team, event, variant.policy)
-    return after, remember(seen, Step(team, event, after, effects))
+    after, ready = step_team(team, event, variant.policy)
+    return after, remember(seen, Step(team, event, after, ready))
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -45,7 +45,7 @@ def test_what_a_normal_form_drops_decides_nothing(variant: Variant, seed: int) -
             after, beside = take(team, seen, one, variant), take(plain, facts, other, variant)
             assert forms.of(*after).key == forms.of(*beside).key, one
         for event in strange(team):
-            assert step(team, event, variant.policy)[0] == team, event
+            assert step_team(team, event, variant.policy)[0] == team, event
         team, seen = take(team, seen, rng.choice(real), variant)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headcount.protocol.member import TABLE, Trigger, Action, State
+from headcount.protocol.member import TABLE, Action, State, Trigger
 from headcount.protocol.turn import ACTIONS
 from tests.support import laws, mutate
 from tests.support.mutants import TABLES, Mutant, in_force, mutants

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from headcount.protocol import codec
-from headcount.protocol.member import TABLE, Trigger, State
+from headcount.protocol.member import TABLE, State, Trigger
 from tests.support import simulate as command
 from tests.support import simulator
 from tests.support.agents import TEMPERS
@@ -118,8 +118,14 @@ def first_failure(seeds: range) -> Failure:
 
 
 BROKEN = [
-    (Mutant("member", (State.SALVAGING, Trigger.SALVAGE_FAILED), TABLE[State.SALVAGING, Trigger.SAVED]), "I1"),
-    (Mutant("member", (State.STOPPING, Trigger.STOP_OVERDUE), TABLE[State.STOPPING, Trigger.TREE_EMPTY]), "I[23]"),
+    (
+        Mutant("member", (State.SALVAGING, Trigger.SALVAGE_FAILED), TABLE[State.SALVAGING, Trigger.SAVED]),
+        "I1",
+    ),
+    (
+        Mutant("member", (State.STOPPING, Trigger.STOP_OVERDUE), TABLE[State.STOPPING, Trigger.TREE_EMPTY]),
+        "I[23]",
+    ),
     (Mutant("member", (State.KILLING, Trigger.AGAIN), None), "I8"),
     (Mutant("member", (State.NUDGED, Trigger.FORCED), TABLE[State.NUDGED, Trigger.EXITED]), "the_outcome"),
 ]

@@ -327,7 +327,7 @@ class Explorer:
 
     def _changes_nothing(self, state: int, node: _Node, event: ev.Event) -> None:
         self.report.strange += 1
-        after, _ = step(node.team, event, self.variant.policy)
+        after, _ = step_team(node.team, event, self.variant.policy)
         if after != node.team:
             story = self._story(state, event)
             raise Violation(f"{event} is strange, and changed something\nafter:\n  {story}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from headcount.domain.policy import Policy
 from headcount.protocol import member, phase, task
-from headcount.protocol.member import TABLE, Trigger, Member, State, limit_s, overdue_trigger
+from headcount.protocol.member import TABLE, Member, State, Trigger, limit_s, overdue_trigger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +19,11 @@ _DIRTY = (Trigger.DIRTY, Trigger.DIRTY_AGAIN, Trigger.DIRTY_FORCED)
 def stopping_comes_after_safety() -> Iterator[str]:
     """A row into `stopping` comes from `spotless` or `saved`, one into `killing` from `stopping`."""
     for (state, cue), rule in TABLE.items():
-        if rule.to is State.STOPPING and state is not State.STOPPING and cue not in (Trigger.SPOTLESS, Trigger.SAVED):
+        if (
+            rule.to is State.STOPPING
+            and state is not State.STOPPING
+            and cue not in (Trigger.SPOTLESS, Trigger.SAVED)
+        ):
             yield f"{state} is stopped on {cue}"
         if rule.to is State.KILLING and state not in (State.STOPPING, State.KILLING):
             yield f"{state} is killed on {cue}"
@@ -65,7 +69,7 @@ def gone_is_final() -> Iterator[str]:
 
 
 def deeds_stand_in_order() -> Iterator[str]:
-    """Written down, then begun: a row has its deeds in the order in which the `Action` of its table has them."""
+    """A row has its actions in the order in which the `Action` of its table has them."""
     for rules in (member, task, phase):
         order = list(rules.Action)
         for (state, cue), rule in rules.TABLE.items():

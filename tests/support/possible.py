@@ -127,7 +127,11 @@ def _member(member: Member, choices: Choices) -> Iterator[ev.Event]:
 
 def _costs(member: Member) -> Iterator[ev.Event]:
     """Its client may say so at any time, whatever is being done about the member."""
-    yield ev.Limited(member.key, "usage limit") if member.activity is not Activity.LIMITED else ev.WorkResumed(member.key)
+    yield (
+        ev.Limited(member.key, "usage limit")
+        if member.activity is not Activity.LIMITED
+        else ev.WorkResumed(member.key)
+    )
     if member.state is State.RUNNING:
         yield ev.Spent(member.key, tokens=1)
 

@@ -23,7 +23,7 @@ from headcount.ports import Mail, Task
 from headcount.protocol import authority
 from headcount.protocol import events as ev
 from headcount.protocol.bound import bound_s
-from headcount.protocol.effects import Act, ActKind, Note, Post, Ready
+from headcount.protocol.effects import Act, ActKind, Post, Ready
 from headcount.protocol.phase_events import PhaseEvent
 from headcount.protocol.team import Status
 from headcount.store.memory import MemoryStore

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 from headcount.domain.policy import Policy
 from headcount.protocol import events as ev
 from headcount.protocol.effects import Act, ActKind, Note, Post, Ready
-from headcount.protocol.team_step import step_team
 from headcount.protocol.team import CLOSE_STEPS, Team
+from headcount.protocol.team_step import step_team
 from tests.support.invariants import OVER_HISTORIES, check
 from tests.support.onlooker import Seen, Step, remember
 

@@ -37,8 +37,7 @@ class Applied(NamedTuple):
 
     @property
     def channels(self) -> set[str]:
-        """What to wake once this is durable: mailboxes with new mail, the engine, and watchers of the team.
-        """
+        """What to wake once this is durable: mailboxes with new mail, the engine, watchers of the team."""
         boxes = {f"{self.team.id}/{post.to}" for post in self.ready.mail}
         boxes |= {f"{self.team.id}/{start.key}" for start in self.ready.starts}
         return boxes | {"engine", f"team/{self.team.name}"}

@@ -351,8 +351,7 @@ def limit_s(member: Member, policy: Policy) -> float | None:
 
 
 def overdue_trigger(member: Member) -> Trigger | None:
-    """The trigger of a limit that passed. `inspecting` has none here: an overdue inspection is a dirty one.
-    """
+    """The trigger of a limit that passed. `inspecting` has none: an overdue inspection is a dirty one."""
     match member.state:
         case State.STARTING | State.RUNNING:
             return Trigger.STALLED

@@ -23,7 +23,7 @@ def phase_as_json(phase: Phase) -> dict[str, Any]:
     return asdict(phase)
 
 
-def phase_from_json(raw: Mapping[str, Any], roster: Mapping[str, Any]) -> Phase:
+def phase_from_json(raw: Mapping[str, Any], roster: Mapping[str, Any] = {}) -> Phase:
     """`roster` has the crew of a run that an earlier version began: then it is not in `raw`."""
     crew = raw.get("crew", roster)
     reviewers = tuple((role, name) for role, name in crew.get("reviewers", ()))

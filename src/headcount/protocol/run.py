@@ -259,8 +259,7 @@ class Composition:
     # --- cycling outside a run ----------------------------------------------------------------------------
 
     def _follow(self, last: Member) -> None:
-        """Order the successor of a cycled member. While the team is stood down it is refused, and recorded.
-        """
+        """Order the successor of a cycled member. While the team is stood down it is refused."""
         if last.cycled:
             successor, _ = self._start(ev.Spawn(last.name, last.role, last.task, by=last.cycle_by))
             if successor is not None:

@@ -131,7 +131,7 @@ class Lab:
         return stand_down(self.app, TEAM, names or None, "enough", **more)
 
     def say(self, *events: ev.Event) -> None:
-        self.app.hear(TEAM, *events)
+        self.app.apply(TEAM, *events)
 
     def approve(self, answer: dict[str, Any], *names: str) -> None:
         for name in names or answer["pendingApprovals"]:

@@ -19,8 +19,8 @@ from headcount.app.resident import drive, ensure_driven
 from headcount.app.sweep import sweep
 from headcount.app.teams import create_team
 from headcount.app.world import find_repository
+from headcount.engine.apply import apply
 from headcount.engine.engine import Engine
-from headcount.engine.hear import hear
 from headcount.engine.mirror import Mirror
 from headcount.protocol import events as ev
 from headcount.protocol.member import State
@@ -82,9 +82,9 @@ def test_what_breaks_about_one_team_stops_no_other(lab: Lab, monkeypatch: pytest
     def break_one(tx: Any, team: Any, *more: Any) -> Any:
         if team.name == "broken":
             raise KeyError("a bug")
-        return hear(tx, team, *more)
+        return apply(tx, team, *more)
 
-    monkeypatch.setattr("headcount.engine.engine.hear", break_one)
+    monkeypatch.setattr("headcount.engine.engine.apply", break_one)
     lab.create()
     lab.start("bob", "exit 0")
     lab.wait_state("bob#1", lambda m: m.settled)

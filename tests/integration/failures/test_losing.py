@@ -144,7 +144,7 @@ def test_C3_a_late_write_does_not_bring_a_closed_team_back(lab: Lab) -> None:
     before = lab.team()
     with pytest.raises(HeadcountError), lab.app.store.write() as tx:
         tx.add_input(ID, ev.DoneSignalled("ada#1"))
-    lab.app.hear(TEAM, ev.Answered("ada#1", answer["requestId"], False))
+    lab.app.apply(TEAM, ev.Answered("ada#1", answer["requestId"], False))
     assert lab.team() == before
     assert not os.path.exists(f"{lab.app.home}/worktrees/{TEAM}/ada")
 

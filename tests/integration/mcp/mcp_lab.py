@@ -197,4 +197,4 @@ def ask(lab: Lab, *names: str) -> str:
 
 def member(lab: Lab, key: str) -> Any:
     """As the rules see it after they heard everything that was said."""
-    return lab.app.hear(TEAM).members[key]
+    return lab.app.apply(TEAM).team.members[key]

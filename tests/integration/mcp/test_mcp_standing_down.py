@@ -105,7 +105,7 @@ def inspected(lab: Lab, key: str, clean: bool | None, *issues: str) -> Any:
     from headcount.protocol import events as ev
 
     epoch = member(lab, key).epoch
-    return lab.app.hear(TEAM, ev.Inspected(key, epoch, False, clean, issues)).members[key]
+    return lab.app.apply(TEAM, ev.Inspected(key, epoch, False, clean, issues)).team.members[key]
 
 
 def test_a_verdict_on_the_findings_that_were_mailed_decides(crew: Lab) -> None:

@@ -15,7 +15,7 @@ def test_abort_wakes_the_member_that_it_asks_to_stand_down(lab: RunLab) -> None:
     definition = read_definition(lab.define({1: ()}, workers=("ada",), reviewers=()))
     with lab.app() as app:
         begin_run(app, definition, lab.env)
-        app.hear(TEAM, ev.Registered("ada#1"))
+        app.apply(TEAM, ev.Registered("ada#1"))
         app.store.listen(f"{TEAM}#1/ada#1")
         assert not app.store.wait(f"{TEAM}#1/ada#1", 0)
         abort(app, TEAM, "enough")

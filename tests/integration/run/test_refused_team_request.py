@@ -10,7 +10,7 @@ from collections.abc import Callable
 from headcount.app.app import App
 from headcount.app.definition import read_definition
 from headcount.app.run import begin_run
-from headcount.engine.hear import hear
+from headcount.engine.apply import apply
 from headcount.protocol import events as ev
 from headcount.protocol import phase_events as pe
 from headcount.protocol import task_events as te
@@ -29,20 +29,19 @@ class _Played:
         begin_run(self._app, read_definition(lab.define({1: (), 2: ()}, workers=("ada", "ben"))), lab.env)
         self.happen(ev.Registered("ada#1"), ev.Registered("ben#1"))
         assert {m.key for m in self.team.live()} == {"ada#1", "ben#1"}
-        with self._app.store.write() as tx:
-            tx.put_fact(self.team.id, "ada#1", "findings", {"head": _COMMIT, "commits_ahead": 1})
         self.happen(ev.DoneSignalled("ada#1"))
-        self.happen(ev.Inspected("ada#1", self.team.members["ada#1"].epoch, True, True))
+        epoch = self.team.members["ada#1"].epoch
+        self.happen(ev.Inspected("ada#1", epoch, True, True, head=_COMMIT, commits=1))
         self.happen(ev.Registered("spec#1"), ev.Registered("quality#1"))
 
-    def happen(self, *events: ev.Event, happened: tuple[pe.PhaseEvent, ...] = ()) -> None:
+    def happen(self, *events: ev.Event | pe.PhaseEvent) -> None:
         with self._app.turn(TEAM) as (tx, team, policy):
-            self.team = hear(tx, team, events, policy, self._app.make_start, happened).team
+            self.team = apply(tx, team, events, policy, self._app.make_start).team
 
     def pass_and_merge(self) -> None:
         for reviewer in ("spec#1", "quality#1"):
             self.happen(ev.Reviewed(reviewer, "1", "pass", "", _COMMIT))
-        self.happen(happened=(pe.TaskHappened("now", "1", te.Merged(1, _COMMIT)),))
+        self.happen(pe.TaskHappened("now", "1", te.Merged(1, _COMMIT)))
 
     def asked_by(self) -> dict[str, str | None]:
         return {key: m.ask for key, m in self.team.members.items() if m.state is State.ASKED}

@@ -13,7 +13,7 @@ from headcount.app.standing_down import decide
 from headcount.cli import escalations
 from headcount.domain.policy import Policy
 from headcount.domain.settings import Settings
-from headcount.engine.hear import hear
+from headcount.engine.apply import apply
 from headcount.errors import Declined, UsageError
 from headcount.protocol import events as ev
 from headcount.store.memory import MemoryStore
@@ -33,9 +33,9 @@ def _escalate(app: App, name: str, targets: tuple[str, ...] | None) -> None:
         team = tx.create_team(name, "", {"policy": {"max_attempts": 1}})
         asked = (ev.Spawn("ada"), ev.Registered("ada#1"), ev.StandDown("r1", targets),
                  ev.Answered("ada#1", "r1", True))  # fmt: skip
-        team = hear(tx, team, asked, Policy()).team
+        team = apply(tx, team, asked, Policy()).team
         dirty = ev.Inspected("ada#1", team.members["ada#1"].epoch, False, False, ("1 changed: a",))
-        hear(tx, team, [dirty], Policy(max_attempts=1))
+        apply(tx, team, [dirty], Policy(max_attempts=1))
 
 
 def _shown(app: App, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:

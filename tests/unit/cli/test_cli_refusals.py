@@ -12,8 +12,7 @@ from headcount.app.app import App, open_app
 from headcount.cli import main
 from headcount.domain.policy import Policy
 from headcount.domain.settings import Gates, Settings
-from headcount.engine.conduct import PHASE
-from headcount.engine.hear import hear
+from headcount.engine.apply import apply
 from headcount.errors import Bug, Declined, UsageError
 from headcount.protocol import events as ev
 from headcount.protocol.phase import open_phase
@@ -28,13 +27,13 @@ def app(tmp_path: Path) -> App:
     store = MemoryStore()
     with store.write() as tx:
         team = tx.create_team("crew", "", {})
-        hear(tx, team, [ev.Spawn("ada"), ev.Registered("ada#1")], Policy())
+        apply(tx, team, [ev.Spawn("ada"), ev.Registered("ada#1")], Policy())
     return App(str(tmp_path), store, Settings(), caller.identify(store, {}))
 
 
 def _hear(app: App, *events: ev.Event) -> None:
     with app.turn("crew") as (tx, team, policy):
-        hear(tx, team, events, policy)
+        apply(tx, team, events, policy)
 
 
 def test_who_is_paused_is_not_paused_again_and_who_is_not_is_not_resumed(app: App) -> None:
@@ -57,7 +56,7 @@ def test_who_is_on_its_way_out_is_told_to_be_so(app: App) -> None:
 def test_a_run_that_is_over_is_not_aborted(app: App) -> None:
     with app.turn("crew") as (tx, team, policy):
         phase, _ = open_phase("crew", [Task("1")], Gates(), "2026-01-01T00:00:00+00:00", policy)
-        tx.put_fact(team.id, "", PHASE, {**phase_as_json(phase), "state": "blocked"})
+        tx.put_fact(team.id, "", "phase", {**phase_as_json(phase), "state": "blocked"})
     with pytest.raises(Declined) as refused:
         run.abort(app, "crew", "enough")
     assert (refused.value.code, refused.value.why) == ("run-over", "its run is blocked already")
@@ -69,8 +68,8 @@ def test_nothing_is_handed_over_to_a_closed_team(tmp_path: Path) -> None:
         team = tx.create_team("crew", "", {})
         for step in ("finalizers", "workspaces", "archive", "tombstone"):
             events = [ev.StandDown("r1", None)] if step == "finalizers" else []
-            team = hear(tx, team, [*events], Policy()).team
-            team = hear(tx, team, [ev.StepEnded(step, team.close_epoch, True)], Policy()).team
+            team = apply(tx, team, [*events], Policy()).team
+            team = apply(tx, team, [ev.StepEnded(step, team.close_epoch, True)], Policy()).team
     app = App(str(tmp_path), store, Settings(), caller.identify(store, {}))
     with pytest.raises(Declined) as refused:
         witness.handoff(app, team="crew")

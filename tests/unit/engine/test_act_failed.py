@@ -16,7 +16,7 @@ from headcount.protocol.team import Team
 def what_happened(act: Act) -> Any:
     outcome = failed(Job(act, Team("crew"), Policy(), cast("Any", None)), RuntimeError("oops"))
     assert [note.kind for note in outcome.notes] == ["act_failed"]
-    (happened,) = outcome.happened
+    (happened,) = outcome.events
     return happened
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headcount.domain.policy import Policy
-from headcount.engine.hear import hear
+from headcount.engine.apply import apply
 from headcount.ports import Mail
 from headcount.protocol import events as ev
 from headcount.protocol.member import State
@@ -20,9 +20,9 @@ def inspected_with(issues: tuple[str, ...], settings: dict[str, object]) -> tupl
     with store.write() as tx:
         team = tx.create_team("crew", "", settings)
         said = [ev.Spawn("bob"), ev.Registered("bob#1"), ev.DoneSignalled("bob#1")]
-        team = hear(tx, team, said, POLICY).team
+        team = apply(tx, team, said, POLICY).team
         found = ev.Inspected("bob#1", team.members["bob#1"].epoch, False, False, issues)
-        assert hear(tx, team, [found], POLICY).team.members["bob#1"].state is State.NUDGED
+        assert apply(tx, team, [found], POLICY).team.members["bob#1"].state is State.NUDGED
         return store, team.id
 
 

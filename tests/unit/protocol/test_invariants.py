@@ -8,7 +8,8 @@ import pytest
 
 from headcount.domain import templates
 from headcount.protocol import events as ev
-from headcount.protocol.effects import Act, ActKind, Effect, Note, Post, Seal
+from headcount.protocol.effects import Act, ActKind, Post, Ready
+from headcount.protocol.happened import RequestRejected
 from headcount.protocol.member import Member, State
 from headcount.protocol.team import Escalation, Request, Status, Team
 from tests.support import invariants as inv
@@ -31,15 +32,25 @@ def act(kind: ActKind, about: str = "web#1", **data: object) -> Act:
     return Act(kind, about, 3, data)
 
 
+class Sealed(str):
+    """A mailbox that the step seals."""
+
+
 SAFE = {"web#1": Seen(leave=True, safe=True, proved=True)}
 SAME = team(WEB)
 
 
 def problems(
-    checker: object, after: Team, *effects: Effect, before: Team = SAME, event: ev.Event = QUIET,
-    seen: dict[str, Seen] | None = None,
+    checker: object, after: Team, *done: Act | Post | RequestRejected | Sealed, before: Team = SAME,
+    event: ev.Event = QUIET, seen: dict[str, Seen] | None = None,
 ) -> list[str]:  # fmt: skip
-    return list(checker(Step(before, event, after, effects), SAFE if seen is None else seen))  # type: ignore[operator]
+    ready = Ready(
+        happened=tuple(d for d in done if isinstance(d, RequestRejected)),
+        mail=tuple(d for d in done if isinstance(d, Post)),
+        sealed=tuple(d for d in done if isinstance(d, Sealed)),
+        acts=tuple(d for d in done if isinstance(d, Act)),
+    )
+    return list(checker(Step(before, event, after, ready), SAFE if seen is None else seen))  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("kind", [ActKind.ASK_EXIT, ActKind.TERMINATE, ActKind.KILL])
@@ -81,12 +92,12 @@ def test_I4_notices_a_task_that_begins_in_a_slot_that_is_taken() -> None:
     first = Member("api", 1, state=State.STOPPING, task="t1")
     before = team(first, status=Status.ACTIVE)
     after = team(first, Member("docs", 1, task="t2"), status=Status.ACTIVE)
-    step = Step(before, QUIET, after, (act(ActKind.START, "docs#1"),))
+    step = Step(before, QUIET, after, Ready(acts=(act(ActKind.START, "docs#1"),)))
     seen = {"api#1": Seen()}
     assert list(inv.I4_the_next_task_waits(step, seen, 1))
     assert not list(inv.I4_the_next_task_waits(step, seen, 2))
     assert not list(inv.I4_the_next_task_waits(step, {"api#1": Seen(gave_up=True)}, 1))
-    gone = Step(team(replace(first, settled=True)), QUIET, after, (act(ActKind.START, "docs#1"),))
+    gone = Step(team(replace(first, settled=True)), QUIET, after, Ready(acts=(act(ActKind.START, "docs#1"),)))
     assert not list(inv.I4_the_next_task_waits(gone, seen, 1))
 
 
@@ -99,7 +110,7 @@ def test_I4_lets_the_reviewers_of_a_worker_that_came_back_and_left_begin(
 ) -> None:
     other, left = Member("api", 1, state=State.RUNNING, task="t1"), Member("web", 1, task="t2", settled=True)
     after = team(other, left, Member("docs", 1, role=role, task="t2"))
-    step = Step(team(other, left), QUIET, after, (act(ActKind.START, "docs#1"),))
+    step = Step(team(other, left), QUIET, after, Ready(acts=(act(ActKind.START, "docs#1"),)))
     seen = {"api#1": Seen(), "web#1": Seen(gave_up=True, came_back=came_back)}
     assert bool(list(inv.I4_the_next_task_waits(step, seen, 1))) == waits
 
@@ -133,8 +144,8 @@ def test_I7_notices_mail_to_a_sealed_box() -> None:
     checker = inv.I7_nobody_is_written_to_after_its_mailbox_is_sealed
     over = team(replace(WEB, state=State.GONE, settled=True))
     assert problems(checker, over, before=SAME), "settled, and not sealed"
-    assert problems(checker, SAME, Seal("web#1")), "sealed, and not settled"
-    assert not problems(checker, over, Seal("web#1"), before=SAME)
+    assert problems(checker, SAME, Sealed("web#1")), "sealed, and not settled"
+    assert not problems(checker, over, Sealed("web#1"), before=SAME)
     assert problems(checker, over, Post("web#1", "hello", ""), before=over)
 
 
@@ -173,7 +184,7 @@ def test_the_two_phases_are_kept_apart() -> None:
 
 
 def test_a_refusal_that_costs_something_is_noticed() -> None:
-    checker, note = inv.a_refusal_costs_nothing, Note("rejected", "", {"request": "r1"})
+    checker, note = inv.a_refusal_costs_nothing, RequestRejected("r1", ())
     told = Post("web#1", "Shutdown withdrawn", "", type="shutdown_withdrawn")
     free = team(replace(WEB, state=State.RUNNING, request=None, ask=None), status=Status.ACTIVE)
     assert not problems(checker, free, note, told)
@@ -222,13 +233,13 @@ def test_the_outcome_is_the_first_that_fits(seen: Seen, outcome: str) -> None:
 
 def test_check_names_the_invariant() -> None:
     with pytest.raises(Violation, match=r"^I1_nobody_is_stopped"):
-        check(Step(SAME, QUIET, SAME, (act(ActKind.KILL),)), {"web#1": Seen()})
+        check(Step(SAME, QUIET, SAME, Ready(acts=(act(ActKind.KILL),))), {"web#1": Seen()})
 
 
 def test_the_onlooker_forgets_leave_when_the_request_is_withdrawn() -> None:
     answered = remember(
-        {}, Step(SAME, ev.Answered("web#1", "r1", True), team(replace(WEB, answer="approved")), ())
+        {}, Step(SAME, ev.Answered("web#1", "r1", True), team(replace(WEB, answer="approved")), Ready())
     )
     assert answered["web#1"].leave
     free = team(replace(WEB, state=State.RUNNING, request=None, ask=None))
-    assert not remember(answered, Step(SAME, ev.Answered("api#1", "r1", False), free, ()))["web#1"].leave
+    assert not remember(answered, Step(SAME, ev.Answered("api#1", "r1", False), free, Ready()))["web#1"].leave
