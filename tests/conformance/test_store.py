@@ -1,4 +1,4 @@
-"""Both stores hold to the same suite, so what the simulator shows on one is true of the other."""
+"""The store on disk and the one in memory pass the same suite, so what the simulator shows holds for both."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headcount.store.memory import MemoryStore
-from headcount.store.sqlite import SqliteStore
+from headcount.store.sqlite import InMemoryStore, SqliteStore
 from tests.support.store_suite import StoreSuite
 
 if TYPE_CHECKING:
@@ -15,13 +14,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class TestMemory(StoreSuite):
+class TestInMemory(StoreSuite):
     @pytest.fixture
-    def store(self) -> MemoryStore:
-        return MemoryStore()
+    def store(self, tmp_path: Path) -> Iterator[InMemoryStore]:
+        store = InMemoryStore(str(tmp_path))
+        yield store
+        store.close()
 
 
-class TestSqlite(StoreSuite):
+class TestOnDisk(StoreSuite):
     @pytest.fixture
     def store(self, tmp_path: Path) -> Iterator[SqliteStore]:
         store = SqliteStore(str(tmp_path / "state"))

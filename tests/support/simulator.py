@@ -1,6 +1,6 @@
 """One simulated run: the rules, the commit path and the clock are the real ones, all else is faked.
 
-A priority queue of deeds on virtual time. The engine commits through `engine.apply` on the store in memory,
+A priority queue of actions on virtual time. The engine commits through `engine.apply` on SQLite in memory,
 keeps its limits on `engine.clock`, and performs acts in lanes; it can crash after any commit and in the
 middle of any act, and then starts again from what is durable. Checkers look at every step. After a while
 faults end and somebody goes on asking and deciding: then everything must end, in time.
@@ -26,7 +26,6 @@ from headcount.protocol.bound import bound_s
 from headcount.protocol.effects import Act, ActKind, Post, Ready
 from headcount.protocol.phase_events import PhaseEvent
 from headcount.protocol.team import Status
-from headcount.store.memory import MemoryStore
 from tests.support import tasks
 from tests.support.agents import TEMPERS, Agent
 from tests.support.invariants import OVER_HISTORIES, I4_the_next_task_waits, check
@@ -34,13 +33,14 @@ from tests.support.onlooker import Seen, Step, Violation, remember
 from tests.support.people import People
 from tests.support.performer import perform
 from tests.support.plan import FAULTS_UNTIL_S, Plan, draw_plan
+from tests.support.reused_store import give_back, take_store
 from tests.support.window import watched
 from tests.support.world import Postmen, World
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headcount.store.memory_tx import MemoryTx
+    from headcount.store.sqlite import SqliteTx
 
 _TIMELESS = (ActKind.NOTIFY, ActKind.CLOSE_STEP, ActKind.MERGE, ActKind.ASK_REVIEW, ActKind.RUN_GATE)
 
@@ -68,7 +68,7 @@ class Run:
         self.world = World(self._tell_exit, self.tell)
         self.agents: dict[str, Agent] = {}
         self.postmen = Postmen()
-        self.store = MemoryStore(lambda: 1e9 + self.now + self.wall_jump)
+        self.store = take_store(lambda: 1e9 + self.now + self.wall_jump)
         self._queue: list[tuple[float, int, Callable[[], object]]] = []
         self._numbers = 0
         self._counts: Counter[str] = Counter()
@@ -77,7 +77,7 @@ class Run:
         self._act_ids: set[str] = set()
         self._words = 0  # how many were said
         self._newest = 0  # the last said of those that were accepted
-        self._to_write: list[Callable[[MemoryTx], object]] = []
+        self._to_write: list[Callable[[SqliteTx], object]] = []
         self._boot()
         with self.store.write() as tx:
             self.team = tx.create_team("demo", "", {})
@@ -197,7 +197,7 @@ class Run:
     def post(self, post: Post) -> None:
         self._to_write.append(lambda tx: write_ready(tx, self.team, Ready(mail=(post,))))
 
-    def _write_down(self, tx: MemoryTx) -> None:
+    def _write_down(self, tx: SqliteTx) -> None:
         for write in self._to_write:
             write(tx)
         self._to_write.clear()
@@ -343,9 +343,9 @@ class Run:
         with self.store.write() as tx:
             mails = tx.inbox(self.team.id, (box,), unread=True)
             tx.mark_read(self.team.id, [m.id for m in mails])
+            everything = tx.inbox(self.team.id, None) if mails else []
         if mails:
-            place = {mail_id: n for n, mail_id in enumerate(self.store.tables.mail[self.team.id])}
-            self.postmen.read(box, mails, place)
+            self.postmen.read(box, mails, {mail.id: n for n, mail in enumerate(everything)})
         return mails
 
     # --- from the first to the last
@@ -371,7 +371,9 @@ class Run:
             tasks.check_phase(self)
         self.world.check_nobody_lives()
         self.world.check_nothing_is_lost()
-        self.postmen.check_all_is_there(set(self.store.tables.mail.get(self.team.id, {})))
+        with self.store.read() as tx:
+            self.postmen.check_all_is_there({mail.id for mail in tx.inbox(self.team.id, None)})
+        give_back(self.store)
 
     def _jump(self) -> None:
         self.wall_jump += self.rng.choice((-86400.0, -3600.0, 3600.0, 86400.0))

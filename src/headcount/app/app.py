@@ -16,7 +16,7 @@ from headcount.domain.settings import find_settings, read_settings
 from headcount.engine.apply import apply
 from headcount.errors import UsageError
 from headcount.store import open_store
-from headcount.store.memory import MemoryStore
+from headcount.store.sqlite import InMemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -119,7 +119,7 @@ def open_app(start: str | None = None, environ: Mapping[str, str] | None = None,
     """
     environ = os.environ if environ is None else environ
     home = find_home(start or os.getcwd(), environ)
-    store = open_store(make_home(home)) if make or os.path.isdir(home) else MemoryStore()
+    store = open_store(make_home(home)) if make or os.path.isdir(home) else InMemoryStore(home)
     settings = read_settings(find_settings(os.path.dirname(home)), environ)
     return App(home, store, settings, callers.identify(store, environ))
 

@@ -7,7 +7,7 @@ a downgrade of headcount.
 from __future__ import annotations
 
 import json
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from headcount.protocol import events
@@ -27,7 +27,7 @@ EVENTS: dict[str, type[events.Event]] = {cls.__name__: cls for cls in events.Eve
 
 
 def dump_member(member: Member) -> str:
-    return _dumps(_plain(member))
+    return _dumps(member)
 
 
 def load_member(text: str) -> Member:
@@ -36,7 +36,7 @@ def load_member(text: str) -> Member:
 
 def dump_team(team: Team) -> str:
     """The team without its members and its run, which are rows of their own."""
-    return _dumps(_plain(replace(team, members={}, run=None)))
+    return _dumps({**_fields_of(team), "members": {}, "run": None})
 
 
 def load_team(text: str, members: Mapping[str, Member]) -> Team:
@@ -51,7 +51,7 @@ def load_team(text: str, members: Mapping[str, Member]) -> Team:
 
 
 def dump_event(event: events.Event) -> tuple[str, str]:
-    return type(event).__name__, _dumps(_plain(event))
+    return type(event).__name__, _dumps(event)
 
 
 def load_event(kind: str, text: str) -> events.Event:
@@ -100,15 +100,8 @@ def _field_names(cls: type) -> tuple[str, ...]:
     return names
 
 
-def _plain(value: Any) -> Any:
-    if hasattr(value, "__dataclass_fields__"):
-        return {name: _plain(getattr(value, name)) for name in _field_names(type(value))}
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    return value
+def _fields_of(value: Any) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in _field_names(type(value))}
 
 
-def _dumps(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+_dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_fields_of).encode

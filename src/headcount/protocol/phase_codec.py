@@ -6,6 +6,7 @@ As in `codec.py`, a missing field takes its default and an unknown one is droppe
 from __future__ import annotations
 
 from dataclasses import asdict, fields
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from headcount.domain.settings import Gates
@@ -41,8 +42,12 @@ def _task(raw: Mapping[str, Any]) -> Task:
     return _build(Task, raw, state=TaskState(raw["state"]), aim=TaskState(aim) if aim else None, seats=seats)
 
 
+@cache
+def _field_names(cls: type[Any]) -> frozenset[str]:
+    return frozenset(field.name for field in fields(cls))
+
+
 def _build(cls: type[T], raw: Mapping[str, Any], **read: Any) -> T:
     """Lists are tuples in the values: immutable, and equal to what was written."""
-    known = {f.name for f in fields(cls)}  # type: ignore[arg-type]
-    plain = {k: tuple(v) if isinstance(v, list) else v for k, v in raw.items() if k in known}
+    plain = {k: tuple(v) if isinstance(v, list) else v for k, v in raw.items() if k in _field_names(cls)}  # type: ignore[arg-type]
     return cls(**{**plain, **read})

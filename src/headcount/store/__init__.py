@@ -1,14 +1,14 @@
-"""Where a team's life is kept: SQLite by default, memory for the simulator.
+"""Where a team's state is stored: SQLite on disk, or in memory for the simulator.
 
-    sqlite.py, memory.py      the two adapters of `ports.Store`
-    generations, settings     what both of them hold to
+    sqlite.py                 the adapter of `ports.Store`
+    settings.py               the limits that it takes from a team's settings
     migrate.py                making a database, and bringing an older one up to date
     lost.py                   putting back one that was removed while it was open
     database.py               one connection, one transaction, named statements
     teams, mailbox, taskboard,
     journal, identity         plain functions over a connection, a rule each in one place
     sending, saying           who may write to whom, and what a member says about itself
-    rules.py                  what is refused, and in which words; shared by both adapters
+    rules.py                  what is refused, and in which words; for every path to the store
     doorbell.py               waking another process after a commit
     jsontext.py               writing JSON without `json`
 

@@ -140,7 +140,8 @@ def explain(error: apsw.Error, path: str) -> StoreError | Bug:
         )
     if isinstance(error, apsw.FullError | apsw.IOError | apsw.CantOpenError | apsw.PermissionsError):
         return StoreError("The state could not be written", f"{path}: {error}", code="store-io")
-    if isinstance(error, apsw.ReadOnlyError) and os.access(path, os.W_OK):
+    # A database in memory has no file.
+    if isinstance(error, apsw.ReadOnlyError) and (os.access(path, os.W_OK) or not os.path.exists(path)):
         return Bug("Something was written in a read transaction", str(error))
     if isinstance(error, apsw.ReadOnlyError):
         return StoreError("The state cannot be written", f"{path} is read-only", code="store-io")

@@ -32,7 +32,7 @@ SQL = statements("mail")
 
 
 class Office:
-    """The mailboxes of one team, in one transaction. `sending.send` works with any office of this shape."""
+    """The mailboxes of one team, in one transaction."""
 
     __slots__ = ("db", "now", "team")
 

@@ -49,11 +49,21 @@ def upgrade(db: apsw.Connection, path: str, version: int) -> None:
             version = db.pragma("user_version")  # somebody else may have been faster
             if version == VERSION:
                 return
-            for script in [read_sql("schema.sql")] if version == 0 else scripts_after(version):
-                for _ in db.execute(script):
-                    pass
-            db.pragma("application_id", APPLICATION_ID)
-            db.pragma("user_version", VERSION)
+            _run(db, [read_sql("schema.sql")] if version == 0 else scripts_after(version))
+
+
+def fill(db: apsw.Connection) -> None:
+    """Create the tables in a database that is empty and that no other process can see."""
+    with Transaction(db, write=True):
+        _run(db, [read_sql("schema.sql")])
+
+
+def _run(db: apsw.Connection, scripts: list[str]) -> None:
+    for script in scripts:
+        for _ in db.execute(script):
+            pass
+    db.pragma("application_id", APPLICATION_ID)
+    db.pragma("user_version", VERSION)
 
 
 class _Alone:

@@ -1,4 +1,4 @@
-"""Who may write to whom, and what becomes of it. Works with any office: SQLite's or the one in memory."""
+"""Who may write to whom, and where each message goes."""
 
 from __future__ import annotations
 
@@ -10,24 +10,9 @@ from headcount.store import rules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Protocol
+    from typing import Any
 
-    class Team(Protocol):
-        @property
-        def id(self) -> str: ...
-        @property
-        def name(self) -> str: ...
-        @property
-        def peer_mail(self) -> bool: ...
-
-    class Office(Protocol):
-        @property
-        def team(self) -> Team: ...
-        def live(self) -> list[tuple[str, str]]: ...
-        def role(self, key: str) -> str: ...
-        def task(self, key: str) -> str | None: ...
-        def find_box(self, to: str) -> str: ...
-        def post(self, sender: str, to: str, subject: str, body: str, **more: Any) -> tuple[str, str]: ...
+    from headcount.store.mailbox import Office
 
 
 class Delivery:

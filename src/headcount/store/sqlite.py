@@ -7,21 +7,24 @@ import os
 import threading
 import time
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import lru_cache
+from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
 import apsw
 
 from headcount.domain.names import check_team_name
+from headcount.errors import FencedOut
 from headcount.ports import Entry, Fence, Identity, Mail, Task
 from headcount.protocol import codec
 from headcount.protocol.effects import Note
+from headcount.protocol.phase_codec import phase_as_json, phase_from_json
+from headcount.protocol.team import Team
 from headcount.store import doorbell, journal, lost, mailbox, migrate, rules, taskboard, teams
 from headcount.store import identity as tokens
-from headcount.store.database import DATABASE, Transaction, connect, one
-from headcount.store.generations import fenced_out, next_generation
+from headcount.store.database import BUSY_TIMEOUT_MS, DATABASE, Transaction, connect, one
 from headcount.store.sending import Delivery, send
 from headcount.store.settings import read_limits
 
@@ -31,7 +34,6 @@ if TYPE_CHECKING:
     from headcount.protocol.effects import Act
     from headcount.protocol.events import Event
     from headcount.protocol.phase import Phase
-    from headcount.protocol.team import Team
 
 _RUN = "phase"  # the fact that holds a team's run, named so since the first version
 
@@ -46,6 +48,9 @@ _act = lru_cache(maxsize=4096)(codec.load_act)
 @lru_cache(maxsize=64)
 def _team(state: str) -> Team:
     return codec.load_team(state, {})
+
+
+_TEAM_FIELDS = [field.name for field in fields(Team) if field.name not in ("members", "run")]
 
 
 class SqliteTx:
@@ -65,7 +70,8 @@ class SqliteTx:
         last = self.load_team(name)
         if last is not None and last.status != "shutdown":
             raise rules.team_exists(name)
-        team = next_generation(name, last)
+        # Generations are counted from the first team of this name, for its members too.
+        team = Team(name, last.generation + 1, generations=dict(last.generations)) if last else Team(name)
         self._db.execute(
             teams.SQL["insert_team"],
             (
@@ -92,8 +98,6 @@ class SqliteTx:
         raw = self.fact(team_id, "", _RUN)
         if raw is None:
             return None
-        from headcount.protocol.phase_codec import phase_from_json  # only teams that run tasks need it
-
         return phase_from_json(raw, raw if "crew" in raw else self.fact(team_id, "", "roster") or {})
 
     def save_team(self, before: Team, after: Team) -> None:
@@ -112,10 +116,8 @@ class SqliteTx:
         for key in before.members.keys() - after.members.keys():
             self._db.execute(teams.SQL["remove_member"], (team_id, key))
         if before.run is not after.run and after.run is not None:
-            from headcount.protocol.phase_codec import phase_as_json
-
             self.put_fact(team_id, "", _RUN, phase_as_json(after.run))
-        if replace(before, members={}, run=None) != replace(after, members={}, run=None):
+        if any(getattr(before, name) != getattr(after, name) for name in _TEAM_FIELDS):
             self._db.execute(teams.SQL["update_team"], (after.status, codec.dump_team(after), team_id))
             self._cards.pop(team_id, None)
 
@@ -138,11 +140,13 @@ class SqliteTx:
     # --- the journal
 
     def note(self, team_id: str, notes: Iterable[Note]) -> int:
+        written = False
         for note in notes:
             self._db.execute(
                 journal.SQL["note"], (team_id, self._now, note.kind, note.about, _dumps(note.data))
             )
-        return journal.last_seq(self._db, team_id)
+            written = True
+        return self._db.last_insert_rowid() if written else journal.last_seq(self._db, team_id)
 
     def journal(
         self, team_id: str, after: int = 0, limit: int = 0, kinds: Iterable[str] | None = None
@@ -293,14 +297,18 @@ class SqliteStore:
         self._local = threading.local()
         self._open: WeakSet[apsw.Connection | doorbell.Bell] = WeakSet()
         self._lock = threading.Lock()
-        migrate.create(self.path)
+        self._make()
         self._connection()
 
     @contextmanager
     def write(self, fence: Fence | None = None) -> Iterator[SqliteTx]:
         with Transaction(self._connection(), write=True) as db:
             if fence is not None and one(db, tokens.SQL["holds"], fence.name, fence.token) is None:
-                raise fenced_out(fence)
+                raise FencedOut(
+                    f"The lease {fence.name} was lost",
+                    "another engine drives this team now",
+                    code="fenced-out",
+                )
             yield SqliteTx(db, self._clock())
 
     @contextmanager
@@ -369,6 +377,9 @@ class SqliteStore:
             bells[channel] = self._keep(doorbell.Bell(self.bells, channel))
         return bells[channel]
 
+    def _make(self) -> None:
+        migrate.create(self.path)
+
     def _connection(self) -> apsw.Connection:
         db: apsw.Connection | None = getattr(self._local, "db", None)
         if db is None:
@@ -386,6 +397,39 @@ class SqliteStore:
         return resource
 
 
+class InMemoryStore(SqliteStore):
+    """The same database in memory, for commands that find no state directory, and for tests.
+
+    It ends with this object. `home` is only where waiters are rung.
+    """
+
+    _numbers = count()
+
+    def __init__(self, home: str = "", clock: Callable[[], float] = time.time) -> None:
+        # SQLite's `memdb` gives every connection to one such name the same database.
+        self._name = f"file:/headcount-{next(self._numbers)}?vfs=memdb"
+        super().__init__(home, clock)
+
+    def put_back(self) -> bool:
+        return False  # there is no file that someone could remove
+
+    def _make(self) -> None:
+        self._first = self._open_another()  # the database lives as long as a connection to it
+        migrate.fill(self._first)
+
+    def _connection(self) -> apsw.Connection:
+        db: apsw.Connection | None = getattr(self._local, "db", None)
+        if db is None:
+            db = self._local.db = self._keep(self._open_another())
+        return db
+
+    def _open_another(self) -> apsw.Connection:
+        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
+        db = apsw.Connection(self._name, flags=flags, statementcachesize=1000)
+        db.set_busy_timeout(BUSY_TIMEOUT_MS)
+        return db
+
+
 def _columns(task: Task) -> tuple[Any, ...]:
     return (
         task.subject, task.description, task.active_form, task.status, task.owner, task.depends_on,
@@ -401,5 +445,4 @@ def _entry(row: tuple[int, str, float, str, str, str]) -> Entry:
     return Entry(*row[:5], json.loads(row[5]))
 
 
-def _dumps(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+_dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode

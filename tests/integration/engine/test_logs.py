@@ -10,14 +10,14 @@ from headcount.app.caller import OPERATOR
 from headcount.app.members import read_output
 from headcount.domain.settings import Settings
 from headcount.protocol.member import Member, State
-from headcount.store.memory import MemoryStore
+from headcount.store.sqlite import InMemoryStore
 
 MARK = "hc1.0123.crew.ada.1.abcd"
 
 
 def printed(home: Path, data: bytes) -> list[str]:
     """By a member that is gone, in one segment of its log."""
-    store = MemoryStore()
+    store = InMemoryStore()
     with store.write() as tx:
         team = tx.create_team("crew", "", {})
         ada = Member("ada", 1, state=State.GONE, settled=True)

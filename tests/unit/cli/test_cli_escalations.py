@@ -16,13 +16,13 @@ from headcount.domain.settings import Settings
 from headcount.engine.apply import apply
 from headcount.errors import Declined, UsageError
 from headcount.protocol import events as ev
-from headcount.store.memory import MemoryStore
+from headcount.store.sqlite import InMemoryStore
 
 
 @pytest.fixture
 def app(tmp_path: Path) -> App:
     """With `crew`, in which `ada` is escalated under the stand-down of the team."""
-    store = MemoryStore()
+    store = InMemoryStore()
     app = App(str(tmp_path), store, Settings(), caller.identify(store, {}))
     _escalate(app, "crew", None)
     return app

@@ -18,13 +18,13 @@ from headcount.protocol import events as ev
 from headcount.protocol.phase import open_phase
 from headcount.protocol.phase_codec import phase_as_json
 from headcount.protocol.task import Task
-from headcount.store.memory import MemoryStore
+from headcount.store.sqlite import InMemoryStore
 
 
 @pytest.fixture
 def app(tmp_path: Path) -> App:
     """With `crew`, in which `ada` runs."""
-    store = MemoryStore()
+    store = InMemoryStore()
     with store.write() as tx:
         team = tx.create_team("crew", "", {})
         apply(tx, team, [ev.Spawn("ada"), ev.Registered("ada#1")], Policy())
@@ -63,7 +63,7 @@ def test_a_run_that_is_over_is_not_aborted(app: App) -> None:
 
 
 def test_nothing_is_handed_over_to_a_closed_team(tmp_path: Path) -> None:
-    store = MemoryStore()
+    store = InMemoryStore()
     with store.write() as tx:
         team = tx.create_team("crew", "", {})
         for step in ("finalizers", "workspaces", "archive", "tombstone"):
@@ -77,7 +77,7 @@ def test_nothing_is_handed_over_to_a_closed_team(tmp_path: Path) -> None:
 
 
 def test_who_decides_after_the_team_was_closed_hears_where_to_look(tmp_path: Path) -> None:
-    store = MemoryStore()
+    store = InMemoryStore()
     app = App(str(tmp_path), store, Settings(), caller.identify(store, {}))
     with pytest.raises(UsageError) as refused:
         standing_down.decide(app, "e1", "wait")

@@ -6,11 +6,11 @@ from headcount.domain.policy import Policy
 from headcount.engine.apply import apply
 from headcount.protocol import events as ev
 from headcount.protocol.member import State
-from headcount.store.memory import MemoryStore
+from headcount.store.sqlite import InMemoryStore
 
 
 def test_a_word_said_before_registering_is_heard_after_it_and_not_lost() -> None:
-    store = MemoryStore()
+    store = InMemoryStore()
     with store.write() as tx:
         team = tx.create_team("crew", "", {})
         team = apply(tx, team, [ev.Spawn("ada")], Policy()).team

@@ -9,14 +9,14 @@ from headcount.engine.apply import apply
 from headcount.ports import Mail
 from headcount.protocol import events as ev
 from headcount.protocol.member import State
-from headcount.store.memory import MemoryStore
+from headcount.store.sqlite import InMemoryStore
 
 POLICY = Policy()
 LIMIT = 100_000
 
 
-def inspected_with(issues: tuple[str, ...], settings: dict[str, object]) -> tuple[MemoryStore, str]:
-    store = MemoryStore()
+def inspected_with(issues: tuple[str, ...], settings: dict[str, object]) -> tuple[InMemoryStore, str]:
+    store = InMemoryStore()
     with store.write() as tx:
         team = tx.create_team("crew", "", settings)
         said = [ev.Spawn("bob"), ev.Registered("bob#1"), ev.DoneSignalled("bob#1")]
@@ -26,7 +26,7 @@ def inspected_with(issues: tuple[str, ...], settings: dict[str, object]) -> tupl
         return store, team.id
 
 
-def the_mail(store: MemoryStore, team_id: str) -> Mail:
+def the_mail(store: InMemoryStore, team_id: str) -> Mail:
     with store.read() as tx:
         (mail,) = tx.inbox(team_id, ["bob#1"])
     return mail
