@@ -9,6 +9,7 @@ from headcount.app.app import policy_of
 from headcount.app.members import incarnation
 from headcount.app.stand_down_answer import describe_escalation, report, report_gone
 from headcount.domain.names import check_size, show
+from headcount.engine.hear import hear
 from headcount.errors import Declined, UsageError
 from headcount.protocol import events as ev
 from headcount.protocol.team import Status, why_not_decide, why_not_stand_down
@@ -78,22 +79,31 @@ def is_over(answer: dict[str, Any]) -> bool:
 def decide(
     app: App, escalation_id: str, decision: str, reason: str = "", team: str | None = None
 ) -> dict[str, Any]:
-    """Decide an escalation; the first decision wins, and later ones hear which it was."""
+    """Decide an escalation. The first decision wins; a later one is refused with who decided what.
+
+    Check and step are one transaction. What members reported before is applied first, so the check sees the
+    state in which the decision would be taken.
+    """
     name = _team_of(app, escalation_id, team)
     app.check("decide")
     _check_reason(app, reason)
-    with app.turn(name) as (_, found, policy):
-        refused = why_not_decide(found, escalation_id, decision, policy)
-        if refused:
-            kind = UsageError if refused[0].startswith("unknown") else Declined
-            raise kind(
-                f"Did not decide {show(escalation_id)}",
-                refused[1],
-                ("See what is open, and what can be decided now, with `headcount escalations`",),
-                code=refused[0],
-            )
-    team_now = app.hear(name, ev.Decided(escalation_id, decision, app.caller.who, reason))
-    return describe_escalation(team_now, escalation_id, policy)
+    decided = ev.Decided(escalation_id, decision, app.caller.who, reason)
+    with app.turn(name) as (tx, found, policy):
+        steps = [hear(tx, found, (), policy, app.make_start)]
+        refused = why_not_decide(steps[-1].team, escalation_id, decision, policy)
+        if not refused:
+            steps.append(hear(tx, steps[-1].team, (decided,), policy, app.make_start))
+    for heard in steps:
+        app.ring(heard)
+    if refused:
+        kind = UsageError if refused[0].startswith("unknown") else Declined
+        raise kind(
+            f"Did not decide {show(escalation_id)}",
+            refused[1],
+            ("See what is open, and what can be decided now, with `headcount escalations`",),
+            code=refused[0],
+        )
+    return describe_escalation(steps[-1].team, escalation_id, policy)
 
 
 def _check_reason(app: App, reason: str) -> None:
