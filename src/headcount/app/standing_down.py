@@ -79,7 +79,11 @@ def is_over(answer: dict[str, Any]) -> bool:
 def decide(
     app: App, escalation_id: str, decision: str, reason: str = "", team: str | None = None
 ) -> dict[str, Any]:
-    """Decide an escalation; the first decision wins, and later ones hear which it was."""
+    """Decide an escalation. The first decision wins; a later one is refused with who decided what.
+
+    Check and step are one transaction. What members reported before is applied first, so the check sees the
+    state in which the decision would be taken.
+    """
     name = _team_of(app, escalation_id, team)
     app.check("decide")
     _check_reason(app, reason)

@@ -187,8 +187,8 @@ def why_not_decide(team: Team, escalation_id: str, decision: str, policy: Policy
         return "unknown-decision", f"a decision is one of {', '.join(DECISIONS)}"
     member = team.members[escalation.key]
     if escalation.state not in UNDECIDED or member.state is not State.ESCALATED:
-        what = f"{escalation.state}: {escalation.decision}" if escalation.decision else escalation.state
-        return "already-decided", f"escalation {escalation_id} is {what}"
+        taken = f": {escalation.by} chose {escalation.decision}" if escalation.decision else ""
+        return "already-decided", f"escalation {escalation_id} is {escalation.state}{taken}"
     if decision == "reassign" and team.draining:
         return "draining", f"{team.name} is being stood down, nothing is reassigned"
     if decision == "wait" and member.waits >= policy.max_waits:

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 def step_team(team: Team, event: ev.Event, policy: Policy) -> tuple[Team, Ready]:
     if _too_late(team, event):
-        late = Note("late", getattr(event, "key", None) or "", {"event": type(event).__name__})
-        return team, Ready(entries=(late,))
+        return team, _late(team, event, policy)
     turn = Turn(team, policy)
     _apply(turn, event)
     go_on(turn)
@@ -42,6 +41,20 @@ def _too_late(team: Team, event: ev.Event) -> bool:
         return False
     member = team.members.get(key)
     return member is None or (epoch is not None and member.epoch != epoch)
+
+
+def _late(team: Team, event: ev.Event, policy: Policy) -> Ready:
+    """Recorded; whoever asked for something is told why it is not done."""
+    refused: tuple[str, str] | None = None
+    if isinstance(event, ev.Spawn):
+        refused = why_not_start(team, event.name, policy)
+    elif isinstance(event, ev.Decided):
+        refused = why_not_decide(team, event.escalation_id, event.decision, policy)
+    if refused is not None and isinstance(event, ev.Spawn | ev.Decided):
+        told = Refused("spawn" if isinstance(event, ev.Spawn) else "decide", "", *refused, event.by)
+        return Ready(happened=(told,), entries=(told.entry(),))
+    late = Note("late", getattr(event, "key", None) or "", {"event": type(event).__name__})
+    return Ready(entries=(late,))
 
 
 def _apply(turn: Turn, event: ev.Event) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from headcount.app import caller
 from headcount.app.app import App
 from headcount.app.standing_down import decide
+from headcount.cli import decide as decide_command
 from headcount.cli import escalations
 from headcount.domain.policy import Policy
 from headcount.domain.settings import Settings
@@ -71,3 +75,61 @@ def test_the_only_team_in_which_it_waits_need_not_be_named(app: App) -> None:
     assert decide(app, "e1", "human")["state"] == "parked"
     with pytest.raises(UsageError, match="Which team"):
         decide(app, "e9", "human")
+
+
+def _decide_by_command(app: App, decision: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decide_command, "open_app", lambda **_: app)
+    monkeypatch.setattr(decide_command, "ensure_driven", lambda _: None)
+    asked = argparse.Namespace(id="e1", decision=decision, reason="", team="crew", json=False)
+    assert decide_command.run(asked) == 0
+
+
+def _decided(app: App) -> str | None:
+    """The decision that was taken, as the store has it."""
+    with app.store.read() as tx:
+        return app.load(tx, "crew").escalations["e1"].decision
+
+
+def test_F55_a_decision_is_printed_only_when_it_was_taken(
+    app: App, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Another operator decides as soon as the first one lets go of the store."""
+    turn, others = App.turn, ["wait"]
+
+    @contextmanager
+    def turn_then_the_other(self: App, name: str) -> Iterator[Any]:
+        with turn(self, name) as held:
+            yield held
+        if others:
+            with suppress(Declined):
+                decide(self, "e1", others.pop(), team="crew")
+
+    monkeypatch.setattr(App, "turn", turn_then_the_other)
+    _decide_by_command(app, "force-kill", monkeypatch)
+    assert _decided(app) == "force-kill"
+    assert capsys.readouterr().out.startswith("Decided e1: force-kill for ada")
+
+
+def test_F55_a_later_decision_is_refused_with_who_decided_what(
+    app: App, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    decide(app, "e1", "wait")
+    with pytest.raises(Declined) as refused:
+        _decide_by_command(app, "force-kill", monkeypatch)
+    assert refused.value.code == "already-decided"
+    assert refused.value.why == "escalation e1 is decided: operator chose wait"
+    assert capsys.readouterr().out == ""
+
+
+def test_F55_a_report_that_came_before_the_decision_is_applied_first(
+    app: App, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The member exited, and no engine has applied it yet: nothing is left to decide."""
+    with app.store.write() as tx:
+        tx.add_input("crew#1", ev.Exited("ada#1"))
+    with pytest.raises(Declined) as refused:
+        _decide_by_command(app, "force-kill", monkeypatch)
+    assert refused.value.why == "escalation e1 is moot"
+    assert (capsys.readouterr().out, _decided(app)) == ("", None)
+    with app.store.read() as tx:
+        assert app.load(tx, "crew").members["ada#1"].state != "escalated"
