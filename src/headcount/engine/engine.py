@@ -18,7 +18,6 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headcount.engine.ahead import reads_ahead
 from headcount.engine.clock import Clock
 from headcount.engine.cycling import grown_old
 from headcount.engine.handles import Handles
@@ -322,7 +321,6 @@ class Engine:
             for key, request in aged.items():
                 wish_successor(tx, heard.team, key, request.by)
             jobs = self._new_jobs(tx, heard.team, policy)
-            ahead = reads_ahead(tx, heard, policy, self._world)
             signalled = tx.facts(team.id, SIGNALLED) if heard.effects or results else {}
         if heard.effects or results:
             letters = [mail for result in results for mail in result.outcome.mail]
@@ -331,8 +329,6 @@ class Engine:
         self._after(heard.team, policy, results)
         for job in jobs:
             self._begin(job)
-        for key, read in ahead.items():
-            self._lanes.put(f"{team.id}/{key}/ahead", read)
 
     def _tell(self, heard: Heard, signalled: Mapping[str, Mapping[str, Any]], mailboxes: set[str]) -> None:
         """Others, of what is durable already. What cannot be told now is told with the next change."""

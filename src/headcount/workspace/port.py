@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tempfile
 from contextlib import contextmanager
-from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,6 @@ from headcount.workspace.integration import Conflict, Integration
 from headcount.workspace.remove import Refused, remove, remove_directory
 from headcount.workspace.repository import Repository
 from headcount.workspace.salvage import salvage
-from headcount.workspace.sight import Sights
 from headcount.workspace.worktrees import Workspaces
 
 if TYPE_CHECKING:
@@ -38,7 +36,6 @@ class EngineWorkspaces:
         self._made = Workspaces(repo, root)
         self._archive_directory = archive_directory
         self._sharing = Lock()
-        self._sights = Sights(repo)
 
     def create(self, team: str, member: str, generation: int, plan: Mapping[str, Any]) -> Workspace:
         """`generation` is the member's, or, of a shared one, the team's."""
@@ -52,28 +49,17 @@ class EngineWorkspaces:
         return self._made.find(team, _owner(member, plan), generation)
 
     def read(self, workspace: Workspace, policy: Policy, plan: Mapping[str, Any]) -> Findings:
-        merged, sync = bool(plan.get("require_merged")), plan.get("sync") or ""
-        if not merged and not sync:
-            return self._read(workspace, policy)
         return read_findings(
             self._repo,
             workspace,
             integration=plan.get("integration"),
-            require_merged=merged,
-            sync_command=sync,
+            require_merged=bool(plan.get("require_merged")),
+            sync_command=plan.get("sync") or "",
             timeout_s=policy.inspect_timeout_s,
         )
 
-    def read_ahead(self, workspace: Workspace, policy: Policy) -> None:
-        self._read(workspace, policy)
-
-    def _read(self, workspace: Workspace, policy: Policy) -> Findings:
-        """What stands in the workspace itself; of an untouched one, what was seen there before."""
-        ask = partial(read_findings, self._repo, workspace, timeout_s=policy.inspect_timeout_s)
-        return self._sights.read(workspace, ask)
-
     def salvage(self, workspace: Workspace, policy: Policy) -> tuple[Findings, Salvage | None]:
-        findings = self._read(workspace, policy)
+        findings = read_findings(self._repo, workspace, timeout_s=policy.inspect_timeout_s)
         if findings.spotless:
             return findings, None
         if self._repo is None or workspace.git_dir is None:
@@ -93,8 +79,7 @@ class EngineWorkspaces:
                 return None  # by an earlier try, which has archived it
             gone = remove_directory(workspace, proof, archive(workspace, self._archive_directory))
         else:
-            integration = plan.get("integration")
-            gone = remove(self._repo, workspace, proof, integration=integration, sights=self._sights)
+            gone = remove(self._repo, workspace, proof, integration=plan.get("integration"))
         return "; ".join(gone.reasons) if isinstance(gone, Refused) else None
 
     # --- for a run

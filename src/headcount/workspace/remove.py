@@ -19,7 +19,6 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 
 from headcount.domain.findings import Archive, Findings, GoneProof, Workspace
 from headcount.errors import GitError
@@ -30,7 +29,6 @@ from headcount.workspace.files import write_durably
 from headcount.workspace.findings import read_findings
 from headcount.workspace.names import parse_salvage_ref, shown
 from headcount.workspace.repository import Repository, first_line
-from headcount.workspace.sight import Sights
 from headcount.workspace.verify import differences, find_broken, list_salvage, read_saved, retake
 from headcount.workspace.worktrees import lock_reason, read_record
 
@@ -60,16 +58,12 @@ def remove(
     *,
     integration: str | None = None,
     timeout_s: float = 300.0,
-    sights: Sights | None = None,
 ) -> Removed | Refused:
-    """Remove a worktree, and its branch if that is an ancestor of branch `integration`. Safe to repeat.
-
-    Who has looked at it before hands over its `sights`: git is not asked again about what is as it was then.
-    """
+    """Remove a worktree, and its branch if that is an ancestor of branch `integration`. Safe to repeat."""
     reasons = _who_is_there(workspace, proof) + _whose_is_it(repo, workspace)
     if reasons:
         return Refused(tuple(reasons))
-    gate = _Gate(repo, workspace, timeout_s, sights or Sights(repo))
+    gate = _Gate(repo, workspace, timeout_s)
     passed = gate.resume() or gate.look()
     if isinstance(passed, Refused):
         return passed
@@ -182,7 +176,6 @@ class _Gate:
     repo: Repository
     workspace: Workspace
     timeout_s: float
-    sights: Sights
 
     @property
     def _list(self) -> str:
@@ -208,8 +201,7 @@ class _Gate:
         listing = list_directory(os.fsencode(self.workspace.path), lambda _: False)
         if listing.unreadable:
             return Refused(tuple(f"{shown(os.fsdecode(path))}: {why}" for path, why in listing.unreadable))
-        ask = partial(read_findings, self.repo, self.workspace, timeout_s=self.timeout_s)
-        findings = self.sights.read(self.workspace, ask)
+        findings = read_findings(self.repo, self.workspace, timeout_s=self.timeout_s)
         found = None if findings.spotless else self._find_salvage(findings)
         if isinstance(found, Refused):
             return found
