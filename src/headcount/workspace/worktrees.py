@@ -17,9 +17,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from headcount.domain.findings import Workspace
+from headcount.domain.findings import Checkout, Workspace
 from headcount.errors import Declined, GitError
 from headcount.workspace.carry import carry_over
+from headcount.workspace.disk import try_recording
 from headcount.workspace.files import NotAFile, exclusive, read_file, write_durably
 from headcount.workspace.linking import can_link, ensure_link, is_free, link
 from headcount.workspace.names import branch_name, encode, numbered, parse_salvage_ref
@@ -111,6 +112,15 @@ def lock_reason(workspace: Workspace) -> str:
 
 def _place(root: str, team: str, member: str, n: int) -> str:
     return os.path.join(os.path.realpath(root), encode(team), numbered(encode(member), n))
+
+
+def _describe_checkout(path: str, git_dir: str) -> Checkout:
+    recorded = try_recording(path)
+    if recorded.now_ns is None:
+        return Checkout(0, 0, recorded.umask)
+    # git's side of the worktree was made before the first file of it.
+    began_ns = os.stat(os.path.join(git_dir, "commondir")).st_ctime_ns
+    return Checkout(began_ns, recorded.now_ns, recorded.umask)
 
 
 def _wait_unlocked(lock: str) -> None:
@@ -208,11 +218,12 @@ class _Maker:
             git.run("read-tree", "--empty")
             with suppress(FileNotFoundError):  # the empty start is nobody's work
                 os.truncate(os.path.join(git_dir, "logs", "HEAD"), 0)
+        checkout = _describe_checkout(path, git_dir)
         if self.saved:
             carry_over(self.repo, self.saved, path)
         head = first_line(os.path.join(git_dir, "HEAD")) or ""
         branch = head.removeprefix(_ON_BRANCH) if head.startswith(_ON_BRANCH) else None
-        made = replace(self.wanted, path=path, git_dir=git_dir, branch=branch, base=base)
+        made = replace(self.wanted, path=path, git_dir=git_dir, branch=branch, base=base, checkout=checkout)
         write_durably(os.path.join(git_dir, RECORD), json.dumps(made.as_dict()).encode())
         return made
 
