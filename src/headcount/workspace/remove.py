@@ -18,6 +18,7 @@ import re
 import secrets
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from headcount.domain.findings import Archive, Findings, GoneProof, Workspace
@@ -28,7 +29,7 @@ from headcount.workspace.disk import Node, list_directory, read_node
 from headcount.workspace.files import write_durably
 from headcount.workspace.findings import read_findings
 from headcount.workspace.names import parse_salvage_ref, shown
-from headcount.workspace.repository import Repository, first_line
+from headcount.workspace.repository import WITHDRAWN, Repository, first_line
 from headcount.workspace.verify import differences, find_broken, list_salvage, read_saved, retake
 from headcount.workspace.worktrees import lock_reason, read_record
 
@@ -67,6 +68,7 @@ def remove(
     passed = gate.resume() or gate.look()
     if isinstance(passed, Refused):
         return passed
+    gate.withdraw()
     left = _delete(workspace.path, passed.nodes)
     if left:
         gate.look_anew()
@@ -232,14 +234,33 @@ class _Gate:
         nodes = [[os.fsdecode(node.path), node.mode, node.size, node.stamp] for node in passed.nodes]
         write_durably(self._list, json.dumps({"nodes": nodes, "salvage": passed.salvage}).encode("ascii"))
 
+    def withdraw(self) -> None:
+        """Take the worktree off git's list: git skips one without `gitdir`, and reads nothing else of it.
+
+        A git that has just read `gitdir` reads the rest at once, long before `forget` takes that away.
+        """
+        with suppress(FileNotFoundError):
+            os.rename(*self._gitdir_names)
+
+    @property
+    def _gitdir_names(self) -> tuple[str, str]:
+        git_dir = self.workspace.git_dir or ""
+        return os.path.join(git_dir, "gitdir"), os.path.join(git_dir, WITHDRAWN)
+
     def look_anew(self) -> None:
-        """What is left was not on the list: whoever asks again has it saved first, and looked at then."""
+        """Undo what `look` and `withdraw` did: what is left was not on the list, and must be saved first."""
+        listed, withdrawn = self._gitdir_names
+        if os.path.lexists(withdrawn):
+            os.rename(withdrawn, listed)
         if os.path.lexists(self._list):
             os.unlink(self._list)
 
     def forget(self) -> None:
-        """Git's own record of the worktree, whose directory is gone. `git worktree remove` would first look
-        at every other worktree, and show a half removed one to whoever looks meanwhile."""
+        """Remove git's own record of the worktree, whose directory is gone.
+
+        `git worktree remove` would first inspect every other worktree, and delete file by file what another
+        git may be reading.
+        """
         git_dir = self.workspace.git_dir or ""
         if not os.path.isdir(git_dir):
             return

@@ -13,6 +13,7 @@ from headcount.workspace.git import Git, read_version
 
 _REBASES = ("rebase-merge", "rebase-apply")
 _LINE_BYTES = 1 << 16
+WITHDRAWN = "headcount.gitdir"  # what `gitdir` is called in a worktree that is being removed
 
 
 class Linked(NamedTuple):
@@ -190,7 +191,7 @@ def _refs(git_dir: str) -> frozenset[str]:
 def linked_to(git_dir: str) -> str:
     """Where the worktree of a private git directory is, as git has it; "" while it is being made. From git
     2.48 on perhaps as seen from here (`worktree.useRelativePaths`)."""
-    link = first_line(os.path.join(git_dir, "gitdir"))
+    link = first_line(os.path.join(git_dir, "gitdir")) or first_line(os.path.join(git_dir, WITHDRAWN))
     return os.path.dirname(os.path.normpath(os.path.join(git_dir, link))) if link else ""
 
 
