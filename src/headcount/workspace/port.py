@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import tempfile
 from contextlib import contextmanager
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from headcount.domain.findings import Salvage
+from headcount.domain.policy import Policy
 from headcount.errors import UsageError
 from headcount.workspace.archive import archive
 from headcount.workspace.findings import read_findings
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from headcount.domain.findings import Findings, GoneProof, Workspace
-    from headcount.domain.policy import Policy
 
 _SHARED = "_shared-"  # no member's name begins so
 ARCHIVED = "archive:"  # in the place of a ref, for what git does not hold
@@ -39,11 +40,16 @@ class EngineWorkspaces:
 
     def create(self, team: str, member: str, generation: int, plan: Mapping[str, Any]) -> Workspace:
         """`generation` is the member's, or, of a shared one, the team's."""
-        base, detached = plan.get("base"), bool(plan.get("detached"))
+        make = partial(
+            self._made.create,
+            base=plan.get("base"),
+            detached=bool(plan.get("detached")),
+            timeout_s=float(plan.get("checkout_timeout_s") or Policy().checkout_timeout_s),
+        )
         if not plan.get("workspace"):
-            return self._made.create(team, member, generation, base=base, detached=detached)
+            return make(team, member, generation)
         with self._sharing:  # those who share one may be started at once; the first makes it
-            return self._made.create(team, _owner(member, plan), generation, base=base, detached=detached)
+            return make(team, _owner(member, plan), generation)
 
     def find(self, team: str, member: str, generation: int, plan: Mapping[str, Any]) -> Workspace | None:
         return self._made.find(team, _owner(member, plan), generation)
