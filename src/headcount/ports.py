@@ -292,9 +292,6 @@ class Workspaces(Protocol):
         """What `create` has made, if it is there."""
 
     def read(self, workspace: Workspace, policy: Policy, plan: Mapping[str, Any]) -> Findings: ...
-    def read_ahead(self, workspace: Workspace, policy: Policy) -> None:
-        """So that what nobody touches from now on is read faster."""
-
     def salvage(self, workspace: Workspace, policy: Policy) -> tuple[Findings, Salvage | None]:
         """Everything in it, in a ref that was read back; None when there is nothing to save."""
 

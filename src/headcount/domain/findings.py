@@ -7,8 +7,9 @@ Two questions are kept apart, because they have different answers:
 
 - Is it *clean*? No finding that the member must act on. This is what a judge goes by.
 - Is it *spotless*? Nothing in it that is nowhere else. Ignored files do not make a workspace dirty, but
-  they would be gone with it, so such a workspace is clean and not spotless: nobody is sent back for a
-  build directory, and the build directory is saved all the same.
+  they would be gone with it, so such a workspace is clean and not spotless: headcount sends no member back
+  for a build directory, and saves the build directory all the same. The same holds for everything that a
+  member cannot commit: an empty directory, permissions, bytes that a filter keeps from git.
 """
 
 from __future__ import annotations
@@ -39,12 +40,27 @@ class Kind(StrEnum):
     OUT_OF_SYNC = "out-of-sync"
     # From here on: nothing to send a member back for, and still to be saved.
     ABANDONED = "abandoned"
+    LOCAL_REMOTE = "local-remote"
     FILTERED = "filtered"
     IGNORED = "ignored"
+    EMPTY_DIRECTORY = "empty-directory"
+    PERMISSIONS = "permissions"
+    GIT_DIRECTORY = "git-directory"
     FILES = "files"
 
 
-SAVED_NOT_JUDGED = frozenset({Kind.ABANDONED, Kind.FILTERED, Kind.IGNORED, Kind.FILES})
+SAVED_NOT_JUDGED = frozenset(
+    {
+        Kind.ABANDONED,
+        Kind.LOCAL_REMOTE,
+        Kind.FILTERED,
+        Kind.IGNORED,
+        Kind.EMPTY_DIRECTORY,
+        Kind.PERMISSIONS,
+        Kind.GIT_DIRECTORY,
+        Kind.FILES,
+    }
+)
 
 _HEADINGS = {
     Kind.MISSING: "not in its place any more",
@@ -66,11 +82,27 @@ _HEADINGS = {
 
 
 @dataclass(frozen=True, slots=True)
+class Checkout:
+    """When git wrote the files of a new workspace, before any member ran in it, and under which umask.
+
+    A file whose time of change is at or after `began_ns` and before `ended_ns` still has the bytes that git
+    wrote: no program can set that time, and every later write changes it. Both are 0 where the file system
+    does not record every write, and then no file is known to be untouched. `umask` is None where the file
+    system does not keep permissions.
+    """
+
+    began_ns: int
+    ended_ns: int
+    umask: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Workspace:
     """One workspace as it was recorded when it was made. Paths are absolute.
 
     `git_dir` is the worktree's private git directory and None for a plain directory. `branch` is None
     for a reviewer's detached worktree. `base` is the commit it began at, None before a first commit.
+    `checkout` is None where nothing was checked out.
     """
 
     team: str
@@ -80,13 +112,15 @@ class Workspace:
     git_dir: str | None = None
     branch: str | None = None
     base: str | None = None
+    checkout: Checkout | None = None
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        return cls(**data)
+        checkout = data.get("checkout")
+        return cls(**{**data, "checkout": Checkout(**checkout) if checkout else None})
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,9 @@ class Policy:
     """How long each step may take, how often it is tried, and how much may run at once."""
 
     answer_timeout_s: float = field(default=30, metadata=_doc("asked → unanswered"))
+    checkout_timeout_s: float = field(default=240, metadata=_doc("making one workspace"))
     start_timeout_s: float = field(
-        default=60, metadata=_doc("its turn to start → registered, else it is undone")
+        default=60, metadata=_doc("its workspace is made → registered, else it is undone")
     )
     inspect_timeout_s: float = field(default=60, metadata=_doc("reading the findings of one workspace"))
     judge_timeout_s: float = field(default=60, metadata=_doc("from findings to a verdict"))
@@ -58,6 +59,10 @@ class Policy:
     peer_mail: bool = field(default=False, metadata=_doc("members may write to each other"))
     salvage_max_mb: int = field(default=2048, metadata=_doc("above: said, the workspace kept, nothing cut"))
     salvage_ignored_max_mb: int = field(default=256, metadata=_doc("the same, for ignored files"))
+
+    @property
+    def starting_timeout_s(self) -> float:
+        return self.checkout_timeout_s + self.start_timeout_s
 
     @property
     def judging_timeout_s(self) -> float:

@@ -253,7 +253,7 @@ class Engine:
             return 0.0
         if member.state is State.STARTING:
             under_way = self._lanes.seconds_under_way(f"{known.team.id}/{member.key}")
-            return 0.0 if under_way is None else known.policy.start_timeout_s - under_way
+            return 0.0 if under_way is None else known.policy.starting_timeout_s - under_way
         if member.state is not State.RUNNING:
             return 0.0
         start = known.starts.get(member.key)

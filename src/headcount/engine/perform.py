@@ -112,7 +112,8 @@ def _is_ended(job: Job, handle: Handle | None) -> bool:
 def _make_workspace(job: Job) -> Workspace:
     if job.workspace is not None:
         return Workspace.from_dict(job.workspace)
-    return job.world.workspaces.create(*_whose_workspace(job), job.start)
+    limit = {"checkout_timeout_s": job.policy.checkout_timeout_s}
+    return job.world.workspaces.create(*_whose_workspace(job), {**job.start, **limit})
 
 
 def _whose_workspace(job: Job) -> tuple[str, str, int]:

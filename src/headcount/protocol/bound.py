@@ -33,7 +33,7 @@ def bound_s(policy: Policy, members: int | None = None) -> float:
 
 def start_s(policy: Policy, members: int) -> float:
     """Until so many that are to be started at once are, or are given up: each has its time from its turn."""
-    return max(1, math.ceil(members / ACTS_AT_ONCE)) * policy.start_timeout_s
+    return max(1, math.ceil(members / ACTS_AT_ONCE)) * policy.starting_timeout_s
 
 
 def one_member_s(policy: Policy) -> float:

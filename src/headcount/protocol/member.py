@@ -328,7 +328,7 @@ def limit_s(member: Member, policy: Policy) -> float | None:
     """
     match member.state:
         case State.STARTING:
-            return policy.start_timeout_s
+            return policy.starting_timeout_s
         case State.RUNNING:
             watched = member.role not in ("lead", "witness") and member.activity is Activity.WORKING
             return policy.stall_timeout_s if watched else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import mmap
 import os
 import stat
 import time
@@ -93,22 +94,59 @@ def read_node(root: bytes, path: bytes) -> Node:
 
 def hash_node(root: bytes, node: Node, algorithm: str, deadline: float = math.inf) -> str:
     """The blob name of a file's bytes or of a link's target. OSError if it cannot be read, or not in time."""
-    path = root + b"/" + node.path
-    if node.is_link:
+    return hash_path(root + b"/" + node.path, node.is_link, algorithm, deadline)
+
+
+def hash_path(path: bytes, is_link: bool, algorithm: str, deadline: float = math.inf) -> str:
+    if is_link:
         target = os.readlink(path)
         return hash_blob(algorithm, len(target), [target])
-    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         size = os.fstat(file).st_size
-        return hash_blob(algorithm, size, iter(lambda: _read_in_time(file, deadline), b""))
+        chunk = min(size + 1, CHUNK)
+        return hash_blob(algorithm, size, iter(lambda: _read_in_time(file, chunk, deadline), b""))
     finally:
         os.close(file)
 
 
-def _read_in_time(file: int, deadline: float) -> bytes:
+def _read_in_time(file: int, size: int, deadline: float) -> bytes:
     if time.monotonic() > deadline:
         raise TimeoutError("reading took too long")
-    return os.read(file, CHUNK)
+    return os.read(file, size)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a file system records.
+
+    `now_ns` is its present time, None if it misses writes through mapped memory. `umask` is what it takes
+    from the permissions of new files, None if it does not keep permissions.
+    """
+
+    now_ns: int | None
+    umask: int | None
+
+
+def try_recording(place: str) -> Recorded:
+    """Learn from a file of our own, made beside `place` and removed again, what the file system records."""
+    path = f"{place}.probe"
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o777)
+    try:
+        os.write(file, b"0")
+        made = os.fstat(file)
+        os.fchmod(file, 0o640)
+        keeps_modes = stat.S_IMODE(os.fstat(file).st_mode) == 0o640
+        os.utime(file, ns=(0, 0))
+        with mmap.mmap(file, 1) as mapped:
+            # Read first: tmpfs makes a page writable at its first use, and then misses the write.
+            mapped[0] ^= 1
+        sees_mapped = os.fstat(file).st_mtime_ns != 0
+    finally:
+        os.close(file)
+        os.unlink(path)
+    umask = 0o777 & ~stat.S_IMODE(made.st_mode)
+    return Recorded(made.st_ctime_ns if sees_mapped else None, umask if keeps_modes else None)
 
 
 def hash_blob(algorithm: str, size: int, chunks: Iterable[bytes]) -> str:

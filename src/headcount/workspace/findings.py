@@ -8,25 +8,43 @@ repository: with its `.git` broken, git would walk up and report on the user's f
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 
 from headcount.domain.findings import Finding, Findings, Kind, Workspace
 from headcount.errors import HeadcountError
-from headcount.workspace.filtered import find_filtered
+from headcount.workspace.contents import Difference, find_different, find_uncommittable, find_unlisted
 from headcount.workspace.git import Git, execute, quiet_environment
-from headcount.workspace.hidden import read_flags, unhidden
-from headcount.workspace.inner import Inner, find_inner
+from headcount.workspace.hidden import find_hidden, unhidden
+from headcount.workspace.index import GITLINK, Entry, read_index
+from headcount.workspace.inner import (
+    Inner,
+    Territory,
+    find_left_modules,
+    git_dir_of,
+    read_far_remotes,
+    read_submodule_paths,
+    survey,
+)
 from headcount.workspace.integration import is_merged
 from headcount.workspace.names import shown
-from headcount.workspace.operations import read_autostashes, read_operations
-from headcount.workspace.reflog import Ownership, read_ownership, read_reflog, read_stashes
+from headcount.workspace.objects import read_types
+from headcount.workspace.operations import list_private_files, read_autostashes, read_operations
+from headcount.workspace.reflog import (
+    Ownership,
+    read_logged_commits,
+    read_own_refs,
+    read_ownership,
+    read_reflog,
+    read_stashes,
+)
 from headcount.workspace.repository import Repository, first_line
 from headcount.workspace.status import Status, read_status
-from headcount.workspace.worktrees import RECORD
 
 _LETTERS = {"A": "added", "D": "deleted", "M": "modified", "R": "renamed", "C": "copied", "T": "type changed"}
 
@@ -108,22 +126,34 @@ class _Reading:
 
     def read_worktree(self, repo: Repository, git: Git) -> None:
         assert git.git_dir is not None
-        gitlinks: frozenset[str] = frozenset()
         if not self._is_there():
             self._read_shared(repo, git.on(git.git_dir, None))
             return
         with self.part("read .git"):
             self._read_link(git.git_dir)
+        # Before git is asked: what a running member writes after this is at least in git's answer.
+        territories: list[Territory] = []
+        with self.part("read directory"):
+            territories = survey(self.workspace.path, self.workspace.checkout)
+        trees: dict[bytes, _Tree] = {}
         with self.part("git status"):
-            status, gitlinks = self._read_status(git)
+            top = territories[0] if territories else Territory(b"")
+            status, trees[b""] = self._read_status(git, top)
             self.head, self.branch = status.head, status.branch
         self._read_shared(repo, git)
+        inners = []
+        for territory in territories[1:]:
+            with self.part(f"read {shown(os.fsdecode(territory.root))}/.git"):
+                path = os.fsdecode(territory.root)
+                inners.append(Inner(git_dir_of(os.path.join(self.workspace.path, path)), path))
+                self._read_inner(repo, git, inners[-1], territory, trees)
         with self.part("find repositories"):
-            for inner in find_inner(self.workspace.path, git.git_dir):
-                self._read_inner(repo, git, inner, inner.path is None or inner.path in gitlinks)
-        if not self.items:  # else every byte of it is saved anyway
-            with self.part("git cat-file --filters"):
-                self._read_filtered(repo, git)
+            for inner in find_left_modules(git.git_dir, inners):
+                self._read_inner_refs(repo, git.on(inner.git_dir, None), inner, Kind.SUBMODULE)
+        if not self.items:  # otherwise every byte is saved anyway
+            for tree in trees.values():
+                with self.part("compare files with their blobs"):
+                    self._compare(repo, tree)
 
     def _is_there(self) -> bool:
         """Removed, or moved away: only what git keeps elsewhere can still be read, and saved."""
@@ -137,10 +167,13 @@ class _Reading:
         assert git.git_dir is not None
         with self.part("read git directory"):
             self._read_state(git.git_dir)
+            for path in list_private_files(git.git_dir, self.workspace.checkout):
+                what = f"{shown(path)} (in its private git directory)"
+                self.add(Kind.GIT_DIRECTORY, what, "read git directory")
         with self.part("read reflogs"):
             ownership = self._ownership(repo, git.git_dir)
             self._read_stashes(repo, ownership)
-            self._read_commits(git, ownership)
+            self._read_commits(git)
 
     def _read_link(self, git_dir: str) -> None:
         link = os.path.join(self.workspace.path, ".git")
@@ -151,15 +184,41 @@ class _Reading:
         if os.path.realpath(os.path.join(self.workspace.path, named)) != os.path.realpath(git_dir):
             raise ValueError(f".git leads to {shown(named)}, not to {git_dir}")
 
-    def _read_status(
-        self, git: Git, prefix: str = "", kind: Kind | None = None
-    ) -> tuple[Status, frozenset[str]]:
-        """The status, and which paths are submodules. `kind`, if set, is for everything dirty in it."""
-        flags = read_flags(git)
-        with unhidden(git, flags) as seeing:
+    def _read_status(self, git: Git, territory: Territory, kind: Kind | None = None) -> tuple[Status, _Tree]:
+        """The status, reported. `kind`, if set, is for everything dirty in it."""
+        entries = read_index(git)
+        hidden = find_hidden(git, entries)
+        with unhidden(git, hidden) as seeing:
             status = read_status(seeing)
-        _StatusReport(self, prefix, kind, flags.hidden).report(status)
-        return status, flags.gitlinks
+        prefix = os.fsdecode(territory.root) + "/" if territory.root else ""
+        _StatusReport(self, prefix, kind, hidden).report(status)
+        tree = _Tree(git, territory, entries)
+        for difference in find_unlisted(territory, entries, status):
+            self._add_difference(tree, difference, "read directory")
+        return status, tree
+
+    def _compare(self, repo: Repository, tree: _Tree) -> None:
+        checkout = self.workspace.checkout
+        sticky = os.stat(self.workspace.path).st_mode & stat.S_ISGID
+        umask = checkout.umask if checkout else None
+        for difference in find_uncommittable(tree.territory, tree.entries, umask, sticky):
+            self._add_difference(tree, difference, "read directory")
+        store = partial(self._lfs_store, repo, tree)
+        for difference in find_different(tree.git, tree.territory, tree.entries, store):
+            self._add_difference(tree, difference, "git hash-object --no-filters")
+
+    def _lfs_store(self, repo: Repository, tree: _Tree) -> str | None:
+        """Where Git LFS keeps its files, if that stays when the workspace goes."""
+        if tree.territory.root:
+            return None
+        named = os.path.join(repo.common_dir, tree.git.run("config", "lfs.storage", ok=(0, 1)).text or "lfs")
+        store = os.path.realpath(named)
+        own = (os.path.realpath(place or "") + os.sep for place in (self.workspace.path, tree.git.git_dir))
+        return None if store.startswith(tuple(own)) else store
+
+    def _add_difference(self, tree: _Tree, difference: Difference, command: str) -> None:
+        path = os.fsdecode(os.path.join(tree.territory.root, difference.path))
+        self.add(difference.kind, f"{shown(path)} ({difference.why})", command, path=path)
 
     def _read_state(self, git_dir: str, prefix: str = "", kind: Kind | None = None) -> None:
         where = f" in {shown(prefix)}" if prefix else ""
@@ -180,7 +239,7 @@ class _Reading:
             if ownership.owns_stash(stash):
                 self.add(Kind.STASH, f"{stash.oid} ({shown(stash.message)})", "git stash list", oid=stash.oid)
 
-    def _read_commits(self, git: Git, ownership: Ownership) -> None:
+    def _read_commits(self, git: Git) -> None:
         base = self.workspace.base
         self.commits_ahead = (
             0 if self.head in (None, base) else _count(git, self.head, *(["--not", base] if base else []))
@@ -190,46 +249,43 @@ class _Reading:
             if alone:
                 what = f"HEAD at {self.head} with {_plural(alone, 'commit')}"
                 self.add(Kind.DETACHED, what, "git rev-list HEAD --not --branches", oid=self.head)
-        for oid in _abandoned(git, self.head, base, ownership.commits):
+        assert git.git_dir is not None
+        for oid in _abandoned(git, git.git_dir, self.head):
             self.add(Kind.ABANDONED, oid, "git rev-list --not --all", oid=oid)
 
-    def _read_inner(self, repo: Repository, git: Git, inner: Inner, is_submodule: bool) -> None:
+    def _read_inner(
+        self, repo: Repository, git: Git, inner: Inner, territory: Territory, trees: dict[bytes, _Tree]
+    ) -> None:
+        is_submodule = _is_submodule(territory, trees)
         kind = Kind.SUBMODULE if is_submodule else Kind.NESTED_REPOSITORY
-        name = shown(inner.path) if inner.path is not None else os.path.basename(inner.git_dir)
+        assert inner.path is not None
+        name = shown(inner.path)
         if not is_submodule:
             self.add(kind, f"{name}/ (a repository of its own)", "find repositories", path=inner.path)
         with self.part(f"git -C {name} status"):
-            own = git.on(inner.git_dir, os.path.join(self.workspace.path, inner.path) if inner.path else None)
-            if inner.path is not None:
-                self._read_status(own, inner.path + "/", kind)
-                self._read_state(inner.git_dir, inner.path, kind)
-            if inner.common_dir == repo.common_dir:
-                return  # a further worktree of the same repository: its refs and stashes are not in it
-            for entry in read_reflog(os.path.join(inner.common_dir, "logs", "refs", "stash")):
-                self.add(
-                    kind, f"stash {entry.new} in {name}", "git stash list", path=inner.path, oid=entry.new
-                )
-            unpushed = _count(own, "--exclude=refs/stash", "--all", "--not", "--remotes")
-            if unpushed:
-                what = f"{_plural(unpushed, 'commit')} in {name} on no remote"
-                self.add(kind, what, "git rev-list --all --not --remotes", path=inner.path)
-            # As `git submodule update` leaves them: it moves HEAD away from what was committed there.
-            stood_on = (entry.new for entry in read_reflog(os.path.join(inner.git_dir, "logs", "HEAD")))
-            for oid in _abandoned(own, None, None, dict.fromkeys(stood_on)):
-                what = f"{oid} in {name}"
-                self.add(Kind.ABANDONED, what, "git rev-list --not --all", path=inner.path, oid=oid)
+            own = git.on(inner.git_dir, os.path.join(self.workspace.path, inner.path))
+            _, trees[territory.root] = self._read_status(own, territory, kind)
+            self._read_state(inner.git_dir, inner.path, kind)
+            self._read_inner_refs(repo, own, inner, kind)
 
-    def _read_filtered(self, repo: Repository, git: Git) -> None:
-        assert git.git_dir is not None
-        # Both ends, because the clock may have been set back since.
-        began, made = (_changed_ns(os.path.join(git.git_dir, name)) for name in ("commondir", RECORD))
-        untouched = range(began, made + 1)
-        if _changed_ns(os.path.join(git.git_dir, "index")) in untouched:
-            return  # nothing was added to it, so nothing is in git that a filter has seen
-        filters = repo.filters()
-        for path in find_filtered(git, filters, untouched) if filters else ():
-            what = f"{shown(path)} (git has it without what a filter dropped)"
-            self.add(Kind.FILTERED, what, "git cat-file --filters", path=path)
+    def _read_inner_refs(self, repo: Repository, own: Git, inner: Inner, kind: Kind) -> None:
+        """What a repository inside has beside its files."""
+        if inner.common_dir == repo.common_dir:
+            return  # a further worktree of the same repository: its refs and stashes are not in it
+        name = shown(inner.path) if inner.path is not None else os.path.basename(inner.git_dir)
+        for entry in read_reflog(os.path.join(inner.common_dir, "logs", "refs", "stash")):
+            self.add(kind, f"stash {entry.new} in {name}", "git stash list", path=inner.path, oid=entry.new)
+        refs = ("--exclude=refs/stash", "--all", "--not")
+        if unpushed := _count(own, *refs, "--remotes"):
+            what = f"{_plural(unpushed, 'commit')} in {name} on no remote"
+            self.add(kind, what, "git rev-list --all --not --remotes", path=inner.path)
+        elif near := _count(own, *refs, *(f"--remotes={remote}" for remote in read_far_remotes(own))):
+            # A member cannot change that: its repository has no other remote.
+            what = f"{_plural(near, 'commit')} in {name} on no remote outside this machine"
+            self.add(Kind.LOCAL_REMOTE, what, "git rev-list --all --not --remotes", path=inner.path)
+        # `git submodule update`, for one, moves HEAD away from what was committed there.
+        for oid in _abandoned(own, inner.git_dir, None):
+            self.add(Kind.ABANDONED, f"{oid} in {name}", "git rev-list --not --all", path=inner.path, oid=oid)
 
     def read_unmerged(self, repo: Repository, git: Git, integration: str | None) -> None:
         with self.part("git rev-list"):
@@ -305,12 +361,40 @@ class _StatusReport:
         self.reading.add(self.kind or kind, what, "git status --porcelain=v2", path=self.prefix + path)
 
 
-def _abandoned(git: Git, head: str | None, base: str | None, commits: Iterable[str]) -> list[str]:
-    """Tips of what HEAD once stood on and no ref reaches: amended, reset away, left detached.
+@dataclass(slots=True)
+class _Tree:
+    """One repository of a workspace, read."""
 
-    Refs that are the worktree's alone go with it, so they hold nothing.
+    git: Git
+    territory: Territory
+    entries: list[Entry]
+    _submodules: frozenset[bytes] | None = None
+
+    def submodules(self) -> frozenset[bytes]:
+        """Paths that are a submodule's in the index and in `.gitmodules`."""
+        if self._submodules is None:
+            gitlinks = frozenset(entry.path for entry in self.entries if entry.mode == GITLINK)
+            self._submodules = gitlinks & read_submodule_paths(self.git) if gitlinks else gitlinks
+        return self._submodules
+
+
+def _is_submodule(territory: Territory, trees: Mapping[bytes, _Tree]) -> bool:
+    """Whether the repository around it has it as a submodule. A gitlink alone, as `git add` makes one of any
+    clone, names a commit that is nowhere but in that clone."""
+    around = os.path.dirname(territory.root)
+    while around not in trees and around:
+        around = os.path.dirname(around)
+    path = os.path.relpath(territory.root, around) if around else territory.root
+    return around in trees and path in trees[around].submodules()
+
+
+def _abandoned(git: Git, git_dir: str, head: str | None) -> list[str]:
+    """What `git_dir` names and no ref that stays reaches: amended, reset away, left detached, fetched only.
+
+    Of commits only the tips. Refs that are the worktree's alone go with it, so they hold nothing.
     """
-    asked = [commit for commit in commits if commit not in (head, base)]
+    refs = [oid for oid in read_own_refs(git_dir) if oid != head]
+    asked = [*(oid for oid in read_logged_commits(git_dir) if oid != head), *refs]
     if not asked:
         return []
     # `--ignore-missing` is for commits that are gone already: there is nothing left to save of them.
@@ -319,15 +403,11 @@ def _abandoned(git: Git, head: str | None, base: str | None, commits: Iterable[s
     args = ("rev-list", "--parents", "--ignore-missing", "--stdin", *reached)
     found = git.run(*args, stdin="\n".join(asked).encode() + b"\n").text.split("\n")
     parents = {parent for line in found for parent in line.split(" ")[1:]}
-    return [oid for oid in (line.split(" ")[0] for line in found) if oid and oid not in parents]
-
-
-def _changed_ns(path: str) -> int:
-    """By the clock that no program can set; 0 for what is not there."""
-    try:
-        return os.stat(path).st_ctime_ns
-    except FileNotFoundError:
-        return 0
+    tips = [oid for oid in (line.split(" ")[0] for line in found) if oid and oid not in parents]
+    types = read_types(git, refs) if refs else {}
+    others = [oid for oid, kind in types.items() if kind in ("tree", "blob")]
+    whole = git.text("rev-parse", f"{head}^{{tree}}") if others and head else None
+    return tips + [oid for oid in others if oid != whole]
 
 
 def _count(git: Git, *revisions: str) -> int:

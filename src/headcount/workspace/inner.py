@@ -3,12 +3,72 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+import re
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 
+from headcount.domain.findings import Checkout
 from headcount.workspace.files import read_file
+from headcount.workspace.git import Git
 
 _LINK_BYTES = 1 << 16
+_SCHEME = re.compile(r"(?:ssh|git|https?|ftps?|git\+ssh|ssh\+git)://(?:[^/@]*@)?(\[[^]]*\]|[^/:]*)")
+_HOST = re.compile(r"(?:[^/@:]*@)?(\[[^]]*\]|[^/:]+):(?!:)")
+_THIS_MACHINE = re.compile(r"|localhost|.*\.localhost|127\..*|\[::1\]|0\.0\.0\.0", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class Territory:
+    """What one repository has of a directory tree: all below its root but what is inside another repository.
+
+    `root` is relative to the workspace, all other paths are relative to `root`. `files` are regular files and
+    links; the mode is None for a file that nothing has written since git checked it out.
+    """
+
+    root: bytes
+    files: dict[bytes, int | None] = field(default_factory=dict)
+    directories: dict[bytes, int] = field(default_factory=dict)
+    empty: list[bytes] = field(default_factory=list)
+
+
+def survey(root: str, checkout: Checkout | None) -> list[Territory]:
+    """The territories below `root`, that of the workspace first, an outer one before those inside it.
+
+    Repositories are searched on disk: `git status` passes over most of them.
+    """
+    found = [Territory(b"")]
+    began, ended = (checkout.began_ns, checkout.ended_ns) if checkout else (0, 0)
+    pending = [(found[0], b"")]
+    while pending:
+        territory, directory = pending.pop()
+        try:
+            with os.scandir(os.path.join(os.fsencode(root), territory.root, directory)) as listed:
+                entries = list(listed)
+        except FileNotFoundError:
+            if not directory:
+                raise
+            continue  # a running member has just removed it
+        if directory and any(entry.name == b".git" for entry in entries):
+            territory, directory = Territory(os.path.join(territory.root, directory)), b""
+            found.append(territory)
+        elif directory and not entries:
+            territory.empty.append(directory)
+        for entry in entries:
+            if entry.name == b".git":
+                continue
+            try:
+                seen = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                continue
+            path = os.path.join(directory, entry.name)
+            if stat.S_ISDIR(seen.st_mode):
+                territory.directories[path] = seen.st_mode
+                pending.append((territory, path))
+            elif stat.S_ISREG(seen.st_mode) or stat.S_ISLNK(seen.st_mode):
+                untouched = began <= seen.st_ctime_ns < ended
+                territory.files[path] = None if untouched else seen.st_mode
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,25 +87,11 @@ class Inner:
             return os.path.realpath(self.git_dir)
 
 
-def find_inner(root: str, git_dir: str) -> list[Inner]:
-    """Every repository below `root`. They are looked for on disk: `git status` passes over most of them."""
-    found = [Inner(git_dir_of(os.path.join(root, path)), path) for path in _directories_with_git(root)]
-    seen = {os.path.realpath(inner.git_dir) for inner in found}
+def find_left_modules(git_dir: str, seen: Iterable[Inner]) -> list[Inner]:
+    """Git directories of submodules that are checked out nowhere."""
+    known = {os.path.realpath(inner.git_dir) for inner in seen}
     modules = os.path.join(git_dir, "modules")
-    return found + [Inner(path, None) for path in _git_dirs(modules) if os.path.realpath(path) not in seen]
-
-
-def _directories_with_git(root: str) -> Iterator[str]:
-    pending = [""]
-    while pending:
-        directory = pending.pop()
-        with os.scandir(os.path.join(root, directory)) as entries:
-            for entry in entries:
-                if entry.name == ".git":
-                    if directory:
-                        yield directory
-                elif entry.is_dir(follow_symlinks=False):
-                    pending.append(os.path.join(directory, entry.name))
+    return [Inner(path, None) for path in _git_dirs(modules) if os.path.realpath(path) not in known]
 
 
 def git_dir_of(directory: str) -> str:
@@ -54,6 +100,32 @@ def git_dir_of(directory: str) -> str:
     if os.path.isdir(path):
         return path
     return os.path.join(directory, _read(directory, ".git").removeprefix("gitdir:").strip())
+
+
+def read_submodule_paths(git: Git) -> frozenset[bytes]:
+    """The paths that `.gitmodules` names. A repository at any other path is not a submodule."""
+    assert git.work_tree is not None
+    file = os.path.join(git.work_tree, ".gitmodules")
+    asked = ("config", "-z", "--file", file, "--get-regexp", r"^submodule\..*\.path$")
+    told = git.run(*asked, ok=range(256))
+    return frozenset(record.partition(b"\n")[2].rstrip(b"/") for record in told.records())
+
+
+def read_far_remotes(git: Git) -> list[str]:
+    """Names of the remotes that are on another machine: a path on this one may be gone tomorrow."""
+    far: dict[str, bool] = {}
+    for line in git.text("remote", "--verbose").split("\n"):
+        name, _, rest = line.partition("\t")
+        url, _, what = rest.rpartition(" ")
+        if what == "(fetch)":
+            far[name] = far.get(name, True) and is_far(url)
+    return [name for name, is_far_away in far.items() if is_far_away]
+
+
+def is_far(url: str) -> bool:
+    """Whether a remote's URL leads to another machine. A helper of its own (`ext::…`) may lead anywhere."""
+    found = _SCHEME.match(url) or (None if "://" in url else _HOST.match(url))
+    return found is not None and not _THIS_MACHINE.fullmatch(found[1])
 
 
 def _read(directory: str, name: str) -> str:

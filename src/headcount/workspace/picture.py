@@ -26,7 +26,7 @@ from headcount.workspace.inner import git_dir_of
 from headcount.workspace.names import shown, to_tree
 from headcount.workspace.objects import Leaf, read_types
 from headcount.workspace.reflog import read_ownership, read_stashes
-from headcount.workspace.repository import Repository, linked_to
+from headcount.workspace.repository import WITHDRAWN, Repository, linked_to
 from headcount.workspace.status import read_status
 
 FILES, STATE = b"files/", b"gitdir/"
@@ -37,7 +37,9 @@ _ASKING = 0.25  # of its time is spent on asking git in the workspace, where a f
 _OID = re.compile(rb"(?<![0-9a-f])(?:[0-9a-f]{64}|[0-9a-f]{40})(?![0-9a-f])")
 _INDEXES = (b"index", b"sharedindex.", b"next-index-")  # what they name is read from them by git
 # These say where the worktree is, and whose; they are made anew for a restored one.
-_PLACE = frozenset({b"gitdir", b"commondir", b"locked", b"headcount.json", b"headcount.removing"})
+_PLACE = frozenset(
+    {b"gitdir", b"commondir", b"locked", b"headcount.json", b"headcount.removing", WITHDRAWN.encode()}
+)
 
 
 @dataclass(frozen=True, slots=True)

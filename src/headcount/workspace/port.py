@@ -10,6 +10,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from headcount.domain.findings import Salvage
+from headcount.domain.policy import Policy
 from headcount.errors import UsageError
 from headcount.workspace.archive import archive
 from headcount.workspace.findings import read_findings
@@ -17,14 +18,12 @@ from headcount.workspace.integration import Conflict, Integration
 from headcount.workspace.remove import Refused, remove, remove_directory
 from headcount.workspace.repository import Repository
 from headcount.workspace.salvage import salvage
-from headcount.workspace.sight import Sights
 from headcount.workspace.worktrees import Workspaces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from headcount.domain.findings import Findings, GoneProof, Workspace
-    from headcount.domain.policy import Policy
 
 _SHARED = "_shared-"  # no member's name begins so
 ARCHIVED = "archive:"  # in the place of a ref, for what git does not hold
@@ -38,42 +37,35 @@ class EngineWorkspaces:
         self._made = Workspaces(repo, root)
         self._archive_directory = archive_directory
         self._sharing = Lock()
-        self._sights = Sights(repo)
 
     def create(self, team: str, member: str, generation: int, plan: Mapping[str, Any]) -> Workspace:
         """`generation` is the member's, or, of a shared one, the team's."""
-        base, detached = plan.get("base"), bool(plan.get("detached"))
+        make = partial(
+            self._made.create,
+            base=plan.get("base"),
+            detached=bool(plan.get("detached")),
+            timeout_s=float(plan.get("checkout_timeout_s") or Policy().checkout_timeout_s),
+        )
         if not plan.get("workspace"):
-            return self._made.create(team, member, generation, base=base, detached=detached)
+            return make(team, member, generation)
         with self._sharing:  # those who share one may be started at once; the first makes it
-            return self._made.create(team, _owner(member, plan), generation, base=base, detached=detached)
+            return make(team, _owner(member, plan), generation)
 
     def find(self, team: str, member: str, generation: int, plan: Mapping[str, Any]) -> Workspace | None:
         return self._made.find(team, _owner(member, plan), generation)
 
     def read(self, workspace: Workspace, policy: Policy, plan: Mapping[str, Any]) -> Findings:
-        merged, sync = bool(plan.get("require_merged")), plan.get("sync") or ""
-        if not merged and not sync:
-            return self._read(workspace, policy)
         return read_findings(
             self._repo,
             workspace,
             integration=plan.get("integration"),
-            require_merged=merged,
-            sync_command=sync,
+            require_merged=bool(plan.get("require_merged")),
+            sync_command=plan.get("sync") or "",
             timeout_s=policy.inspect_timeout_s,
         )
 
-    def read_ahead(self, workspace: Workspace, policy: Policy) -> None:
-        self._read(workspace, policy)
-
-    def _read(self, workspace: Workspace, policy: Policy) -> Findings:
-        """What stands in the workspace itself; of an untouched one, what was seen there before."""
-        ask = partial(read_findings, self._repo, workspace, timeout_s=policy.inspect_timeout_s)
-        return self._sights.read(workspace, ask)
-
     def salvage(self, workspace: Workspace, policy: Policy) -> tuple[Findings, Salvage | None]:
-        findings = self._read(workspace, policy)
+        findings = read_findings(self._repo, workspace, timeout_s=policy.inspect_timeout_s)
         if findings.spotless:
             return findings, None
         if self._repo is None or workspace.git_dir is None:
@@ -93,8 +85,7 @@ class EngineWorkspaces:
                 return None  # by an earlier try, which has archived it
             gone = remove_directory(workspace, proof, archive(workspace, self._archive_directory))
         else:
-            integration = plan.get("integration")
-            gone = remove(self._repo, workspace, proof, integration=integration, sights=self._sights)
+            gone = remove(self._repo, workspace, proof, integration=plan.get("integration"))
         return "; ".join(gone.reasons) if isinstance(gone, Refused) else None
 
     # --- for a run

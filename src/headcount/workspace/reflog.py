@@ -23,7 +23,8 @@ _RENAMED = re.compile(r"Branch: renamed refs/heads/(.+) to refs/heads/(.+)")
 _STASHED = re.compile(r"(?:WIP on|On) ([^:]+): (?:([0-9a-f]{4,64}) )?")
 _NOT_A_BRANCH = re.compile(r"[0-9a-f]{7,64}|HEAD.*|.*[~^@:].*|refs/.*|tags/.*|heads/.*")
 _NO_BRANCH = "(no branch)"
-_WHOLE_OID = re.compile(rb"(?:[0-9a-f]{64}|[0-9a-f]{40})(?=\s|$)")
+_PSEUDO_REF = re.compile(r"[A-Z][A-Z0-9_]*")
+_NAMED = re.compile(rb"^(?:[0-9a-f]{64}|[0-9a-f]{40})(?=\s|$)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,20 +111,32 @@ def read_ownership(
         if after != before:
             stays.append(Stay(entry.time, after))
         own |= reader.made_or_moved(entry, before, after)
-    commits = dict.fromkeys([*(entry.new for entry in entries), *_read_own_refs(git_dir)])
-    return Ownership(frozenset(own), tuple(stays), tuple(commits))
+    return Ownership(frozenset(own), tuple(stays), tuple(dict.fromkeys(entry.new for entry in entries)))
 
 
-def _read_own_refs(git_dir: str) -> list[str]:
-    """What refs of this worktree alone stand for (`refs/worktree/…`); git never packs them."""
-    walk = os.walk(os.path.join(git_dir, "refs"))
-    starts = (_start_of(os.path.join(directory, name)) for directory, _, names in walk for name in names)
-    return [oid[0].decode() for oid in map(_WHOLE_OID.match, starts) if oid]
+def read_logged_commits(git_dir: str) -> list[str]:
+    """Commits in the reflogs that are in this git directory."""
+    logs = (entry.new for path in _files_below(git_dir, "logs") for entry in read_reflog(path))
+    return [oid for oid in dict.fromkeys(logs) if oid.strip("0")]
 
 
-def _start_of(path: str) -> bytes:
+def read_own_refs(git_dir: str) -> list[str]:
+    """Objects that refs of this git directory alone name: `refs/worktree/…`, `refs/bisect/…` (git never packs
+    them), and pseudo-refs such as FETCH_HEAD and ORIG_HEAD. Most are commits."""
+    pseudo = (entry.path for entry in os.scandir(git_dir) if _PSEUDO_REF.fullmatch(entry.name))
+    refs = (_read(path) for path in (*_files_below(git_dir, "refs"), *sorted(pseudo)))
+    named = (oid.decode() for content in refs for oid in _NAMED.findall(content))
+    return [oid for oid in dict.fromkeys(named) if oid.strip("0")]
+
+
+def _files_below(git_dir: str, name: str) -> list[str]:
+    walk = os.walk(os.path.join(git_dir, name))
+    return sorted(os.path.join(directory, file) for directory, _, files in walk for file in files)
+
+
+def _read(path: str) -> bytes:
     try:
-        return read_file(path, 65)
+        return read_file(path, _LARGEST)
     except (FileNotFoundError, NotAFile):
         return b""
 

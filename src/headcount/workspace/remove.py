@@ -18,8 +18,8 @@ import re
 import secrets
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 
 from headcount.domain.findings import Archive, Findings, GoneProof, Workspace
 from headcount.errors import GitError
@@ -29,8 +29,7 @@ from headcount.workspace.disk import Node, list_directory, read_node
 from headcount.workspace.files import write_durably
 from headcount.workspace.findings import read_findings
 from headcount.workspace.names import parse_salvage_ref, shown
-from headcount.workspace.repository import Repository, first_line
-from headcount.workspace.sight import Sights
+from headcount.workspace.repository import WITHDRAWN, Repository, first_line
 from headcount.workspace.verify import differences, find_broken, list_salvage, read_saved, retake
 from headcount.workspace.worktrees import lock_reason, read_record
 
@@ -60,19 +59,16 @@ def remove(
     *,
     integration: str | None = None,
     timeout_s: float = 300.0,
-    sights: Sights | None = None,
 ) -> Removed | Refused:
-    """Remove a worktree, and its branch if that is an ancestor of branch `integration`. Safe to repeat.
-
-    Who has looked at it before hands over its `sights`: git is not asked again about what is as it was then.
-    """
+    """Remove a worktree, and its branch if that is an ancestor of branch `integration`. Safe to repeat."""
     reasons = _who_is_there(workspace, proof) + _whose_is_it(repo, workspace)
     if reasons:
         return Refused(tuple(reasons))
-    gate = _Gate(repo, workspace, timeout_s, sights or Sights(repo))
+    gate = _Gate(repo, workspace, timeout_s)
     passed = gate.resume() or gate.look()
     if isinstance(passed, Refused):
         return passed
+    gate.withdraw()
     left = _delete(workspace.path, passed.nodes)
     if left:
         gate.look_anew()
@@ -182,7 +178,6 @@ class _Gate:
     repo: Repository
     workspace: Workspace
     timeout_s: float
-    sights: Sights
 
     @property
     def _list(self) -> str:
@@ -208,8 +203,7 @@ class _Gate:
         listing = list_directory(os.fsencode(self.workspace.path), lambda _: False)
         if listing.unreadable:
             return Refused(tuple(f"{shown(os.fsdecode(path))}: {why}" for path, why in listing.unreadable))
-        ask = partial(read_findings, self.repo, self.workspace, timeout_s=self.timeout_s)
-        findings = self.sights.read(self.workspace, ask)
+        findings = read_findings(self.repo, self.workspace, timeout_s=self.timeout_s)
         found = None if findings.spotless else self._find_salvage(findings)
         if isinstance(found, Refused):
             return found
@@ -240,14 +234,33 @@ class _Gate:
         nodes = [[os.fsdecode(node.path), node.mode, node.size, node.stamp] for node in passed.nodes]
         write_durably(self._list, json.dumps({"nodes": nodes, "salvage": passed.salvage}).encode("ascii"))
 
+    def withdraw(self) -> None:
+        """Take the worktree off git's list: git skips one without `gitdir`, and reads nothing else of it.
+
+        A git that has just read `gitdir` reads the rest at once, long before `forget` takes that away.
+        """
+        with suppress(FileNotFoundError):
+            os.rename(*self._gitdir_names)
+
+    @property
+    def _gitdir_names(self) -> tuple[str, str]:
+        git_dir = self.workspace.git_dir or ""
+        return os.path.join(git_dir, "gitdir"), os.path.join(git_dir, WITHDRAWN)
+
     def look_anew(self) -> None:
-        """What is left was not on the list: whoever asks again has it saved first, and looked at then."""
+        """Undo what `look` and `withdraw` did: what is left was not on the list, and must be saved first."""
+        listed, withdrawn = self._gitdir_names
+        if os.path.lexists(withdrawn):
+            os.rename(withdrawn, listed)
         if os.path.lexists(self._list):
             os.unlink(self._list)
 
     def forget(self) -> None:
-        """Git's own record of the worktree, whose directory is gone. `git worktree remove` would first look
-        at every other worktree, and show a half removed one to whoever looks meanwhile."""
+        """Remove git's own record of the worktree, whose directory is gone.
+
+        `git worktree remove` would first inspect every other worktree, and delete file by file what another
+        git may be reading.
+        """
         git_dir = self.workspace.git_dir or ""
         if not os.path.isdir(git_dir):
             return

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from functools import partial
 from typing import NamedTuple
 
 from headcount.errors import GitError, HeadcountError, UsageError
 from headcount.shared_look import SharedLook
 from headcount.workspace.files import NotAFile, read_file
-from headcount.workspace.filtered import read_filters
 from headcount.workspace.git import Git, read_version
 
 _REBASES = ("rebase-merge", "rebase-apply")
 _LINE_BYTES = 1 << 16
+WITHDRAWN = "headcount.gitdir"  # what `gitdir` is called in a worktree that is being removed
 
 
 class Linked(NamedTuple):
@@ -37,11 +36,9 @@ class Repository:
     bare: bool = False
     # With many worktrees a look at all of them takes a while, and many are started at once.
     _linked: SharedLook[list[Linked]] = field(init=False, repr=False, compare=False)
-    _filters: SharedLook[frozenset[str]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_linked", SharedLook(self._look_at_linked))
-        object.__setattr__(self, "_filters", SharedLook(partial(read_filters, self.git)))
 
     @classmethod
     def open(cls, path: str, executable: str = "git") -> Repository:
@@ -132,10 +129,6 @@ class Repository:
         """The linked worktrees, whether or not they are still there."""
         return self._linked.fresh()
 
-    def filters(self) -> frozenset[str]:
-        """Those that change what git gets to see of a file."""
-        return self._filters.fresh()
-
     def work_trees(self) -> list[str]:
         """Paths of the linked worktrees, whether or not they are still there."""
         return [at.path for at in self.linked()]
@@ -198,7 +191,7 @@ def _refs(git_dir: str) -> frozenset[str]:
 def linked_to(git_dir: str) -> str:
     """Where the worktree of a private git directory is, as git has it; "" while it is being made. From git
     2.48 on perhaps as seen from here (`worktree.useRelativePaths`)."""
-    link = first_line(os.path.join(git_dir, "gitdir"))
+    link = first_line(os.path.join(git_dir, "gitdir")) or first_line(os.path.join(git_dir, WITHDRAWN))
     return os.path.dirname(os.path.normpath(os.path.join(git_dir, link))) if link else ""
 
 

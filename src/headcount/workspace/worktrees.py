@@ -16,10 +16,12 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from threading import BoundedSemaphore
 
-from headcount.domain.findings import Workspace
+from headcount.domain.findings import Checkout, Workspace
 from headcount.errors import Declined, GitError
 from headcount.workspace.carry import carry_over
+from headcount.workspace.disk import try_recording
 from headcount.workspace.files import NotAFile, exclusive, read_file, write_durably
 from headcount.workspace.linking import can_link, ensure_link, is_free, link
 from headcount.workspace.names import branch_name, encode, numbered, parse_salvage_ref
@@ -32,6 +34,8 @@ _RECORD_BYTES = 1 << 20
 _ON_BRANCH = "ref: refs/heads/"
 _LOCK_LOOKS = 20
 _LOCK_LOOK_S = 0.1
+# Each checkout keeps a processor and the disk busy. More of them at once make all of them late.
+_CHECKOUTS = BoundedSemaphore(2 * (os.cpu_count() or 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +46,16 @@ class Workspaces:
     root: str
 
     def create(
-        self, team: str, member: str, generation: int, *, base: str | None = None, detached: bool = False
+        self,
+        team: str,
+        member: str,
+        generation: int,
+        *,
+        base: str | None = None,
+        detached: bool = False,
+        timeout_s: float = 240.0,
     ) -> Workspace:
-        """The workspace of this incarnation, made unless it is there.
+        """The workspace of this incarnation, made unless it is there. Writing its files may take `timeout_s`.
 
         It begins at `base` (default: what is checked out in the main worktree), on a new branch
         `headcount/<team>/<member>`, or, for a reviewer, `detached`. A branch or directory that an earlier
@@ -57,7 +68,8 @@ class Workspaces:
             return self._create_directory(wanted)
         saved = read_saved(self.repo, base) if base and parse_salvage_ref(base) else None
         start = saved.manifest["head"] if saved else self._start(base)
-        return _Maker(self.repo, self.root, wanted, self.repo.linked(), saved).make(start, detached)
+        maker = _Maker(self.repo, self.root, wanted, self.repo.linked(), saved, timeout_s)
+        return maker.make(start, detached)
 
     def _start(self, base: str | None) -> str | None:
         assert self.repo is not None
@@ -113,6 +125,15 @@ def _place(root: str, team: str, member: str, n: int) -> str:
     return os.path.join(os.path.realpath(root), encode(team), numbered(encode(member), n))
 
 
+def _describe_checkout(path: str, git_dir: str) -> Checkout:
+    recorded = try_recording(path)
+    if recorded.now_ns is None:
+        return Checkout(0, 0, recorded.umask)
+    # git's side of the worktree was made before the first file of it.
+    began_ns = os.stat(os.path.join(git_dir, "commondir")).st_ctime_ns
+    return Checkout(began_ns, recorded.now_ns, recorded.umask)
+
+
 def _wait_unlocked(lock: str) -> None:
     """Of a git that filled a workspace which nobody worked in yet. One that was killed leaves it for ever."""
     for _ in range(_LOCK_LOOKS):
@@ -130,6 +151,7 @@ class _Maker:
     wanted: Workspace
     linked: list[Linked]
     saved: Saved | None = None
+    timeout_s: float = 240.0
 
     def make(self, base: str | None, detached: bool) -> Workspace:
         for path, git_dir in self._places():
@@ -202,17 +224,19 @@ class _Maker:
         """Fill it and write the record. Nobody worked in it yet, so what is half filled is overwritten."""
         git = self.repo.git.on(git_dir, path)
         if base:
-            git.run("read-tree", "--reset", "-u", "HEAD")
+            with _CHECKOUTS:
+                replace(git, timeout_s=self.timeout_s).run("read-tree", "--reset", "-u", "HEAD")
         else:
             git.run("symbolic-ref", "HEAD", f"refs/heads/{self._free_branch()}")
             git.run("read-tree", "--empty")
             with suppress(FileNotFoundError):  # the empty start is nobody's work
                 os.truncate(os.path.join(git_dir, "logs", "HEAD"), 0)
+        checkout = _describe_checkout(path, git_dir)
         if self.saved:
             carry_over(self.repo, self.saved, path)
         head = first_line(os.path.join(git_dir, "HEAD")) or ""
         branch = head.removeprefix(_ON_BRANCH) if head.startswith(_ON_BRANCH) else None
-        made = replace(self.wanted, path=path, git_dir=git_dir, branch=branch, base=base)
+        made = replace(self.wanted, path=path, git_dir=git_dir, branch=branch, base=base, checkout=checkout)
         write_durably(os.path.join(git_dir, RECORD), json.dumps(made.as_dict()).encode())
         return made
 

@@ -34,7 +34,7 @@ def test_a_start_that_waits_for_its_turn_has_all_of_its_time_when_it_begins(
     lab.stop_driving()
     monkeypatch.setattr(engine, "_THREADS", 1)
     monkeypatch.setattr(EngineWorkspaces, "create", slowly)
-    lab.create(Policy(start_timeout_s=3.5 * _START_S))
+    lab.create(Policy(checkout_timeout_s=3 * _START_S, start_timeout_s=0.5 * _START_S))
     for n in range(4):
         spawn(lab.app, TEAM, Plan(f"m{n}", command=("bash", "-c", POLITE)))
     began = time.monotonic()
@@ -46,6 +46,21 @@ def test_a_start_that_waits_for_its_turn_has_all_of_its_time_when_it_begins(
     assert time.monotonic() - began > 4 * _START_S
 
 
+def test_F33_a_checkout_that_takes_longer_than_the_rest_of_a_start_does_not_fail_it(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a repository of 100,000 files on a loaded machine."""
+    make = EngineWorkspaces.create
+
+    def slowly(*about: Any) -> Any:
+        time.sleep(1.5)
+        return make(*about)
+
+    monkeypatch.setattr(EngineWorkspaces, "create", slowly)
+    lab.create(Policy(start_timeout_s=1))
+    assert lab.start("alice").state is State.RUNNING
+
+
 def test_a_start_that_hangs_is_over_when_its_time_is(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     make, released = EngineWorkspaces.create, threading.Event()
 
@@ -54,7 +69,7 @@ def test_a_start_that_hangs_is_over_when_its_time_is(lab: Lab, monkeypatch: pyte
         return make(*about)
 
     monkeypatch.setattr(EngineWorkspaces, "create", hangs)
-    lab.create(Policy(start_timeout_s=0.5))
+    lab.create(Policy(checkout_timeout_s=1, start_timeout_s=0.2))
     try:
         member = lab.start("slow")  # returns while it hangs
         assert member.state is not State.RUNNING

@@ -216,11 +216,12 @@ def test_sparse_checkout_is_clean_and_a_change_in_it_is_found(world: World) -> N
     alice = world.member()
     git(alice.path, "sparse-checkout", "set", "--no-cone", "/a.txt", "/.gitignore")
     assert not (Path(alice.path) / "b.txt").exists()
-    assert world.findings(alice).spotless
+    assert world.findings(alice).clean
+    assert world.kinds(alice) == {"git-directory"}, "its patterns are in no commit"
     (Path(alice.path) / "a.txt").write_text("x\n")
     (Path(alice.path) / "outside").mkdir()
     (Path(alice.path) / "outside" / "new").write_text("x\n")
-    assert world.kinds(alice) == {"modified", "untracked"}
+    assert world.kinds(alice) == {"modified", "untracked", "git-directory"}
 
 
 def test_configuration_of_a_member_hides_nothing(world: World) -> None:
@@ -272,8 +273,9 @@ def with_submodule(world: World, tmp_path: Path) -> World:
 def test_submodule_is_read_inside(with_submodule: World) -> None:
     alice = with_submodule.member()
     git(alice.path, "submodule", "update", "-q", "--init")
-    assert with_submodule.findings(alice).spotless
     lib = Path(alice.path) / "lib"
+    git(lib, "remote", "set-url", "origin", "https://example.org/lib")
+    assert with_submodule.findings(alice).spotless
     (lib / "lib.txt").write_text("changed\n")
     (lib / "new.txt").write_text("new\n")
     assert what(with_submodule.findings(alice), Kind.SUBMODULE) == ["lib/lib.txt (modified)", "lib/new.txt"]

@@ -9,19 +9,18 @@ import pytest
 from gitworld import World, git
 
 from headcount.workspace.git import Git
-from headcount.workspace.hidden import _ask_git
-from headcount.workspace.index import Entry, read_unusual
+from headcount.workspace.index import Entry, ask_git, read_plain
 
 
 def by_git(top: Path) -> set[Entry]:
-    entries = _ask_git(Git(str(top / ".git"), str(top), str(top)))
+    entries = ask_git(Git(str(top / ".git"), str(top), str(top)))
     return {
         entry for entry in entries if entry.assume_unchanged or entry.skip_worktree or entry.mode == 0o160000
     }
 
 
 def ours(top: Path) -> set[Entry] | None:
-    entries = read_unusual(str(top / ".git" / "index"))
+    entries = read_plain(str(top / ".git" / "index"))
     if entries is None:
         return None
     return {
@@ -85,7 +84,7 @@ def test_of_what_is_not_plain_it_is_said_that_it_is_not_known(world: World, how:
 
 
 def test_no_index_holds_nothing(tmp_path: Path) -> None:
-    assert read_unusual(str(tmp_path / "index")) == []
+    assert read_plain(str(tmp_path / "index")) == []
 
 
 @pytest.mark.parametrize("version", ["2", "4"])

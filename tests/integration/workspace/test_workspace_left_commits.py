@@ -113,6 +113,7 @@ def test_C2_a_commit_that_submodule_update_left_behind_is_saved(world: World, tm
     keep_out(world.repo.common_dir, ".headcount/")
     member = world.member()
     git(member.path, "submodule", "--quiet", "update", "--init")
+    git(f"{member.path}/lib", "remote", "set-url", "origin", "https://example.org/lib")
     assert world.findings(member).spotless
     left = commit(Path(member.path) / "lib")
     git(member.path, "submodule", "--quiet", "update")

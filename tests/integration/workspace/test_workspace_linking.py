@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
-import threading
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,14 @@ import pytest
 from gitworld import World, git, gone, open_world
 
 from headcount.errors import GitError
-from headcount.workspace import Removed, linking, remove
+from headcount.workspace import Refused, Removed, linking, remove
 from headcount.workspace.git import Answer, Git
 from headcount.workspace.linking import link
 from headcount.workspace.worktrees import RECORD
+
+remove_module: Any = importlib.import_module(
+    "headcount.workspace.remove"
+)  # the package has a function of that name
 
 
 def written(git_dir: Path | str, path: Path | str) -> dict[str, tuple[int, str]]:
@@ -156,28 +160,93 @@ def test_a_sparse_checkout_is_sparse_in_a_workspace_too(world: World) -> None:
     assert world.findings(alice).spotless
 
 
-def test_git_never_meets_a_half_made_or_half_removed_worktree(world: World) -> None:
-    """Whoever uses git in the repository meanwhile: `git worktree list` fails at the first half of one."""
-    over = threading.Event()
-    failures: list[str] = []
+_STEPS = ("rename", "replace", "unlink", "rmdir", "mkdir", "link", "open")
 
-    def look() -> None:
-        while not over.is_set():
-            try:
-                git(world.top, "worktree", "list")
-            except AssertionError as error:
-                failures.append(str(error))
 
-    looker = threading.Thread(target=look)
-    looker.start()
-    try:
-        with ThreadPoolExecutor(4) as pool:
-            for made in pool.map(world.member, [f"m{n}" for n in range(20)]):
-                assert isinstance(remove(world.repo, made, gone(made)), Removed)
-    finally:
-        over.set()
-        looker.join()
-    assert failures == []
+def test_F32_git_never_meets_a_half_made_or_half_removed_worktree(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The user's `git worktree list` works before and after every single change that headcount makes below
+    `.git`, for the worktree that is made or removed and for all others."""
+    world.member("other")
+    inside = world.repo.common_dir + os.sep
+    steps: list[str] = []
+    listing = False
+
+    def spied(name: str, do: Callable[..., Any]) -> Callable[..., Any]:
+        def step(*args: Any, **options: Any) -> Any:
+            nonlocal listing
+            writes = name != "open" or (len(args) > 1 and args[1] & os.O_CREAT)
+            counts = not listing and writes and str(args[0]).startswith(inside)
+            done = do(*args, **options)
+            if counts:
+                listing = True
+                steps.append(name)
+                listed = git(world.top, "worktree", "list", "--porcelain")
+                assert "t/other" in listed
+                listing = False
+            return done
+
+        return step
+
+    for name in _STEPS:
+        monkeypatch.setattr(os, name, spied(name, getattr(os, name)))
+    alice = world.member()
+    made = len(steps)
+    assert isinstance(remove(world.repo, alice, gone(alice)), Removed)
+    assert "rename" in steps[:made] and steps[made:].count("rename") == 2, steps
+
+
+def test_F32_a_worktree_that_is_being_removed_is_off_the_list_before_its_files_go(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """git reads `gitdir` first and skips a worktree without it; then nothing else of it needs to be there."""
+    alice = world.member()
+    seen: list[str] = []
+    delete = remove_module._delete
+
+    def spied(path: str, nodes: list[Any]) -> list[bytes]:
+        seen.append(git(world.top, "worktree", "list"))
+        return delete(path, nodes)
+
+    monkeypatch.setattr(remove_module, "_delete", spied)
+    assert isinstance(remove(world.repo, alice, gone(alice)), Removed)
+    assert len(seen) == 1 and "alice" not in seen[0]
+
+
+@pytest.mark.parametrize("point", ["_delete", "forget"])
+def test_F32_a_removal_that_was_cut_off_after_the_worktree_left_the_list_is_finished(
+    world: World, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    def power_cut(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    alice = world.member()
+    where = remove_module if point == "_delete" else remove_module._Gate
+    with monkeypatch.context() as broken, pytest.raises(KeyboardInterrupt):
+        broken.setattr(where, point, power_cut)
+        remove(world.repo, alice, gone(alice))
+    assert git(world.top, "worktree", "prune", "--expire=now") == ""
+    assert isinstance(remove(world.repo, alice, gone(alice)), Removed)
+    assert not os.path.lexists(alice.path) and not os.path.lexists(alice.git_dir or "")
+
+
+def test_F32_a_worktree_that_could_not_be_removed_whole_is_on_the_list_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alice = world.member()
+    delete = remove_module._delete
+
+    def write_first(path: str, nodes: list[Any]) -> list[bytes]:
+        Path(path, "late.txt").write_text("written after the gate looked\n")
+        return delete(path, nodes)
+
+    with monkeypatch.context() as late:
+        late.setattr(remove_module, "_delete", write_first)
+        assert isinstance(remove(world.repo, alice, gone(alice)), Refused)
+    assert "alice" in git(world.top, "worktree", "list")
+    world.salvage(alice)
+    assert isinstance(remove(world.repo, alice, gone(alice)), Removed)
 
 
 def test_making_and_reading_one_start_no_more_gits_than_needed(

@@ -48,7 +48,8 @@ def test_the_checker_notices_when_the_bound_is_passed(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize(
     "name",
-    ["answer_timeout_s", "start_timeout_s", "inspect_timeout_s", "judge_timeout_s", "nudge_timeout_s",
+    ["answer_timeout_s", "checkout_timeout_s", "start_timeout_s", "inspect_timeout_s", "judge_timeout_s",
+     "nudge_timeout_s",
      "salvage_timeout_s", "exit_grace_s", "stop_grace_s", "finalizer_timeout_s", "max_attempts",
      "cleanup_retries"],
 )  # fmt: skip

@@ -1,0 +1,219 @@
+"""Compare the files of a workspace with what git holds of them, byte by byte.
+
+`git status` gives git's opinion. It trusts times that a second write through a mapped page does not change,
+filters that keep bytes out of git (`filter.NAME.clean`, set wherever git reads settings), and settings that
+hide changes. Here the bytes on disk count: each tracked file is hashed and compared with its blob.
+
+- A file that nothing has written since git checked it out (`Checkout`) needs no hash: its bytes came from the
+  commit that the workspace began at.
+- A file that git's own conversions (line ends, `$Id$`, encodings) turn into the blob is the same file. No
+  configured filter runs for this comparison: it may be another one than the one that dropped the bytes.
+- A Git LFS file is safe if the local LFS store holds exactly its bytes.
+
+Everything else differs, and must be saved.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import re
+import stat
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from headcount.domain.findings import Kind
+from headcount.workspace.disk import CHUNK, hash_path
+from headcount.workspace.git import Git
+from headcount.workspace.index import EXECUTABLE, GITLINK, LINK, Entry
+from headcount.workspace.inner import Territory
+from headcount.workspace.objects import try_blobs
+from headcount.workspace.status import Status
+
+_POINTER = re.compile(
+    rb"version https://git-lfs\.github\.com/spec/v1\n(?:ext-.*\n)*oid sha256:([0-9a-f]{64})\nsize (\d+)\n"
+)
+_POINTER_BYTES = 1024  # the LFS specification allows no larger pointer
+_ALGORITHMS = {20: "sha1", 32: "sha256"}
+_OFF = ("clean=", "smudge=", "process=", "required=false")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """`path` is relative to the territory's root."""
+
+    kind: Kind
+    path: bytes
+    why: str
+
+
+def find_unlisted(territory: Territory, entries: Iterable[Entry], status: Status) -> list[Difference]:
+    """Files that are neither in the index nor in the status, such as those in an unpopulated submodule."""
+    tracked = {entry.path for entry in entries}
+    told = {os.fsencode(path) for path in (*status.untracked, *status.ignored)}
+    gitlinks = {entry.path for entry in entries if entry.mode == GITLINK}
+    found = []
+    for path in territory.files:
+        if path in tracked or path in told:
+            continue
+        above = list(_directories_of(path))
+        if any(place in gitlinks for place in above):
+            why = "in the directory of a submodule that is not checked out"
+            found.append(Difference(Kind.SUBMODULE, path, why))
+        elif not any(place + b"/" in told for place in above):
+            found.append(Difference(Kind.HIDDEN, path, "not in the index and not in git status"))
+    return found
+
+
+def find_uncommittable(
+    territory: Territory, entries: Iterable[Entry], umask: int | None, sticky: int
+) -> Iterator[Difference]:
+    """Empty directories, and permissions other than those that git would give a file or a directory.
+
+    `sticky` is a set-group-ID bit that new directories inherit here.
+    """
+    gitlinks = {entry.path for entry in entries if entry.mode == GITLINK}
+    for path in territory.empty:
+        if path not in gitlinks:
+            yield Difference(Kind.EMPTY_DIRECTORY, path, "an empty directory")
+    if umask is None:
+        return
+    for path, mode in territory.directories.items():
+        if stat.S_IMODE(mode) != 0o777 & ~umask | sticky:
+            yield Difference(Kind.PERMISSIONS, path, f"mode {stat.S_IMODE(mode):o}")
+    for entry in entries:
+        mode_now = territory.files.get(entry.path)
+        if mode_now is None or not stat.S_ISREG(mode_now) or entry.mode == LINK:
+            continue
+        usual = (0o777 if entry.mode == EXECUTABLE else 0o666) & ~umask
+        if stat.S_IMODE(mode_now) != usual:
+            yield Difference(Kind.PERMISSIONS, entry.path, f"mode {stat.S_IMODE(mode_now):o}")
+
+
+def find_different(
+    git: Git,
+    territory: Territory,
+    entries: Iterable[Entry],
+    find_lfs_store: Callable[[], str | None],
+) -> list[Difference]:
+    """Tracked files with other bytes than their blob.
+
+    `find_lfs_store` returns the directory of an LFS store that outlives the workspace, if there is one.
+    """
+    assert git.work_tree is not None
+    root = os.fsencode(git.work_tree)
+    deadline = math.inf if git.deadline is None else git.deadline
+    suspects: dict[bytes, Entry] = {}
+    for entry in entries:
+        mode = territory.files.get(entry.path)
+        if mode is None or entry.mode == GITLINK:
+            continue
+        try:
+            algorithm = _ALGORITHMS[len(entry.oid)]
+            oid = hash_path(os.path.join(root, entry.path), stat.S_ISLNK(mode), algorithm, deadline)
+        except FileNotFoundError:
+            continue  # a running member has just removed it; git status reports that
+        if oid != entry.oid.hex() or stat.S_ISLNK(mode) is not (entry.mode == LINK):
+            suspects[entry.path] = entry
+    if not suspects:
+        return []
+    filters = _read_filters(git, suspects)
+    different = _convert(git, suspects, filters)
+    pointers = _read_pointers(git, [suspects[path] for path in different])
+    lfs_store = find_lfs_store() if pointers else None
+    return [
+        difference
+        for path in different
+        if (difference := _judge(root, path, filters.get(path), pointers.get(path), lfs_store))
+    ]
+
+
+def _directories_of(path: bytes) -> Iterator[bytes]:
+    end = path.find(b"/")
+    while end >= 0:
+        yield path[:end]
+        end = path.find(b"/", end + 1)
+
+
+def _read_filters(git: Git, paths: Iterable[bytes]) -> dict[bytes, str]:
+    """The filter that attributes name for each path, whether or not it is configured anywhere."""
+    asked = b"".join(path + b"\0" for path in paths)
+    told = git.run("check-attr", "-z", "--stdin", "filter", stdin=asked).records()
+    pairs = zip(told[::3], told[2::3], strict=True)
+    named = {path: os.fsdecode(value) for path, value in pairs}
+    return {path: name for path, name in named.items() if name not in ("unspecified", "unset", "set")}
+
+
+def _convert(git: Git, suspects: Mapping[bytes, Entry], filters: Mapping[bytes, str]) -> list[bytes]:
+    """Those of `suspects` that differ from their blob also after git's own conversions.
+
+    An index of their own has no times in it, so git reads every byte.
+    """
+    # A name with "=" cannot be switched off by `-c`: its file counts as different.
+    odd = [path for path, name in filters.items() if "=" in name]
+    names = sorted({name for path, name in filters.items() if path not in odd})
+    off = [word for name in names for end in _OFF for word in ("-c", f"filter.{name}.{end}")]
+    lines = b"".join(
+        b"%o %s 0\t%s\0" % (entry.mode, entry.oid.hex().encode(), path)
+        for path, entry in suspects.items()
+        if path not in odd
+    )
+    with tempfile.TemporaryDirectory(prefix="headcount-") as scratch:
+        own = git.with_index(os.path.join(scratch, "index"))
+        own.run("update-index", "-z", "--index-info", stdin=lines)
+        own.run(*off, "update-index", "-q", "--refresh", ok=(0, 1))
+        told = own.run(*off, "diff-files", "-z", "--name-only", "--ignore-submodules=none").records()
+    return sorted({*odd, *told})
+
+
+def _read_pointers(git: Git, entries: list[Entry]) -> dict[bytes, tuple[str, int]]:
+    """For each path whose blob is a Git LFS pointer: SHA-256 and size of what it stands for."""
+    pointers = {}
+    oids = dict.fromkeys(entry.oid.hex() for entry in entries)
+    for oid, blob in try_blobs(git, oids):
+        if blob is None:
+            continue
+        start = b""
+        for chunk in blob.chunks:
+            start += chunk if len(start) <= _POINTER_BYTES else b""
+        if found := _POINTER.fullmatch(start):
+            pointers[oid] = (found[1].decode(), int(found[2]))
+    return {entry.path: pointers[entry.oid.hex()] for entry in entries if entry.oid.hex() in pointers}
+
+
+def _judge(
+    root: bytes, path: bytes, filter_name: str | None, pointer: tuple[str, int] | None, lfs_store: str | None
+) -> Difference | None:
+    if pointer:
+        place = os.path.join(root, path)
+        if _is_stored(place, *pointer, lfs_store):
+            return None
+        return Difference(Kind.FILTERED, path, "a Git LFS file whose bytes are not in the local LFS store")
+    if filter_name:
+        return Difference(Kind.FILTERED, path, f"git has other bytes, by the filter {filter_name}")
+    return Difference(Kind.HIDDEN, path, "git has other bytes, and git status does not say so")
+
+
+def _is_stored(place: bytes, digest: str, size: int, lfs_store: str | None) -> bool:
+    if lfs_store is None:
+        return False
+    stored = os.path.join(lfs_store, "objects", digest[:2], digest[2:4], digest)
+    return all(_sha256(os.fsencode(file)) == (digest, size) for file in (place, stored))
+
+
+def _sha256(path: bytes) -> tuple[str, int]:
+    """Digest and size of a file; of anything else, one that fits nothing."""
+    digest, size = hashlib.sha256(), 0
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return "", -1
+    with open(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return "", -1
+        while chunk := file.read(CHUNK):
+            digest.update(chunk)
+            size += len(chunk)
+    return digest.hexdigest(), size
