@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headcount.domain.findings import Archive, Salvage
-from headcount.workspace.port import ARCHIVED
+from headcount.workspace.port import ARCHIVED, read_archive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +19,7 @@ def find_archives(app: App, team: str | None = None) -> list[tuple[Salvage, Arch
     with app.store.read() as tx:
         facts = [fact for team_id in _team_ids(tx, team) for fact in tx.facts(team_id, "salvage").values()]
     saved = [Salvage.from_dict(fact) for fact in facts if fact["ref"].startswith(ARCHIVED)]
-    return [(one, _archive(one)) for one in saved]
+    return [(one, read_archive(one)) for one in saved]
 
 
 def _team_ids(tx: Tx, team: str | None) -> Iterator[str]:
@@ -27,7 +27,3 @@ def _team_ids(tx: Tx, team: str | None) -> Iterator[str]:
         last = tx.load_team(name) if team in (None, name) else None
         for generation in range(1, last.generation + 1 if last is not None else 1):
             yield f"{name}#{generation}"
-
-
-def _archive(saved: Salvage) -> Archive:
-    return Archive(saved.ref.removeprefix(ARCHIVED), saved.commit, saved.files, saved.bytes)

@@ -201,6 +201,14 @@ def _release(repo: Repository, path: str) -> None:
             os.unlink(os.path.join(store, name + ending))
 
 
+def put_back(repo: Repository, ref: str, commit: str) -> bool:
+    """Make a salvage's ref again, if it is gone and its commit is there. True if it was made."""
+    if repo.exists(ref) or read_types(repo.git.offline(), [commit]).get(commit) != "commit":
+        return False
+    with open_quarantine(repo) as quarantine:
+        return quarantine.claim(ref, commit)
+
+
 def find_pack(repo: Repository, commit: str) -> str:
     """The name of the kept pack that was written for a salvage; "" for one that has none."""
     store = os.path.join(repo.objects, "pack")
