@@ -117,10 +117,17 @@ def _remove(job: Job, key: str, workspace: Mapping[str, Any]) -> str:
 
 def _check_saved(job: Job, refs: Iterable[str]) -> list[str]:
     """Problems with what the receipt says was saved."""
-    facts = job.everyone["salvage"]
+    facts = job.everyone.get("salvage", {})
     saved = [Salvage.from_dict(facts[ref]) for ref in refs if ref in facts]
-    found = side_by_side(job.world.workspaces.check_saved, saved, CLOSE_AT_ONCE)
+    found = side_by_side(lambda one: _check_one(job, one), saved, CLOSE_AT_ONCE)
     return [problem for problems in found for problem in problems]
+
+
+def _check_one(job: Job, saved: Salvage) -> list[str]:
+    try:
+        return job.world.workspaces.check_saved(saved)
+    except (HeadcountError, OSError) as error:
+        return [f"{saved.ref} could not be checked: {getattr(error, 'why', '') or error}"]
 
 
 def _archive(job: Job) -> _Result:
