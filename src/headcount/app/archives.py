@@ -1,4 +1,4 @@
-"""What receipts name as saved, as the store has it: refs, and tar files of members that worked without git."""
+"""What receipts name as saved: refs, and tar files of members that worked without git."""
 
 from __future__ import annotations
 

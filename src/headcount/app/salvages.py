@@ -1,7 +1,7 @@
 """What was saved: list it, inspect it, check it again, and get it back.
 
-It is in refs of the repository; or, of members that worked where there is no git, in tar files. Receipts name
-both. A ref may be lost, as after `git fetch --prune` in a mirror, while its kept pack is still there: then the
+It is in refs of the repository, or, of members that worked where there is no git, in tar files. Receipts
+name both. A ref may be lost, as after `git fetch --prune` in a mirror, while its kept pack is there. Then the
 object id in the receipt leads to it.
 """
 

@@ -35,7 +35,7 @@ from headcount.workspace.repository import Repository, first_line
 
 _PREFIX = "headcount-saving-"  # `git prune` removes what begins with `tmp_`
 _KEEP = "headcount salvage"
-_UNFINISHED_S = 3600.0  # a quarantine that never got its lock is being made, or its maker was killed
+_UNFINISHED_S = 600.0  # a quarantine without a lock is being made or removed, or was when a kill came
 _LOCK_TRIES, _LOCK_WAIT_S = 20, 0.05
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS)  # a file system without hard links
 _DEEPEST_ALTERNATE = 5  # as in git
@@ -147,8 +147,18 @@ def open_quarantine(repo: Repository) -> Iterator[Quarantine]:
         _write(os.path.join(path, "objects", "info", "alternates"), "../..\n../alone\n")
         yield Quarantine(repo, path)
     finally:
-        shutil.rmtree(path, ignore_errors=True)
+        _remove(path)
         os.close(lock)
+
+
+def _remove(path: str) -> None:
+    """Its lock goes last: what a kill leaves of the rest is removed by the next one."""
+    for name in os.listdir(path):
+        if os.path.isdir(os.path.join(path, name)):
+            shutil.rmtree(os.path.join(path, name), ignore_errors=True)
+        elif name != "lock":
+            os.unlink(os.path.join(path, name))
+    shutil.rmtree(path, ignore_errors=True)
 
 
 def clean_up(repo: Repository) -> None:
@@ -172,7 +182,7 @@ def _clean_up_one(repo: Repository, path: str) -> None:
         if os.path.lexists(os.path.join(path, "lock")):
             _unlock(repo, path)
             _release(repo, path)
-            shutil.rmtree(path, ignore_errors=True)
+            _remove(path)
     except BlockingIOError:
         pass  # its owner is alive
     finally:

@@ -16,16 +16,17 @@ from typing import Any
 from headcount.domain.findings import Salvage, Workspace
 from headcount.errors import GitError, UsageError
 from headcount.workspace.beneath import find_fault
-from headcount.workspace.disk import hash_blob
+from headcount.workspace.disk import CHUNK, hash_blob
 from headcount.workspace.git import Git
 from headcount.workspace.names import SALVAGE, from_tree, parse_salvage_ref, shown, to_tree
-from headcount.workspace.objects import Blob, Leaf, read_blobs, read_tree, read_types, try_blobs
+from headcount.workspace.objects import Blob, Leaf, open_answer, read_blobs, read_tree, read_types, try_blobs
 from headcount.workspace.packing import check_pack, find_pack
 from headcount.workspace.picture import FILES, PLACE, STATE, Limits, Picture, take_picture
 from headcount.workspace.repository import Repository
 
 MANIFEST = b"manifest.json"
 _LARGEST_MANIFEST = 64 << 20  # bytes; one path for each of 500,000 files fits
+_MOST_ENTRIES = 5_000_000
 _OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
@@ -86,10 +87,25 @@ def read_saved(repo: Repository, ref: str, commit: str | None = None) -> Saved:
             "no-salvage",
         )
     git = repo.git.offline()
+    _check_size(git, ref, commit)
     leaves = read_tree(git, commit)
     manifest = _read_manifest(git, ref, leaves)
     faults = (*_unsafe_names(leaves), *_unsafe_values(manifest))
     return Saved(ref, commit, git.text("log", "-1", "--format=%B", commit), manifest, leaves, faults)
+
+
+def _check_size(git: Git, ref: str, commit: str) -> None:
+    """A few trees that hold each other many times can stand for more paths than there is memory."""
+    entries = 0
+    with open_answer(git, None, "ls-tree", "-r", "-z", "--full-tree", commit) as answer:
+        while chunk := answer.read(CHUNK):
+            entries += chunk.count(b"\0")
+            if entries > _MOST_ENTRIES:
+                raise GitError(
+                    f"Did not read {shown(ref)}",
+                    f"it has more than {_MOST_ENTRIES:,} files",
+                    code="salvage-unsafe",
+                )
 
 
 def _read_manifest(git: Git, ref: str, leaves: dict[bytes, Leaf]) -> dict[str, Any]:
@@ -135,7 +151,7 @@ def _unsafe_values(manifest: dict[str, Any]) -> Iterable[str]:
     for key, is_valid in _VALID.items():
         try:
             fine = key in manifest and is_valid(manifest[key])
-        except (TypeError, ValueError, AttributeError, KeyError):
+        except (TypeError, ValueError, AttributeError, LookupError):
             fine = False
         if not fine:
             yield f"the manifest's {key} is not what a salvage has"
