@@ -101,7 +101,7 @@ def _check_room(repo: Repository, saved: Saved, target: str) -> None:
         raise GitError(
             f"Did not restore {shown(saved.ref)}",
             f"it has {needed:,} bytes, and {free:,} are free in {above}",
-            code="no-room",
+            code="salvage-failed",
         )
 
 

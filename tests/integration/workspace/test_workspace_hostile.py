@@ -204,8 +204,9 @@ def test_F49_a_manifest_that_cannot_be_read_is_an_error_of_the_salvage(world: Wo
 def test_F49_a_huge_manifest_is_not_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[verify.__module__], "_LARGEST_MANIFEST", 1000)
     ref = forge(world, [], special=["files/" + "x" * 1000])
-    with pytest.raises(WorldError, match="bytes"):
+    with pytest.raises(WorldError) as raised:
         verify(world.repo, ref)
+    assert "its manifest has" in raised.value.why
 
 
 def test_F49_trees_that_hold_each_other_many_times_are_not_unfolded(
@@ -224,8 +225,9 @@ def test_F49_trees_that_hold_each_other_many_times_are_not_unfolded(
         stdin=f"040000 tree {tree}\tfiles\n100644 blob {manifest}\tmanifest.json\n".encode(),
     )
     git(world.top, "update-ref", ref, git(world.top, "commit-tree", top, "-m", "headcount: forged"))
-    with pytest.raises(WorldError, match="more than 1,000 files"):
+    with pytest.raises(WorldError) as raised:
         verify(world.repo, ref)
+    assert raised.value.why == "it has more than 1,000 files"
 
 
 def test_F45_a_forged_salvage_without_faults_is_restored_without_its_powers(
@@ -271,8 +273,9 @@ def test_F45_what_has_no_room_is_refused_before_the_first_byte(
     ref = forge(world, [("100644", f"files/{n}", b"x" * 1000) for n in range(3)])
     free = type("Usage", (), {"free": 2000})
     monkeypatch.setattr(shutil, "disk_usage", lambda _: free)
-    with pytest.raises(WorldError, match="3,000 bytes"):
+    with pytest.raises(WorldError) as raised:
         restore(world.repo, ref, str(tmp_path / "back"))
+    assert raised.value.why.startswith("it has 3,000 bytes")
     assert not (tmp_path / "back").exists()
 
 
