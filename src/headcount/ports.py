@@ -296,7 +296,10 @@ class Workspaces(Protocol):
         """Everything in it, in a ref that was read back; None when there is nothing to save."""
 
     def remove(self, workspace: Workspace, proof: GoneProof, plan: Mapping[str, Any]) -> str | None:
-        """Through the one gate; the reason when it was kept."""
+        """Through the one gate; the reason when it, or its branch, was kept."""
+
+    def check_saved(self, saved: Salvage) -> list[str]:
+        """Problems with what a receipt names: whether it is still there, whole, and safe from `git gc`."""
 
     # for a run
     def merge(self, branch: str, commit: str, message: str) -> tuple[str, ...]:

@@ -1,11 +1,10 @@
-"""What was saved of members that worked where there is no git: tar files, as the store knows of them."""
+"""What receipts name as saved: refs, and tar files of members that worked without git."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headcount.domain.findings import Archive, Salvage
-from headcount.workspace.port import ARCHIVED
+from headcount.domain.findings import Salvage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,12 +13,11 @@ if TYPE_CHECKING:
     from headcount.ports import Tx
 
 
-def find_archives(app: App, team: str | None = None) -> list[tuple[Salvage, Archive]]:
+def find_receipts(app: App, team: str | None = None) -> list[Salvage]:
     """Of the teams in the order in which they were made, closed ones too."""
     with app.store.read() as tx:
         facts = [fact for team_id in _team_ids(tx, team) for fact in tx.facts(team_id, "salvage").values()]
-    saved = [Salvage.from_dict(fact) for fact in facts if fact["ref"].startswith(ARCHIVED)]
-    return [(one, _archive(one)) for one in saved]
+    return [Salvage.from_dict(fact) for fact in facts]
 
 
 def _team_ids(tx: Tx, team: str | None) -> Iterator[str]:
@@ -27,7 +25,3 @@ def _team_ids(tx: Tx, team: str | None) -> Iterator[str]:
         last = tx.load_team(name) if team in (None, name) else None
         for generation in range(1, last.generation + 1 if last is not None else 1):
             yield f"{name}#{generation}"
-
-
-def _archive(saved: Salvage) -> Archive:
-    return Archive(saved.ref.removeprefix(ARCHIVED), saved.commit, saved.files, saved.bytes)

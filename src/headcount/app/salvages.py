@@ -1,6 +1,8 @@
-"""What was saved: listing, looking, checking again, and getting it back.
+"""What was saved: list it, inspect it, check it again, and get it back.
 
-In refs of the repository; or, of members that worked where there is no git, in tar files (`archives.py`).
+It is in refs of the repository, or, of members that worked where there is no git, in tar files. Receipts
+name both. A ref may be lost, as after `git fetch --prune` in a mirror, while its kept pack is there. Then the
+object id in the receipt leads to it.
 """
 
 from __future__ import annotations
@@ -8,21 +10,22 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headcount.app.archives import find_archives
+from headcount.app.archives import find_receipts
 from headcount.app.world import find_repository
 from headcount.errors import UsageError
 from headcount.workspace import list_salvage, read_saved, restore, verify
 from headcount.workspace.archive import list_entries, restore_archive, verify_archive
 from headcount.workspace.names import parse_salvage_ref
+from headcount.workspace.packing import put_back
+from headcount.workspace.port import ARCHIVED, read_archive
 
 if TYPE_CHECKING:
     from headcount.app.app import App
-    from headcount.domain.findings import Archive
+    from headcount.domain.findings import Salvage
     from headcount.workspace import Repository
 
 _PREFIX = "refs/headcount/salvage/"
-
-_SHOWN = ("ref", "commit", "team", "member", "generation")
+_PATIENCE_S = 86_400.0  # a person waits for it, and can interrupt it
 
 Row = dict[str, Any]
 
@@ -35,13 +38,13 @@ def show_saved(app: App, name: str) -> Row:
     """What was found when it was taken, and the manifest: under which object each piece is now."""
     saved = _Saved.of(app)
     row = saved.find(name)
-    about = {key: row[key] for key in ("ref", "team", "member", "generation")}
+    about = {key: row[key] for key in ("ref", "team", "member", "generation", "lost")}
     found, manifest = saved.read(row["ref"])
     return {**about, "found": found, "manifest": manifest}
 
 
 def verify_saved(app: App, name: str | None = None, team: str | None = None) -> list[Row]:
-    """Every object is there and is what the manifest says; all of them when none is named."""
+    """Every ref and object that a receipt names, and every salvage without one; or only the named one."""
     saved = _of_team(app, team)
     refs = [row["ref"] for row in ([saved.find(name)] if name else saved.rows)]
     problems = {ref: saved.problems(ref) for ref in refs}
@@ -49,12 +52,20 @@ def verify_saved(app: App, name: str | None = None, team: str | None = None) -> 
 
 
 def restore_saved(app: App, name: str, target: str) -> Row:
-    """The workspace again as it was, in a directory that does not exist or is empty."""
+    """The workspace again as it was, in a directory that does not exist or is empty.
+
+    A ref that is gone is made again first, so that no `git gc` takes what is being restored.
+    """
     app.check("restore")
     saved = _Saved.of(app)
-    ref = saved.find(name)["ref"]
-    path, branch = saved.restore(ref, target)
-    return {"ref": ref, "path": path, "branch": branch}
+    row = saved.find(name)
+    ref = row["ref"]
+    again = row["lost"] and put_back(saved.git, ref, row["commit"])
+    path, branch, notes = saved.restore(ref, target)
+    if row["lost"]:
+        how = "The ref was made again." if again else "The ref could not be made again."
+        notes = [f"{ref} was gone; restored from {row['commit']}. {how}", *notes]
+    return {"ref": ref, "path": path, "branch": branch, "notes": notes}
 
 
 def _of_team(app: App, team: str | None) -> _Saved:
@@ -67,20 +78,22 @@ def _of_team(app: App, team: str | None) -> _Saved:
 
 
 class _Saved(NamedTuple):
-    """All that there is of it, in git and beside it."""
+    """All that there is of it, in git and beside it, and what receipts say."""
 
     repo: Repository | None
-    archives: dict[str, Archive]
+    receipts: dict[str, Salvage]
     rows: list[Row]
 
     @classmethod
     def of(cls, app: App, team: str | None = None) -> _Saved:
         repo = find_repository(app)
-        refs = list_salvage(repo, team) if repo is not None else []
-        archives = find_archives(app, team)
-        rows = [{"ref": ref, "commit": commit, **_about(ref)} for ref, commit in refs]
-        rows += [{key: getattr(one, key) for key in _SHOWN} for one, _ in archives]
-        return cls(repo, {one.ref: archive for one, archive in archives}, rows)
+        refs = dict(list_salvage(repo, team)) if repo is not None else {}
+        receipts = {one.ref: one for one in find_receipts(app, team)}
+        there = [_row(ref, commit, lost=False) for ref, commit in refs.items()]
+        others = [one for ref, one in receipts.items() if ref not in refs]
+        lost = [_row(one.ref, one.commit, lost=True) for one in others if parse_salvage_ref(one.ref)]
+        tars = [_row(one.ref, one.commit, one, lost=False) for one in others if one.ref.startswith(ARCHIVED)]
+        return cls(repo, receipts, there + lost + tars)
 
     def find(self, name: str) -> Row:
         """A whole ref, what follows the prefix, or a member or one of its incarnations that has only one."""
@@ -102,32 +115,45 @@ class _Saved(NamedTuple):
 
     def read(self, ref: str) -> tuple[list[str], Row]:
         """What was found, line by line, and the manifest."""
-        if ref in self.archives:
-            entries = list_entries(self.archives[ref])
+        if ref.startswith(ARCHIVED):
+            entries = list_entries(read_archive(self.receipts[ref]))
             return [entry["path"] for entry in entries], {"entries": entries}
-        saved = read_saved(self._git, ref)
+        saved = read_saved(self.git, ref, self._commit(ref))
         return saved.message.split("\n")[2:], saved.manifest
 
     def problems(self, ref: str) -> list[str]:
-        if ref in self.archives:
-            return verify_archive(self.archives[ref])
-        return list(verify(self._git, ref).problems)
+        if ref.startswith(ARCHIVED):
+            return verify_archive(read_archive(self.receipts[ref]))
+        if self.repo is None:
+            return ["it is in git, and there is no repository here"]
+        receipt = self.receipts.get(ref)
+        return list(verify(self.git, ref, receipt=receipt, timeout_s=_PATIENCE_S).problems)
 
-    def restore(self, ref: str, target: str) -> tuple[str, str | None]:
-        """Where to, and on which branch."""
-        if ref in self.archives:
-            restore_archive(self.archives[ref], target)
-            return os.path.abspath(target), None
-        restored = restore(self._git, ref, target)
-        return restored.path, restored.branch
+    def restore(self, ref: str, target: str) -> tuple[str, str | None, list[str]]:
+        """Where to, on which branch, and where it is not exactly what it was."""
+        if ref.startswith(ARCHIVED):
+            notes = restore_archive(read_archive(self.receipts[ref]), target)
+            return os.path.abspath(target), None, notes
+        restored = restore(self.git, ref, target, self._commit(ref))
+        return restored.path, restored.branch, list(restored.notes)
+
+    def _commit(self, ref: str) -> str | None:
+        return self.receipts[ref].commit if ref in self.receipts else None
 
     @property
-    def _git(self) -> Repository:
-        assert self.repo is not None, "a ref was found, and no repository"
+    def git(self) -> Repository:
+        if self.repo is None:
+            raise UsageError(
+                "A salvage in git needs its repository", "there is none here", code="no-repository"
+            )
         return self.repo
 
 
-def _about(ref: str) -> Row:
+def _row(ref: str, commit: str, archived: Salvage | None = None, *, lost: bool) -> Row:
     parsed = parse_salvage_ref(ref)
     team, member, generation, _ = parsed if parsed is not None else ("", "", None, 0)
-    return {"team": team, "member": member, "generation": generation}
+    if archived is not None:
+        team, member, generation = archived.team, archived.member, archived.generation
+    return {
+        "ref": ref, "commit": commit, "team": team, "member": member, "generation": generation, "lost": lost,
+    }  # fmt: skip

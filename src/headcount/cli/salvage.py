@@ -43,9 +43,13 @@ def _list(args: argparse.Namespace) -> int:
     elif not found:
         print("Nothing was salvaged here.")
     else:
-        rows = [(s["team"], f"{s['member']}#{s['generation']}", s["ref"], s["commit"][:12]) for s in found]
+        rows = [(s["team"], f"{s['member']}#{s['generation']}", _ref(s), s["commit"][:12]) for s in found]
         print("\n".join(table(rows, ("TEAM", "MEMBER", "REF", "COMMIT"))))
     return 0
+
+
+def _ref(saved: dict[str, Any]) -> str:
+    return f"{saved['ref']} (gone)" if saved["lost"] else str(saved["ref"])
 
 
 def _show(args: argparse.Namespace) -> int:
@@ -85,4 +89,6 @@ def _restore(args: argparse.Namespace) -> int:
     else:
         on = f" on branch {restored['branch']}" if restored["branch"] else ""
         print(f"Restored {restored['ref']} to {restored['path']}{on}.")
+        for note in restored["notes"]:
+            print(f"  {plain(note)}")
     return 0

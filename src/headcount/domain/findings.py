@@ -232,7 +232,10 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Salvage:
-    """A snapshot that was written, referenced and read back. `created` is false for a repeat."""
+    """A snapshot that was written, referenced and read back. `created` is false for a repeat.
+
+    `pack` names the kept pack that holds it; salvages of older versions have none.
+    """
 
     ref: str
     commit: str
@@ -243,6 +246,7 @@ class Salvage:
     bytes: int
     left_out: tuple[LeftOut, ...] = ()
     created: bool = True
+    pack: str = ""
 
     @property
     def complete(self) -> bool:

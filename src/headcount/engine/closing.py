@@ -1,7 +1,8 @@
 """Closing a team, step by step: finalizers, workspaces, archive, tombstone. Each is repeatable.
 
 The order is the promise: what holds on to a workspace is let go before it is removed, a workspace goes only
-through the gate, and the archive is complete on disk before the tombstone says that the team is no more.
+through the gate, and the archive is complete on disk before the tombstone says that the team is no more. What
+the receipt names as saved is checked twice: before a workspace goes, and before the tombstone.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import shutil
 import subprocess
 from typing import TYPE_CHECKING, Any
 
-from headcount.domain.findings import GoneProof, Workspace
+from headcount.domain.findings import GoneProof, Salvage, Workspace
 from headcount.engine.job import Job, Outcome
 from headcount.engine.lanes import side_by_side
 from headcount.engine.writing import utc_now
@@ -22,7 +23,7 @@ from headcount.protocol.bound import CLOSE_AT_ONCE
 from headcount.protocol.effects import Note
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 
 def perform_step(job: Job) -> Outcome:
@@ -83,8 +84,10 @@ def _workspaces(job: Job) -> _Result:
     problems: list[str] = []
     notes: list[Note] = []
     for (key, workspace), why in zip(last_user.values(), kept, strict=True):
-        if why:
+        if why and os.path.lexists(workspace["path"]):
             problems.append(f"kept {workspace['path']}: {why}")
+        elif why:
+            problems.append(f"removed {workspace['path']}: {why}")
         else:
             removed.add(workspace["path"])
             notes.append(Note("workspace_removed", key, {"path": workspace["path"]}))
@@ -95,6 +98,8 @@ def _remove(job: Job, key: str, workspace: Mapping[str, Any]) -> str:
     member = job.team.members[key]
     if member.unread:
         return f"its last read failed: {member.unread}"
+    if lost := _check_saved(job, member.refs):
+        return "; ".join(lost)
     proof, start = job.everyone["proof"].get(key, {}), job.everyone["start"][key]
     gone = GoneProof(
         job.team.name,
@@ -108,6 +113,21 @@ def _remove(job: Job, key: str, workspace: Mapping[str, Any]) -> str:
         return job.world.workspaces.remove(Workspace.from_dict(workspace), gone, start) or ""
     except (HeadcountError, OSError) as error:
         return getattr(error, "why", "") or str(error)
+
+
+def _check_saved(job: Job, refs: Iterable[str]) -> list[str]:
+    """Problems with what the receipt says was saved."""
+    facts = job.everyone.get("salvage", {})
+    saved = [Salvage.from_dict(facts[ref]) for ref in refs if ref in facts]
+    found = side_by_side(lambda one: _check_one(job, one), saved, CLOSE_AT_ONCE)
+    return [problem for problems in found for problem in problems]
+
+
+def _check_one(job: Job, saved: Salvage) -> list[str]:
+    try:
+        return job.world.workspaces.check_saved(saved)
+    except (HeadcountError, OSError) as error:
+        return [f"{saved.ref} could not be checked: {getattr(error, 'why', '') or error}"]
 
 
 def _archive(job: Job) -> _Result:
@@ -126,8 +146,10 @@ def _archive(job: Job) -> _Result:
 
 
 def _tombstone(job: Job) -> _Result:
-    """The environment that members were started with may hold keys: it does not outlive the team."""
-    return [], [], {("", "environment"): {}}
+    """Check everything that the receipt names once more. Then forget the members' environment, which may hold
+    keys: it does not outlive the team."""
+    lost = _check_saved(job, [ref for member in job.team.members.values() for ref in member.refs])
+    return lost, [], {("", "environment"): {}}
 
 
 def archive_path(home: str, team: str, generation: int) -> str:

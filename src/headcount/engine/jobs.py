@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _TIMELESS = frozenset(
     (ActKind.NOTIFY, ActKind.CLOSE_STEP, ActKind.MERGE, ActKind.ASK_REVIEW, ActKind.RUN_GATE)
 )
-_FACTS_FOR_CLOSING = ("start", "workspace", "proof", "finalized", "removed")
+_FACTS_FOR_CLOSING = ("start", "workspace", "proof", "finalized", "removed", "salvage")
 # One of these that hangs must delay nobody's salvage, and no cleanup.
 _LANES_OF_THEIR_OWN = (ActKind.NUDGE, ActKind.NOTIFY, ActKind.RUN_GATE, ActKind.CLOSE_STEP)
 

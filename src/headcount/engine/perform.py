@@ -159,7 +159,9 @@ def _undo_start(job: Job, workspace: Workspace | None, error: Exception) -> str:
         kept = job.world.workspaces.remove(workspace, proof, job.start)
     except (HeadcountError, OSError) as failure:
         kept = getattr(failure, "what", "") or str(failure)
-    return f"{reason} (its workspace {workspace.path} was left: {kept})" if kept else reason
+    if kept and os.path.lexists(workspace.path):
+        return f"{reason} (its workspace {workspace.path} was left: {kept})"
+    return f"{reason} ({kept})" if kept else reason
 
 
 # --- looking and saving ----------------------------------------------------------------------------------

@@ -12,10 +12,12 @@ import os
 import shutil
 import tarfile
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from headcount.domain.findings import Archive, Workspace
 from headcount.errors import UsageError, WorldError
+from headcount.workspace.beneath import Target, find_fault
 from headcount.workspace.disk import CHUNK, Node, hash_blob, hash_node, list_directory
 from headcount.workspace.files import sync_directory
 from headcount.workspace.names import encode, numbered, shown
@@ -106,6 +108,11 @@ def verify_archive(kept: Archive, workspace: Workspace | None = None) -> list[st
     if not os.path.exists(kept.path):
         return [f"{kept.path} is gone"]
     problems = [] if _digest(kept.path) == kept.sha256 else [f"{kept.path} was changed"]
+    try:
+        with tarfile.open(kept.path) as tar:
+            problems += filter(None, (find_fault(os.fsencode(name)) for name in tar.getnames()))
+    except tarfile.TarError as error:
+        return [*problems, f"{kept.path} cannot be read: {error}"]
     return problems + (compare(kept.path, workspace.path) if workspace else [])
 
 
@@ -154,14 +161,38 @@ def list_entries(kept: Archive) -> list[dict[str, Any]]:
         return [{"path": shown(one.name), "mode": f"{one.mode:o}", "bytes": one.size} for one in tar]
 
 
-def restore_archive(kept: Archive, target: str) -> None:
-    """Unpack to `target`, which must not exist or be an empty directory."""
+def restore_archive(kept: Archive, target: str) -> list[str]:
+    """Unpack to `target`, which must not exist or be an empty directory. Return what was not made, and why.
+
+    `tarfile` does not do it here. Its `data` filter refuses links to absolute paths, which any Python
+    environment has, and up to Python 3.11.12 it can be led out of the target (CVE-2025-4517).
+    """
     if problems := verify_archive(kept):
         raise WorldError(f"Did not restore {kept.path}", problems[0], code="salvage-differs")
     if os.path.lexists(target) and (not os.path.isdir(target) or os.listdir(target)):
         raise UsageError(f"Did not restore to {shown(target)}", "it is not empty", code="target-not-empty")
     os.makedirs(target, exist_ok=True)
     with tarfile.open(kept.path) as tar:
-        # It is our own file, checked by its digest; a filter would drop modes and absolute links.
-        tar.extraction_filter = lambda member, _: member
-        tar.extractall(target)
+        return _unpack(tar, Target(os.fsencode(os.path.realpath(target))))
+
+
+def _unpack(tar: tarfile.TarFile, target: Target) -> list[str]:
+    """Everything below the target, links never followed, modes last: a directory may be read-only."""
+    notes, modes = [], {}
+    for member in tar:
+        path = os.fsencode(member.name)
+        if member.isdir():
+            target.make_directory(path)
+        elif member.issym():
+            target.write_link(path, os.fsencode(member.linkname))
+        elif member.islnk():
+            target.link(path, os.fsencode(member.linkname))
+        elif (file := tar.extractfile(member) if member.isfile() else None) is not None:
+            target.write_file(path, iter(partial(file.read, CHUNK), b""))
+        else:
+            notes.append(f"{shown(member.name)} was no file and is not there")
+            continue
+        modes[path] = member.mode
+    for path in sorted(modes, reverse=True):
+        target.set_mode(path, modes[path])
+    return notes

@@ -112,7 +112,7 @@ def find_different(
             continue
         try:
             algorithm = _ALGORITHMS[len(entry.oid)]
-            oid = hash_path(os.path.join(root, entry.path), stat.S_ISLNK(mode), algorithm, deadline)
+            oid = hash_path(root, entry.path, stat.S_ISLNK(mode), algorithm, deadline)
         except FileNotFoundError:
             continue  # a running member has just removed it; git status reports that
         if oid != entry.oid.hex() or stat.S_ISLNK(mode) is not (entry.mode == LINK):

@@ -10,12 +10,14 @@ import hashlib
 import math
 import mmap
 import os
+import shutil
 import stat
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from headcount.errors import WorldError
+from headcount.workspace.beneath import DEEPEST, list_names, reach
 
 CHUNK = 1 << 20
 
@@ -67,8 +69,11 @@ def list_directory(root: bytes, skip: Callable[[bytes], bool]) -> Listing:
     pending = [b""] if os.path.lexists(root) else []
     while pending:
         directory = pending.pop()
+        if directory.count(b"/") >= DEEPEST:
+            listing.unreadable.append((directory[:80], f"nested more than {DEEPEST} directories deep"))
+            continue
         try:
-            names = sorted(os.listdir(os.path.join(root, directory)))
+            names = list_names(root, directory)
         except OSError as error:
             listing.unreadable.append((directory, error.strerror or str(error)))
             continue
@@ -88,26 +93,50 @@ def list_directory(root: bytes, skip: Callable[[bytes], bool]) -> Listing:
 
 
 def read_node(root: bytes, path: bytes) -> Node:
-    found = os.lstat(root + b"/" + path)
+    with reach(root, path) as (fd, name):
+        found = os.lstat(name, dir_fd=fd)
     return Node(path, found.st_mode, found.st_size, (found.st_ino, found.st_size, found.st_mtime_ns))
 
 
 def hash_node(root: bytes, node: Node, algorithm: str, deadline: float = math.inf) -> str:
     """The blob name of a file's bytes or of a link's target. OSError if it cannot be read, or not in time."""
-    return hash_path(root + b"/" + node.path, node.is_link, algorithm, deadline)
+    return hash_path(root, node.path, node.is_link, algorithm, deadline)
 
 
-def hash_path(path: bytes, is_link: bool, algorithm: str, deadline: float = math.inf) -> str:
+def hash_path(
+    root: bytes, path: bytes, is_link: bool, algorithm: str, deadline: float = math.inf
+) -> str:
     if is_link:
-        target = os.readlink(path)
+        target = read_link(root, path)
         return hash_blob(algorithm, len(target), [target])
-    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    file = open_path(root, path)
     try:
         size = os.fstat(file).st_size
         chunk = min(size + 1, CHUNK)
         return hash_blob(algorithm, size, iter(lambda: _read_in_time(file, chunk, deadline), b""))
     finally:
         os.close(file)
+
+
+def open_path(root: bytes, path: bytes) -> int:
+    """A descriptor to read a file by; never what a link leads to, and never waiting for a pipe."""
+    with reach(root, path) as (fd, name):
+        return os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=fd)
+
+
+def read_link(root: bytes, path: bytes) -> bytes:
+    with reach(root, path) as (fd, name):
+        return os.readlink(name, dir_fd=fd)
+
+
+def copy_node(root: bytes, node: Node, to: bytes) -> None:
+    """Write a file's bytes, or a link's target, to the new file `to`."""
+    with open(to, "xb") as copy:
+        if node.is_link:
+            copy.write(read_link(root, node.path))
+            return
+        with open(open_path(root, node.path), "rb") as file:
+            shutil.copyfileobj(file, copy, CHUNK)
 
 
 def _read_in_time(file: int, size: int, deadline: float) -> bytes:

@@ -104,10 +104,21 @@ class Git:
     timeout_s: float = 60.0
     deadline: float | None = None
     index: str | None = None
+    extra: tuple[tuple[str, str], ...] = ()  # further environment variables
 
     def until(self, timeout_s: float) -> Git:
         """The same, with one time limit over everything that is run from now on."""
         return replace(self, deadline=time.monotonic() + timeout_s)
+
+    def offline(self) -> Git:
+        """The same, without network: an object that a partial clone lacks is missing, and is not fetched.
+
+        git honours GIT_NO_LAZY_FETCH only from 2.45 on; no git fetches when every protocol is forbidden.
+        """
+        return self.with_env(GIT_ALLOW_PROTOCOL="none")
+
+    def with_env(self, **variables: str) -> Git:
+        return replace(self, extra=(*self.extra, *variables.items()))
 
     def on(self, git_dir: str, work_tree: str | None) -> Git:
         return replace(self, git_dir=git_dir, work_tree=work_tree, cwd=work_tree, index=None)
@@ -148,12 +159,13 @@ class Git:
 
     def environment(self, extra: Mapping[str, str] = {}) -> dict[str, str]:
         index = {"GIT_INDEX_FILE": self.index} if self.index else {}
-        return scrubbed_environment({**index, **extra})
+        return scrubbed_environment({**index, **dict(self.extra), **extra})
 
     def time_left(self) -> float:
+        """Up to the deadline. `timeout_s` limits single calls that belong to no larger task."""
         if self.deadline is None:
             return self.timeout_s
-        return max(0.01, min(self.timeout_s, self.deadline - time.monotonic()))
+        return max(0.01, self.deadline - time.monotonic())
 
 
 def execute(

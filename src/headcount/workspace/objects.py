@@ -1,4 +1,4 @@
-"""The object database: put blobs and trees in, and read them back as bytes."""
+"""The object database: write blobs and trees to a quarantine, and read them back as bytes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ from dataclasses import dataclass
 from typing import IO
 
 from headcount.errors import GitError
+from headcount.workspace.beneath import Target
 from headcount.workspace.disk import CHUNK
 from headcount.workspace.git import Git
 
 LINK = "120000"  # git's mode of a symbolic link
+# For objects in a quarantine, which is packed and synced as a whole: loose, they live for a moment only.
+FAST = ("-c", "core.fsync=none", "-c", "core.looseCompression=1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +40,20 @@ def read_types(git: Git, oids: Iterable[str]) -> dict[str, str]:
     return {oid: kind for oid, kind in pairs if kind != "missing"}
 
 
-def write_blobs(git: Git, root: bytes, paths: list[bytes]) -> list[str]:
-    """Write files as they are on disk, no filters, each path relative to `root`; the names git gave them."""
-    if not paths:
-        return []
+def read_sizes(git: Git, oids: Iterable[str]) -> dict[str, int]:
+    """How many bytes each of these objects has; without those that do not exist."""
+    asked = "".join(f"{oid}\n" for oid in oids).encode()
+    lines = git.run(
+        "cat-file", "--batch-check=%(objectname) %(objectsize)", "--buffer", stdin=asked
+    ).text.split("\n")
+    pairs = (line.split(" ") for line in lines if line)
+    return {oid: int(size) for oid, size in pairs if size.isdigit()}
+
+
+def write_blobs(git: Git, paths: Iterable[bytes]) -> list[str]:
+    """Write files as they are on disk, without filters. Return the names that git gave them, in order."""
     lines = b"".join(_line(path) + b"\n" for path in paths)
-    at_root = Git(git.git_dir, None, os.fsdecode(root), git.executable, git.timeout_s, git.deadline)
-    return at_root.run("hash-object", "-w", "--no-filters", "--stdin-paths", stdin=lines).text.split("\n")
+    return git.run(*FAST, "hash-object", "-w", "--no-filters", "--stdin-paths", stdin=lines).text.splitlines()
 
 
 def _line(path: bytes) -> bytes:
@@ -54,16 +64,12 @@ def _line(path: bytes) -> bytes:
     return b'"' + b"".join(special.get(octet, bytes([octet])) for octet in path) + b'"'
 
 
-def write_blob(git: Git, content: bytes) -> str:
-    return git.run("hash-object", "-w", "--no-filters", "--stdin", stdin=content).text
-
-
 def write_tree(git: Git, index: str, leaves: Mapping[bytes, Leaf]) -> str:
     """A tree of these leaves, through an index file of its own."""
     lines = b"".join(f"{leaf.mode} {leaf.oid}\t".encode() + path + b"\0" for path, leaf in leaves.items())
     own = git.with_index(index)
     own.run("update-index", "-z", "--index-info", stdin=lines)
-    return own.text("write-tree", "--missing-ok")
+    return own.text(*FAST, "write-tree", "--missing-ok")
 
 
 def read_tree(git: Git, tree: str) -> dict[bytes, Leaf]:
@@ -76,15 +82,14 @@ def read_tree(git: Git, tree: str) -> dict[bytes, Leaf]:
     return leaves
 
 
-def write_leaf(place: bytes, leaf: Leaf, chunks: Iterable[bytes]) -> None:
-    """A file or link with these bytes, where there is none: never over what is there, or through a link."""
+def write_leaf(
+    target: Target, path: bytes, leaf: Leaf, chunks: Iterable[bytes], *, replace: bool = False
+) -> None:
+    """A file or link with these bytes below `target`."""
     if leaf.mode == LINK:
-        os.symlink(b"".join(chunks), place)
-        return
-    mode = 0o755 if leaf.mode == "100755" else 0o644
-    with open(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
-        for chunk in chunks:
-            file.write(chunk)
+        target.write_link(path, b"".join(chunks), replace=replace)
+    else:
+        target.write_file(path, chunks, 0o755 if leaf.mode == "100755" else 0o644, replace=replace)
 
 
 @dataclass(frozen=True, slots=True)

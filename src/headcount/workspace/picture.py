@@ -20,7 +20,7 @@ from typing import Any
 
 from headcount.domain.findings import LeftOut, Workspace
 from headcount.errors import GitError, UsageError
-from headcount.workspace.disk import Listing, Node, hash_node, list_directory
+from headcount.workspace.disk import Listing, Node, hash_node, list_directory, open_node
 from headcount.workspace.git import Git
 from headcount.workspace.inner import git_dir_of
 from headcount.workspace.names import shown, to_tree
@@ -37,7 +37,7 @@ _ASKING = 0.25  # of its time is spent on asking git in the workspace, where a f
 _OID = re.compile(rb"(?<![0-9a-f])(?:[0-9a-f]{64}|[0-9a-f]{40})(?![0-9a-f])")
 _INDEXES = (b"index", b"sharedindex.", b"next-index-")  # what they name is read from them by git
 # These say where the worktree is, and whose; they are made anew for a restored one.
-_PLACE = frozenset(
+PLACE = frozenset(
     {b"gitdir", b"commondir", b"locked", b"headcount.json", b"headcount.removing", WITHDRAWN.encode()}
 )
 
@@ -105,7 +105,7 @@ def take_picture(repo: Repository, workspace: Workspace, limits: Limits, timeout
     patience = _Patience.of(timeout_s, limits.total)
     picture = Picture()
     files = list_directory(os.fsencode(workspace.path), _skip_link(workspace))
-    state = list_directory(os.fsencode(workspace.git_dir), _PLACE.__contains__)
+    state = list_directory(os.fsencode(workspace.git_dir), PLACE.__contains__)
     kept = _leave_out_ignored(
         files, _read_ignored(asking.on(workspace.git_dir, workspace.path)), limits.ignored, picture
     )
@@ -326,6 +326,6 @@ def _named_in_state(picture: Picture, workspace: Workspace) -> list[str]:
             continue
         if name.startswith((b"modules/", *_INDEXES)):
             continue
-        with open(os.path.join(source.root, name), "rb") as file:
+        with open(open_node(source.root, source.node), "rb") as file:
             found.extend(oid.decode() for oid in _OID.findall(file.read()))
     return found

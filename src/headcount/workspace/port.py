@@ -9,15 +9,17 @@ from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from headcount.domain.findings import Salvage
+from headcount.domain.findings import Archive, Salvage
 from headcount.domain.policy import Policy
 from headcount.errors import UsageError
-from headcount.workspace.archive import archive
+from headcount.workspace.archive import archive, verify_archive
 from headcount.workspace.findings import read_findings
 from headcount.workspace.integration import Conflict, Integration
+from headcount.workspace.packing import put_back
 from headcount.workspace.remove import Refused, remove, remove_directory
 from headcount.workspace.repository import Repository
 from headcount.workspace.salvage import salvage
+from headcount.workspace.verify import check
 from headcount.workspace.worktrees import Workspaces
 
 if TYPE_CHECKING:
@@ -86,7 +88,19 @@ class EngineWorkspaces:
             gone = remove_directory(workspace, proof, archive(workspace, self._archive_directory))
         else:
             gone = remove(self._repo, workspace, proof, integration=plan.get("integration"))
-        return "; ".join(gone.reasons) if isinstance(gone, Refused) else None
+        if isinstance(gone, Refused):
+            return "; ".join(gone.reasons)
+        return (
+            f"its branch {workspace.branch} was not deleted: {gone.branch_left}" if gone.branch_left else None
+        )
+
+    def check_saved(self, saved: Salvage) -> list[str]:
+        """A ref that is gone while its objects are there, as after a `git fetch --prune`, is made again."""
+        if saved.ref.startswith(ARCHIVED):
+            return verify_archive(read_archive(saved))
+        repo = self._git_repository()
+        put_back(repo, saved.ref, saved.commit)
+        return check(repo, saved)
 
     # --- for a run
 
@@ -142,6 +156,11 @@ class EngineWorkspaces:
             files=kept.entries,
             bytes=kept.bytes,
         )
+
+
+def read_archive(saved: Salvage) -> Archive:
+    """The tar file of a salvage that git does not hold."""
+    return Archive(saved.ref.removeprefix(ARCHIVED), saved.commit, saved.files, saved.bytes)
 
 
 def _owner(member: str, plan: Mapping[str, Any]) -> str:

@@ -17,6 +17,7 @@ import os
 import re
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from headcount.domain.findings import Archive, Findings, GoneProof, Workspace
 from headcount.errors import GitError
 from headcount.shared_look import SharedLook
 from headcount.workspace.archive import verify_archive
+from headcount.workspace.beneath import reach
 from headcount.workspace.disk import Node, list_directory, read_node
 from headcount.workspace.files import write_durably
 from headcount.workspace.findings import read_findings
@@ -43,6 +45,7 @@ class Removed:
     path: str
     salvage: str | None = None
     branch_deleted: str | None = None
+    branch_left: str | None = None  # why its branch could not be deleted
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,7 @@ def remove(
     reasons = _who_is_there(workspace, proof) + _whose_is_it(repo, workspace)
     if reasons:
         return Refused(tuple(reasons))
+    repo = repo.until(timeout_s)
     gate = _Gate(repo, workspace, timeout_s)
     passed = gate.resume() or gate.look()
     if isinstance(passed, Refused):
@@ -74,7 +78,11 @@ def remove(
         gate.look_anew()
         return Refused(tuple(f"{shown(os.fsdecode(path))} appeared or changed meanwhile" for path in left))
     gate.forget()
-    return Removed(workspace.path, passed.salvage, _delete_branch(repo, workspace, integration))
+    try:
+        branch = _delete_branch(repo, workspace, integration)
+    except GitError as error:
+        return Removed(workspace.path, passed.salvage, None, error.why)
+    return Removed(workspace.path, passed.salvage, branch)
 
 
 def remove_directory(workspace: Workspace, proof: GoneProof, kept: Archive) -> Removed | Refused:
@@ -295,20 +303,22 @@ def _delete(root: str, nodes: list[Node]) -> list[bytes]:
 
 def _make_writable(root: bytes, node: Node) -> None:
     """A directory that was read-only, so that it can be emptied; not what a link in its place leads to."""
-    path = os.path.join(root, node.path)
-    if node.is_directory and node.mode & 0o300 != 0o300 and not os.path.islink(path) and os.path.isdir(path):
-        os.chmod(path, 0o700)
+    if not node.is_directory or node.mode & 0o300 == 0o300:
+        return
+    with suppress(FileNotFoundError, NotADirectoryError), reach(root, node.path) as (fd, name):
+        if stat.S_ISDIR(os.lstat(name, dir_fd=fd).st_mode):
+            os.chmod(name, 0o700, dir_fd=fd)
 
 
 def _delete_one(root: bytes, node: Node) -> bool:
-    path = os.path.join(root, node.path)
     try:
-        if node.is_directory:
-            os.rmdir(path)
-        elif read_node(root, node.path).stamp == node.stamp:
-            os.unlink(path)
-        else:
-            return False
+        with reach(root, node.path) as (fd, name):
+            if node.is_directory:
+                os.rmdir(name, dir_fd=fd)
+            elif read_node(root, node.path).stamp == node.stamp:
+                os.unlink(name, dir_fd=fd)
+            else:
+                return False
     except FileNotFoundError:
         return True
     except OSError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from headcount.errors import GitError, HeadcountError, UsageError
@@ -71,6 +71,15 @@ class Repository:
             if error.code == "no-repository":
                 return None
             raise
+
+    def until(self, timeout_s: float) -> Repository:
+        """The same, with one time limit over every git command that is run from now on."""
+        return replace(self, git=self.git.until(timeout_s))
+
+    @property
+    def objects(self) -> str:
+        """The directory of its own object store."""
+        return os.path.join(self.common_dir, "objects")
 
     @property
     def zero(self) -> str:

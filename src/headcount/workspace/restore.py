@@ -1,21 +1,24 @@
 """Make a workspace again as it was when it was saved.
 
-Nothing that is there now is changed: the target must be empty, a branch that has moved on or is in use
-stays as it is (the restored workspace then stands on a branch beside it), and stashes that are still on
-the list are not put there again. What git itself keeps about a worktree's place is made new; all else is
-written from the salvage, byte for byte.
+Nothing that is there now is changed. The target must be empty. A branch that has moved on or is in use stays
+as it is, and the restored workspace then stands on a branch beside it. Stashes that are still on the list are
+not added again. git's own record of the worktree's place is made new. Everything else is written from the
+salvage, byte for byte, and never outside of the two directories that this restore made.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+import stat
 from dataclasses import dataclass, field
+from itertools import count
 
 from headcount.errors import GitError, UsageError
+from headcount.workspace.beneath import Target, is_long
 from headcount.workspace.git import Git
 from headcount.workspace.names import from_tree, numbered, shown
-from headcount.workspace.objects import LINK, read_blobs, write_leaf
+from headcount.workspace.objects import LINK, read_blobs, read_sizes, write_leaf
 from headcount.workspace.picture import FILES, STATE
 from headcount.workspace.reflog import read_stashes
 from headcount.workspace.repository import Repository
@@ -25,6 +28,23 @@ from headcount.workspace.verify import Saved, find_broken, read_saved
 _NOT_RESTORED = {STATE + b"index.lock", STATE + b"HEAD.lock"}
 # What `git worktree add` wrote and the salvage has in its own version.
 _REPLACED = ("HEAD", "index", "ORIG_HEAD", "logs/HEAD")
+_GIT_LINK = FILES + b".git"  # the restored worktree's own; what stood there goes beside it
+_LINK_BYTES = 1 << 16
+_PATIENCE_S = 86_400.0  # a person waits for it, and can interrupt it
+_SETTINGS = STATE + b"config.worktree"
+# Settings that cannot make git run a command.
+_HARMLESS = frozenset(
+    f"core.{name}"
+    for name in (
+        "autocrlf",
+        "eol",
+        "filemode",
+        "ignorecase",
+        "sparsecheckout",
+        "sparsecheckoutcone",
+        "symlinks",
+    )
+) | {"index.sparse", "user.name", "user.email"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +56,25 @@ class Restored:
     notes: tuple[str, ...]
 
 
-def restore(repo: Repository, ref: str, target: str) -> Restored:
-    """Restore the salvage `ref` to `target`, which must not exist or be an empty directory."""
-    saved = read_saved(repo, ref)
+def restore(repo: Repository, ref: str, target: str, commit: str | None = None) -> Restored:
+    """Restore the salvage `ref` to `target`, which must not exist or be an empty directory.
+
+    If the ref is gone, the `commit` that a receipt names is restored.
+    """
+    repo = repo.until(_PATIENCE_S)
+    saved = read_saved(repo, ref, commit)
+    saved.require_safe()
     target = os.path.realpath(target)
     if os.path.lexists(target) and (not os.path.isdir(target) or os.listdir(target)):
         raise UsageError(f"Did not restore to {shown(target)}", "it is not empty", code="target-not-empty")
     broken = find_broken(repo.git, repo.hash_name, saved.leaves.values())
     if broken:
         raise GitError(
-            f"Did not restore {ref}", f"object {broken[0]} is missing or broken", code="salvage-differs"
+            f"Did not restore {shown(ref)}",
+            f"object {broken[0]} is missing or broken",
+            code="salvage-differs",
         )
+    _check_room(repo, saved, target)
     # Without a commit of its own to stand on, the salvage serves: HEAD is replaced below.
     start = saved.manifest["head"] or saved.commit
     repo.git.run("worktree", "add", "--quiet", "--no-checkout", "--detach", target, start)
@@ -61,6 +89,22 @@ def restore(repo: Repository, ref: str, target: str) -> Restored:
         raise
 
 
+def _check_room(repo: Repository, saved: Saved, target: str) -> None:
+    """Before the first byte: a small pack can name one large file a thousand times."""
+    sizes = read_sizes(repo.git, {leaf.oid for leaf in saved.content.values()})
+    needed = sum(sizes.get(leaf.oid, 0) for leaf in saved.content.values())
+    above = target
+    while not os.path.isdir(above):
+        above = os.path.dirname(above)
+    free = shutil.disk_usage(above).free
+    if needed > free:
+        raise GitError(
+            f"Did not restore {shown(saved.ref)}",
+            f"it has {needed:,} bytes, and {free:,} are free in {above}",
+            code="salvage-failed",
+        )
+
+
 @dataclass(slots=True)
 class _Restoring:
     repo: Repository
@@ -68,6 +112,11 @@ class _Restoring:
     target: str
     git_dir: str
     notes: list[str] = field(default_factory=list)
+    files: Target = field(init=False)
+    state: Target = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.files, self.state = Target(os.fsencode(self.target)), Target(os.fsencode(self.git_dir))
 
     def restore(self) -> Restored:
         for name in _REPLACED:
@@ -86,22 +135,51 @@ class _Restoring:
         self.notes += [f"{path} was left out: {why}" for path, _, why in self.saved.manifest["left_out"]]
         return Restored(self.target, branch, tuple(self.notes))
 
-    def _place(self, path: bytes) -> bytes:
-        """Where a path of the salvage goes."""
-        prefix, root = (FILES, self.target) if path.startswith(FILES) else (STATE, self.git_dir)
-        return os.path.join(os.fsencode(root), path.removeprefix(prefix))
+    def _place(self, path: bytes) -> tuple[Target, bytes]:
+        """Where a path of the salvage goes, decoded: the directory that it is below, and the path there."""
+        if not path.startswith(FILES):
+            return self.state, path.removeprefix(STATE)
+        if path == _GIT_LINK or path.startswith(_GIT_LINK + b"/"):
+            path = path.replace(_GIT_LINK, self._beside_link(), 1)
+        return self.files, path.removeprefix(FILES)
+
+    def _beside_link(self) -> bytes:
+        """A free name for what stood in the place of the worktree's own `.git`."""
+        names = (FILES + numbered(".git.salvaged", n).encode() for n in count(1))
+        taken = {b"/".join(path.split(b"/")[:2]) for path in self.saved.content}
+        return next(name for name in names if name not in taken)
 
     def _write_leaves(self) -> None:
-        wanted = {path: leaf for path, leaf in self.saved.content.items() if path not in _NOT_RESTORED}
+        left = self._left_behind()
+        wanted = {path: leaf for path, leaf in self.saved.content.items() if path not in left}
         blobs = read_blobs(self.repo.git, (leaf.oid for leaf in wanted.values()))
         for (path, leaf), blob in zip(wanted.items(), blobs, strict=True):
-            place = self._place(_decoded(path))
-            os.makedirs(os.path.dirname(place), exist_ok=True)
-            write_leaf(place, leaf, blob.chunks)
+            write_leaf(*self._place(_decoded(path)), leaf, blob.chunks)
+        if any(from_tree(path).startswith(_GIT_LINK) for path in wanted):
+            place = os.fsdecode(self._beside_link().removeprefix(FILES))
+            self.notes.append(f".git was something of its own, and is at {place}")
+        if any(b"/%.git/" in path or path.startswith(STATE + b"modules/") for path in wanted):
+            self.notes.append("it holds repositories of its own: their hooks and settings can run commands")
+
+    def _left_behind(self) -> set[bytes]:
+        """Locks, and settings that can make git run a command as soon as somebody stands there."""
+        if _SETTINGS not in self.saved.leaves:
+            return _NOT_RESTORED
+        blob = ("config", "--name-only", "-z", f"--blob={self.saved.leaves[_SETTINGS].oid}", "--list")
+        listed = self.repo.git.run(*blob, ok=range(256))
+        keys = {os.fsdecode(key) for key in listed.records()}
+        if listed.code == 0 and keys <= _HARMLESS:
+            return _NOT_RESTORED
+        self.notes.append(
+            "config.worktree is not restored, because it can run commands; "
+            f"see it with `git show {self.saved.commit}:gitdir/config.worktree`"
+        )
+        return _NOT_RESTORED | {_SETTINGS}
 
     def _write_directories(self) -> None:
         for path in self.saved.manifest["empty_directories"]:
-            os.makedirs(self._place(os.fsencode(path)), exist_ok=True)
+            target, name = self._place(os.fsencode(path))
+            target.make_directory(name)
 
     def _restore_head(self) -> str | None:
         head_ref, head = self.saved.manifest["head_ref"], self.saved.manifest["head"]
@@ -150,7 +228,7 @@ class _Restoring:
         old = self.saved.workspace
         for path, leaf in self.saved.content.items():
             name = from_tree(path)
-            if leaf.mode == LINK:
+            if leaf.mode == LINK or name.startswith(_GIT_LINK):
                 continue  # it is what it was, wherever it leads
             if path.startswith(FILES) and name.endswith(b"/.git"):
                 self._relink_work_tree(name, old.path, old.git_dir or "")
@@ -158,21 +236,23 @@ class _Restoring:
                 self._relink_git_dir(name, old.path, old.git_dir or "")
 
     def _relink_work_tree(self, name: bytes, old_path: str, old_git_dir: str) -> None:
-        place = os.fsdecode(self._place(name))
-        with open(place, encoding="utf-8", errors="surrogateescape") as file:
-            named = file.read().removeprefix("gitdir:").strip()
-        was_in = os.path.dirname(os.path.join(old_path, os.fsdecode(name.removeprefix(FILES))))
+        target, path = self._place(name)
+        named = os.fsdecode(target.read(path, _LINK_BYTES)).removeprefix("gitdir:").strip()
+        was_in = os.path.dirname(os.path.join(old_path, os.fsdecode(path)))
         inside = _inside(os.path.join(was_in, named), old_git_dir)
         if inside is not None:
-            with open(place, "w", encoding="utf-8", errors="surrogateescape") as file:
-                file.write(f"gitdir: {os.path.join(self.git_dir, inside)}\n")
+            link = os.fsencode(f"gitdir: {os.path.join(self.git_dir, inside)}\n")
+            target.write_file(path, [link], replace=True)
 
     def _relink_git_dir(self, name: bytes, old_path: str, old_git_dir: str) -> None:
-        place = os.fsdecode(self._place(name))
+        target, path = self._place(name)
+        if is_long(target.root, path):
+            return  # git cannot read it there
+        place = os.fsdecode(os.path.join(target.root, path))
         config = Git(executable=self.repo.git.executable)
         # One that git cannot read was broken before, and is restored so.
         named = config.run("config", "--file", place, "core.worktree", ok=range(256)).text
-        was_in = os.path.dirname(os.path.join(old_git_dir, os.fsdecode(name.removeprefix(STATE))))
+        was_in = os.path.dirname(os.path.join(old_git_dir, os.fsdecode(path)))
         inside = _inside(os.path.join(was_in, named), old_path) if named else None
         if inside is not None:
             config.run("config", "--file", place, "core.worktree", os.path.join(self.target, inside))
@@ -180,24 +260,15 @@ class _Restoring:
     def _restore_modes(self) -> None:
         """Last, children before parents: a directory may have been read-only."""
         manifest = self.saved.manifest
-        odd = {os.fsencode(path): mode for path, mode in manifest["odd_modes"].items()}
-        modes = {self._place(path): mode for path, mode in odd.items()}
-        for path in sorted(self._all_places(), reverse=True):
-            if not os.path.lexists(path) or os.path.islink(path):
-                continue
-            sort = "directory" if os.path.isdir(path) else _sort(path)
-            os.chmod(path, modes.get(path, manifest["modes"].get(sort, 0o755)))
+        odd = {self._key(os.fsencode(path)): mode for path, mode in manifest["odd_modes"].items()}
+        for target in (self.files, self.state):
+            for path in sorted(target.made, reverse=True):
+                sort = _sort(target.lstat(path).st_mode)
+                target.set_mode(path, odd.get((target.root, path), manifest["modes"].get(sort, 0o755)))
 
-    def _all_places(self) -> set[bytes]:
-        roots = {os.fsencode(self.target), os.fsencode(self.git_dir)}
-        places: set[bytes] = set()
-        names = [*self.saved.content, *map(os.fsencode, self.saved.manifest["empty_directories"])]
-        for path in names:
-            place = self._place(path if path not in self.saved.content else _decoded(path))
-            while place not in roots and place not in places:
-                places.add(place)
-                place = os.path.dirname(place)
-        return places
+    def _key(self, path: bytes) -> tuple[bytes, bytes]:
+        target, name = self._place(path)
+        return target.root, name
 
 
 def _decoded(path: bytes) -> bytes:
@@ -205,8 +276,10 @@ def _decoded(path: bytes) -> bytes:
     return prefix + b"/" + from_tree(rest)
 
 
-def _sort(path: bytes) -> str:
-    return "100755" if os.lstat(path).st_mode & 0o100 else "100644"
+def _sort(mode: int) -> str:
+    if stat.S_ISDIR(mode):
+        return "directory"
+    return "100755" if mode & 0o100 else "100644"
 
 
 def _inside(path: str, directory: str) -> str | None:

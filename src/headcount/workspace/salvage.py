@@ -9,8 +9,8 @@ The snapshot is a commit. Its tree:
     objects/        trees and blobs that the state names and no commit holds
 
 and its parents are the commits: HEAD, its branches, stashes, autostashes, what a rebase has still to do.
-As long as the ref is there, git keeps all of it. The ref is made last, after everything was read back; a
-failure before that leaves some loose objects that nothing names, and never half a salvage.
+All of it that is not safe elsewhere is in one pack that git never deletes (`packing`). The ref is made last,
+after everything was read back from the store; a failure before that never leaves half a salvage.
 """
 
 from __future__ import annotations
@@ -18,19 +18,25 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
+from itertools import count
 
 from headcount.domain.findings import Findings, Salvage, Workspace
 from headcount.errors import GitError, WorldError
+from headcount.workspace.beneath import is_long
+from headcount.workspace.disk import copy_node
 from headcount.workspace.findings import utc_now
 from headcount.workspace.git import Git
-from headcount.workspace.names import salvage_ref, shown
-from headcount.workspace.objects import Leaf, read_tree, read_types, write_blob, write_blobs, write_tree
+from headcount.workspace.names import parse_salvage_ref, salvage_ref, shown
+from headcount.workspace.objects import FAST, Leaf, read_tree, read_types, write_blobs, write_tree
+from headcount.workspace.packing import Quarantine, find_pack, list_loose, list_unsafe, open_quarantine
 from headcount.workspace.picture import FILES, STATE, Limits, Picture, take_picture
 from headcount.workspace.repository import Repository
-from headcount.workspace.verify import MANIFEST, find_broken
+from headcount.workspace.verify import MANIFEST, find_broken, list_salvage
+
+_TRIES = 3  # a `git gc` that runs at the same time may take a loose object between two of our commands
+_WORTH_A_TRY = frozenset({"git-failed", "object-missing"})
 
 
 def salvage(
@@ -44,16 +50,15 @@ def salvage(
     timeout_s: float = 300.0,
     when: str = "",
 ) -> Salvage:
-    """Save and read back. Repeating it on an unchanged workspace gives the salvage that is already there.
+    """Save and read back within `timeout_s`. Repeated on an unchanged workspace, return the existing salvage.
 
     `generation` is the incarnation it is saved for, if that is a later one than the workspace was made for.
     `findings` only go into the commit's message; what is saved is decided by looking.
     """
-    store = repo.git.until(timeout_s)
+    repo = repo.until(timeout_s)
+    saver = _Saver(repo, workspace, generation or workspace.generation, _message(findings), when or utc_now())
     try:
-        picture = take_picture(repo, workspace, Limits.mb(max_mb, ignored_max_mb), timeout_s)
-        with tempfile.TemporaryDirectory(prefix="headcount-") as scratch:
-            tree = _Writer(repo, store, workspace, picture, scratch).write()
+        return saver.save_in_time(Limits.mb(max_mb, ignored_max_mb))
     except OSError as error:
         raise WorldError(
             f"Could not save {workspace.path}",
@@ -61,17 +66,81 @@ def salvage(
             ("Nothing was changed there",),
             code="salvage-failed",
         ) from error
-    saved = Salvage(
-        ref="",
-        commit="",
-        team=workspace.team,
-        member=workspace.member,
-        generation=generation or workspace.generation,
-        files=len(picture.leaves),
-        bytes=sum(source.node.size for source in picture.sources.values()),
-        left_out=tuple(picture.left_out),
-    )
-    return _refer(repo, saved, tree, _parents(store, picture), _message(findings), when or utc_now())
+
+
+@dataclass(frozen=True, slots=True)
+class _Saver:
+    repo: Repository
+    workspace: Workspace
+    generation: int
+    message: str
+    when: str
+
+    def save_in_time(self, limits: Limits) -> Salvage:
+        for _ in range(_TRIES - 1):
+            try:
+                return self.save(limits)
+            except GitError as error:
+                if error.code not in _WORTH_A_TRY:
+                    raise
+        return self.save(limits)
+
+    def save(self, limits: Limits) -> Salvage:
+        repo, workspace = self.repo, self.workspace
+        picture = take_picture(repo, workspace, limits, repo.git.time_left())
+        with open_quarantine(repo) as quarantine:
+            tree = _Writer(repo, quarantine, workspace, picture).write()
+            parents = _parents(repo.git, picture)
+            there = self._find(tree, parents)
+            commit = there[1] if there else self._write_commit(quarantine.git, tree, parents)
+            pack = find_pack(repo, commit) if there else ""
+            if not pack:
+                # One that an older version wrote as loose objects gets its pack here, too.
+                own = picture.manifest["branches"]
+                pack = quarantine.pack(list_unsafe(quarantine, commit, workspace.base, own))
+                quarantine.publish(pack, commit)
+            _read_back(repo, tree, picture)
+            ref = there[0] if there else self._claim(quarantine, commit)
+        return Salvage(
+            ref=ref,
+            commit=commit,
+            team=workspace.team,
+            member=workspace.member,
+            generation=self.generation,
+            files=len(picture.leaves),
+            bytes=sum(source.node.size for source in picture.sources.values()),
+            left_out=tuple(picture.left_out),
+            created=there is None,
+            pack=pack,
+        )
+
+    def _claim(self, quarantine: Quarantine, commit: str) -> str:
+        """The next free ref of this incarnation. One that another git has locked is not free."""
+        at = self.workspace
+        for n in count(1):
+            ref = salvage_ref(at.team, at.member, self.generation, n)
+            if quarantine.claim(ref, commit):
+                return ref
+        raise AssertionError("unreachable")
+
+    def _find(self, tree: str, parents: list[str]) -> tuple[str, str] | None:
+        """A salvage of this incarnation, with its commit, that holds the very same."""
+        mine = (self.workspace.team, self.workspace.member, self.generation)
+        for ref, commit in list_salvage(self.repo, self.workspace.team):
+            if (parse_salvage_ref(ref) or ())[:3] == mine:
+                shown_as = self.repo.git.run("log", "-1", "--format=%T %P", commit, ok=range(256)).text
+                if shown_as.split() == [tree, *parents]:
+                    return ref, commit
+        return None
+
+    def _write_commit(self, git: Git, tree: str, parents: list[str]) -> str:
+        who = f"headcount <headcount@localhost> {int(datetime.fromisoformat(self.when).timestamp())} +0000"
+        at = self.workspace
+        title = f"headcount: salvage of {at.team}/{at.member}, generation {self.generation}"
+        lines = [f"tree {tree}", *(f"parent {oid}" for oid in parents), f"author {who}", f"committer {who}"]
+        text = f"{title}\n\n{self.message}".strip()
+        content = "\n".join([*lines, "", text, ""]).encode("utf-8", "replace")
+        return git.run(*FAST, "hash-object", "-t", "commit", "-w", "--stdin", stdin=content).text
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,57 +148,61 @@ class _Writer:
     """Writes all objects but the commit, by the main repository: the workspace's own may be gone."""
 
     repo: Repository
-    store: Git
+    quarantine: Quarantine
     workspace: Workspace
     picture: Picture
-    scratch: str
 
     def write(self) -> str:
-        """The tree, read back."""
-        self._write_blobs()
-        manifest = Leaf("100644", write_blob(self.store, _encode(self.picture.manifest)))
-        leaves = {**self.picture.leaves, **self._staged(), MANIFEST: manifest}
-        tree = write_tree(self.store, self._tree_index, leaves)
-        tree = self._add_named(tree)
-        self._read_back(tree)
-        return tree
+        """The tree."""
+        git = self.quarantine.git
+        leaves = {**self.picture.leaves, MANIFEST: self._write_blobs(), **self._staged()}
+        return self._add_named(write_tree(git, self._tree_index, leaves))
 
     @property
     def _tree_index(self) -> str:
-        return os.path.join(self.scratch, "tree.index")
+        return self.quarantine.scratch("tree.index")
 
-    def _write_blobs(self) -> None:
-        """What git does not have yet. Git reads the files by itself, and must come to the same names."""
-        sources = self.picture.sources
-        known = read_types(self.store, {leaf.oid for leaf in self.picture.leaves.values()})
-        missing = {leaf.oid: path for path, leaf in self.picture.leaves.items() if leaf.oid not in known}
-        wanted: dict[bytes, dict[str, bytes]] = {}
-        for oid, path in missing.items():
-            source = sources[path]
-            root, name = self._link_as_file(path) if source.node.is_link else (source.root, source.node.path)
-            wanted.setdefault(root, {})[oid] = name
-        for root, files in wanted.items():
-            if write_blobs(self.store, root, list(files.values())) != list(files):
-                raise _changed_meanwhile()
+    def _write_blobs(self) -> Leaf:
+        """Write what git does not have for sure, and the manifest, whose leaf is returned.
 
-    def _link_as_file(self, path: bytes) -> tuple[bytes, bytes]:
-        """A link's target in a file: `hash-object` would follow the link."""
-        source = self.picture.sources[path]
-        scratch, name = os.fsencode(self.scratch), b"link-" + self.picture.leaves[path].oid.encode()
-        with open(os.path.join(scratch, name), "wb") as file:
-            file.write(os.readlink(os.path.join(source.root, source.node.path)))
-        return scratch, name
+        git reads the files itself, and must come to the same names. A `git prune` that began before a loose
+        object was made may delete it at any moment, so loose objects count only if the base has them.
+        """
+        leaves = self.picture.leaves
+        known = read_types(self.repo.git.offline(), {leaf.oid for leaf in leaves.values()}).keys()
+        loose = known & list_loose(self.repo)
+        if loose and self.workspace.base:
+            loose -= {leaf.oid for leaf in read_tree(self.repo.git, self.workspace.base).values()}
+        safe = known - loose
+        files = {leaf.oid: self._as_file(path) for path, leaf in leaves.items() if leaf.oid not in safe}
+        manifest = os.fsencode(self.quarantine.scratch("manifest"))
+        with open(manifest, "wb") as file:
+            file.write(_encode(self.picture.manifest))
+        *written, last = write_blobs(self.quarantine.alone, [*files.values(), manifest])
+        if written != list(files):
+            raise _changed_meanwhile()
+        return Leaf("100644", last)
+
+    def _as_file(self, path: bytes) -> bytes:
+        """Where git can read its bytes: for a link, or a file with a long path, that is a copy."""
+        source, node = self.picture.sources[path], self.picture.sources[path].node
+        if not node.is_link and not is_long(source.root, node.path):
+            return source.root + b"/" + node.path
+        copy = os.fsencode(self.quarantine.scratch(f"copy-{self.picture.leaves[path].oid}"))
+        if not os.path.lexists(copy):
+            copy_node(source.root, node, copy)
+        return copy
 
     def _staged(self) -> dict[bytes, Leaf]:
         """What is staged, by conflict stage, from a copy of the index: a lock on it is not in the way.
 
         A broken index names nothing; its bytes are in gitdir/index all the same.
         """
-        store, git_dir = self.store, self.workspace.git_dir or ""
+        store, git_dir = self.quarantine.git, self.workspace.git_dir or ""
         original = os.path.join(git_dir, "index")
         if not os.path.isfile(original):
             return {}
-        copy = os.path.join(self.scratch, "index")
+        copy = self.quarantine.scratch("index")
         shutil.copyfile(original, copy)
         listed = store.on(git_dir, None).with_index(copy).run("ls-files", "--stage", "-z", ok=(0, 128))
         leaves = {}
@@ -137,34 +210,37 @@ class _Writer:
             meta, _, path = record.partition(b"\t")
             mode, oid, stage = meta.decode().split(" ")
             leaves[b"index/" + stage.encode() + b"/" + path] = Leaf(mode, oid)
-        known = read_types(self.store, {leaf.oid for leaf in leaves.values()})
+        known = read_types(store, {leaf.oid for leaf in leaves.values()})
         return {path: leaf for path, leaf in leaves.items() if leaf.mode == "160000" or leaf.oid in known}
 
     def _add_named(self, tree: str) -> str:
         """Trees and blobs that the state names, as AUTO_MERGE does, next to the rest."""
-        types = read_types(self.store, self.picture.named)
+        git = self.quarantine.git
+        types = read_types(git, self.picture.named)
         blobs = {
             b"objects/" + oid.encode(): Leaf("100644", oid) for oid, kind in types.items() if kind == "blob"
         }
         trees = sorted(oid for oid, kind in types.items() if kind == "tree")
         for oid in trees:
-            self.store.with_index(self._tree_index).run("read-tree", f"--prefix=objects/{oid}/", oid)
-        return write_tree(self.store, self._tree_index, blobs) if blobs or trees else tree
+            git.with_index(self._tree_index).run("read-tree", f"--prefix=objects/{oid}/", oid)
+        return write_tree(git, self._tree_index, blobs) if blobs or trees else tree
 
-    def _read_back(self, tree: str) -> None:
-        """The tree holds exactly what was read from disk, and each blob the bytes that its name says."""
-        leaves = read_tree(self.store, tree)
-        saved = {path: leaf for path, leaf in leaves.items() if path.startswith((FILES, STATE))}
-        read = self.picture.leaves
-        odd = sorted(path for path in saved.keys() | read.keys() if saved.get(path) != read.get(path))
-        odd += [oid.encode() for oid in find_broken(self.store, self.repo.hash_name, leaves.values())]
-        if odd:
-            raise GitError(
-                "The salvage is not what was read",
-                f"{shown(os.fsdecode(odd[0]))} differs",
-                ("The workspace was left as it is", "Check the repository with `git fsck`"),
-                code="salvage-differs",
-            )
+
+def _read_back(repo: Repository, tree: str, picture: Picture) -> None:
+    """The tree holds exactly what was read from disk, and each blob the bytes that its name says."""
+    git = repo.git.offline()
+    leaves = read_tree(git, tree)
+    saved = {path: leaf for path, leaf in leaves.items() if path.startswith((FILES, STATE))}
+    read = picture.leaves
+    odd = sorted(path for path in saved.keys() | read.keys() if saved.get(path) != read.get(path))
+    odd += [oid.encode() for oid in find_broken(git, repo.hash_name, leaves.values())]
+    if odd:
+        raise GitError(
+            "The salvage is not what was read",
+            f"{shown(os.fsdecode(odd[0]))} differs",
+            ("The workspace was left as it is", "Check the repository with `git fsck`"),
+            code="salvage-differs",
+        )
 
 
 def _encode(manifest: dict[str, object]) -> bytes:
@@ -199,29 +275,3 @@ def _message(findings: Findings | None) -> str:
         return ""
     kinds = sorted({item.kind.value for item in findings.items if not item.dirty})
     return "\n".join([*findings.issues(), *(f"also saved: {kind}" for kind in kinds)])
-
-
-def _refer(
-    repo: Repository, saved: Salvage, tree: str, parents: list[str], message: str, when: str
-) -> Salvage:
-    """Make the ref, the next free one of this incarnation, unless one of them holds the very same."""
-    title = f"headcount: salvage of {saved.team}/{saved.member}, generation {saved.generation}"
-    n = 1
-    while True:
-        ref = salvage_ref(saved.team, saved.member, saved.generation, n)
-        commit = repo.commit(ref)
-        if commit is None:
-            commit = _write_commit(repo.git, tree, parents, f"{title}\n\n{message}".strip(), when)
-            if repo.create_ref(ref, commit, title):
-                return replace(saved, ref=ref, commit=commit)
-        elif repo.git.text("log", "-1", "--format=%T %P", commit).split() == [tree, *parents]:
-            return replace(saved, ref=ref, commit=commit, created=False)
-        else:
-            n += 1
-
-
-def _write_commit(git: Git, tree: str, parents: list[str], message: str, when: str) -> str:
-    who = f"headcount <headcount@localhost> {int(datetime.fromisoformat(when).timestamp())} +0000"
-    lines = [f"tree {tree}", *(f"parent {oid}" for oid in parents), f"author {who}", f"committer {who}"]
-    content = "\n".join([*lines, "", message, ""]).encode("utf-8", "replace")
-    return git.run("hash-object", "-t", "commit", "-w", "--stdin", stdin=content).text

@@ -1,34 +1,49 @@
-"""Is what was saved still there, and is it what stands in the workspace?"""
+"""Is what was saved still there, is it safe to restore, and is it what stands in the workspace?
+
+A salvage may come from elsewhere, by `git fetch`, so it is read as an archive from a stranger: names and
+manifest are checked before anything of it is used.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from headcount.domain.findings import Workspace
+from headcount.domain.findings import Salvage, Workspace
 from headcount.errors import GitError, UsageError
-from headcount.workspace.disk import hash_blob
+from headcount.workspace.beneath import find_fault
+from headcount.workspace.disk import CHUNK, hash_blob
 from headcount.workspace.git import Git
-from headcount.workspace.names import SALVAGE, parse_salvage_ref, shown
-from headcount.workspace.objects import Blob, Leaf, read_blobs, read_tree, try_blobs
-from headcount.workspace.picture import FILES, STATE, Limits, Picture, take_picture
+from headcount.workspace.names import SALVAGE, from_tree, parse_salvage_ref, shown, to_tree
+from headcount.workspace.objects import Blob, Leaf, open_answer, read_blobs, read_tree, read_types, try_blobs
+from headcount.workspace.packing import check_pack, find_pack
+from headcount.workspace.picture import FILES, PLACE, STATE, Limits, Picture, take_picture
 from headcount.workspace.repository import Repository
 
 MANIFEST = b"manifest.json"
+_LARGEST_MANIFEST = 64 << 20  # bytes; one path for each of 500,000 files fits
+_MOST_ENTRIES = 5_000_000
+_OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A salvage, read from its ref. `message` is what was found when it was taken."""
+    """A salvage, read from its ref. `message` is what was found when it was taken.
+
+    `faults` are names and values that no salvage of ours has. One with faults is neither restored nor
+    continued from.
+    """
 
     ref: str
     commit: str
     message: str
     manifest: dict[str, Any]
     leaves: dict[bytes, Leaf]
+    faults: tuple[str, ...] = ()
 
     @property
     def workspace(self) -> Workspace:
@@ -38,6 +53,15 @@ class Saved:
     def content(self) -> dict[bytes, Leaf]:
         """The leaves that were files of the workspace and of its git directory."""
         return {path: leaf for path, leaf in self.leaves.items() if path.startswith((FILES, STATE))}
+
+    def require_safe(self) -> None:
+        if self.faults:
+            raise GitError(
+                f"Did not use {shown(self.ref)}",
+                self.faults[0],
+                ("headcount did not write it as it is: find out where it came from",),
+                code="salvage-unsafe",
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +76,9 @@ class Verification:
         return not self.problems
 
 
-def read_saved(repo: Repository, ref: str) -> Saved:
-    commit = repo.commit(ref)
+def read_saved(repo: Repository, ref: str, commit: str | None = None) -> Saved:
+    """Read a salvage from its ref, or, if the ref is gone, from the `commit` that a receipt names."""
+    commit = repo.commit(ref) or (repo.commit(commit) if commit and _OID.fullmatch(commit) else None)
     if commit is None or not parse_salvage_ref(ref):
         raise UsageError(
             f"There is no salvage {shown(ref)}",
@@ -61,12 +86,126 @@ def read_saved(repo: Repository, ref: str) -> Saved:
             ("List them with `headcount salvage list`",),
             "no-salvage",
         )
-    leaves = read_tree(repo.git, commit)
+    git = repo.git.offline()
+    _check_size(git, ref, commit)
+    leaves = read_tree(git, commit)
+    manifest = _read_manifest(git, ref, leaves)
+    faults = (*_unsafe_names(leaves), *_unsafe_values(manifest))
+    return Saved(ref, commit, git.text("log", "-1", "--format=%B", commit), manifest, leaves, faults)
+
+
+def _check_size(git: Git, ref: str, commit: str) -> None:
+    """A few trees that hold each other many times can stand for more paths than there is memory."""
+    entries = 0
+    with open_answer(git, None, "ls-tree", "-r", "-z", "--full-tree", commit) as answer:
+        while chunk := answer.read(CHUNK):
+            entries += chunk.count(b"\0")
+            if entries > _MOST_ENTRIES:
+                raise GitError(
+                    f"Did not read {shown(ref)}",
+                    f"it has more than {_MOST_ENTRIES:,} files",
+                    code="salvage-unsafe",
+                )
+
+
+def _read_manifest(git: Git, ref: str, leaves: dict[bytes, Leaf]) -> dict[str, Any]:
     if MANIFEST not in leaves:
-        raise GitError(f"{ref} is not a salvage", "it holds no manifest", code="salvage-differs")
-    blobs = read_blobs(repo.git, [leaves[MANIFEST].oid])
-    manifest = json.loads(b"".join(chunk for blob in blobs for chunk in blob.chunks))
-    return Saved(ref, commit, repo.git.text("log", "-1", "--format=%B", commit), manifest, leaves)
+        raise GitError(f"{shown(ref)} is not a salvage", "it holds no manifest", code="salvage-differs")
+    for blob in read_blobs(git, [leaves[MANIFEST].oid]):
+        if blob.size > _LARGEST_MANIFEST:
+            raise GitError(
+                f"Did not read {shown(ref)}", f"its manifest has {blob.size:,} bytes", code="salvage-unsafe"
+            )
+        try:
+            manifest = json.loads(b"".join(blob.chunks))
+        except (ValueError, RecursionError) as error:
+            raise GitError(
+                f"{shown(ref)} is not a salvage", f"manifest: {error}", code="salvage-differs"
+            ) from error
+        if isinstance(manifest, dict):
+            return manifest
+    raise GitError(f"{shown(ref)} is not a salvage", "its manifest is not an object", code="salvage-differs")
+
+
+def _unsafe_names(leaves: dict[bytes, Leaf]) -> Iterable[str]:
+    """Names that would lead out of a restored workspace, or take the place of what git needs to know it."""
+    content = {path for path in leaves if path.startswith((FILES, STATE))}
+    directories = {parent for path in content for parent in _parents(path)}
+    for path in sorted(content):
+        top, _, name = path.partition(b"/")
+        decoded = from_tree(name)
+        if fault := find_fault(decoded):
+            yield fault
+        elif to_tree(decoded) != name or path in directories:
+            yield f"{shown(os.fsdecode(path))} is not a name that a salvage has"
+        elif top + b"/" == STATE and decoded.split(b"/")[0].lower() in PLACE:
+            yield f"{shown(os.fsdecode(path))} says where a worktree is, and is never saved"
+
+
+def _parents(path: bytes) -> Iterable[bytes]:
+    while path := os.path.dirname(path):
+        yield path
+
+
+def _unsafe_values(manifest: dict[str, Any]) -> Iterable[str]:
+    for key, is_valid in _VALID.items():
+        try:
+            fine = key in manifest and is_valid(manifest[key])
+        except (TypeError, ValueError, AttributeError, LookupError):
+            fine = False
+        if not fine:
+            yield f"the manifest's {key} is not what a salvage has"
+
+
+def _is_workspace(value: Any) -> bool:
+    place = Workspace.from_dict(value)
+    texts = (place.team, place.member, place.path)
+    others = (place.git_dir, place.branch, place.base)
+    named = all(isinstance(text, str) for text in texts) and type(place.generation) is int
+    return named and all(text is None or isinstance(text, str) for text in others)
+
+
+def _is_path(value: Any) -> bool:
+    path = os.fsencode(value)
+    top, _, name = path.partition(b"/")
+    return top + b"/" in (FILES, STATE) and not find_fault(name)
+
+
+def _is_mode(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= 0o7777
+
+
+def _is_oid(value: Any) -> bool:
+    return isinstance(value, str) and _OID.fullmatch(value) is not None
+
+
+def _is_ref(value: Any) -> bool:
+    """A name that git takes for a ref (git-check-ref-format), below `refs/`."""
+    odd = re.search(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|//|@\{|/\.|\.(?:lock)?(?:/|$)|\.lock/", value)
+    return value.startswith("refs/") and not value.endswith(("/", ".", ".lock")) and not odd
+
+
+def _all(values: Iterable[Any], is_valid: Callable[[Any], bool]) -> bool:
+    return all(is_valid(value) for value in values)
+
+
+# What restoring relies on. Further keys may come with later versions.
+_VALID: dict[str, Callable[[Any], bool]] = {
+    "version": lambda value: value == 1,
+    "workspace": _is_workspace,
+    "limits": lambda value: len(value) == 2 and _all(value, lambda one: type(one) is int),
+    "head": lambda value: value is None or _is_oid(value),
+    "head_ref": lambda value: value is None or _is_ref(value),
+    "branches": lambda value: (
+        _all(value, lambda name: _is_ref(f"refs/heads/{name}")) and _all(value.values(), _is_oid)
+    ),
+    "stashes": lambda value: _all(value, lambda one: _is_oid(one[0]) and isinstance(one[1], str)),
+    "modes": lambda value: _all(value.values(), _is_mode),
+    "odd_modes": lambda value: _all(value, _is_path) and _all(value.values(), _is_mode),
+    "empty_directories": lambda value: _all(value, _is_path),
+    "special": lambda value: _all(value, _is_path),
+    "left_out": lambda value: _all(value, lambda one: len(one) == 3),
+}
 
 
 def list_salvage(repo: Repository, team: str | None = None) -> list[tuple[str, str]]:
@@ -81,20 +220,74 @@ def list_salvage(repo: Repository, team: str | None = None) -> list[tuple[str, s
 
 
 def verify(
-    repo: Repository, ref: str, workspace: Workspace | None = None, *, timeout_s: float = 300.0
+    repo: Repository,
+    ref: str,
+    workspace: Workspace | None = None,
+    *,
+    receipt: Salvage | None = None,
+    timeout_s: float = 300.0,
 ) -> Verification:
-    """Read every object back and hash it; with a workspace, compare it with what is on disk just now."""
-    git = repo.git.until(timeout_s)
-    saved = read_saved(repo, ref)
-    problems = [
-        f"object {oid} is missing or broken"
-        for oid in find_broken(git, repo.hash_name, saved.leaves.values())
-    ]
-    if git.run("rev-list", "--objects", "--quiet", saved.commit, ok=range(256)).code:
+    """Read every object back and hash it.
+
+    With a workspace, compare it with what is on disk just now. With a receipt, the ref must be there and name
+    what the receipt names, in the kept pack that it names.
+    """
+    repo = repo.until(timeout_s)
+    git = repo.git.offline()
+    problems = _lost(repo, ref, receipt) if receipt else []
+    if problems and repo.commit(ref) is None and repo.commit(receipt.commit if receipt else "") is None:
+        return Verification(ref, tuple(problems))
+    saved = read_saved(repo, ref, receipt.commit if receipt else None)
+    problems += saved.faults
+    broken = set(find_broken(git, repo.hash_name, saved.leaves.values()))
+    broken -= _promised(git, saved.commit) if broken else set()
+    problems += [f"object {oid} is missing or broken" for oid in sorted(broken)]
+    if git.run("rev-list", *_EVERYTHING, "--quiet", saved.commit, ok=range(256)).code:
         problems.append(f"not everything that {saved.commit} needs is there")
+    pack = receipt.pack if receipt else find_pack(repo, saved.commit)
+    problems += check_pack(repo, pack) if pack else []
     if workspace is not None:
         problems += differences(saved, retake(repo, saved, workspace, timeout_s))
     return Verification(ref, tuple(problems))
+
+
+# In a partial clone, what the remote has promised may be missing. It is not fetched.
+_EVERYTHING = ("--objects", "--missing=allow-promisor")
+
+
+def check(repo: Repository, receipt: Salvage) -> list[str]:
+    """Problems with what a receipt names: its ref, its kept pack byte by byte, and that all files are there.
+
+    Faster than `verify`, which also reads what the repository had before.
+    """
+    problems = _lost(repo, receipt.ref, receipt)
+    git = repo.git.offline()
+    if receipt.commit not in read_types(git, [receipt.commit]):
+        return problems
+    leaves = {leaf.oid for leaf in read_tree(git, receipt.commit).values() if leaf.mode != "160000"}
+    missing = leaves - read_types(git, leaves).keys()
+    missing -= _promised(git, receipt.commit) if missing else set()
+    problems += [f"{receipt.ref}: object {oid} is missing" for oid in sorted(missing)]
+    return problems + [
+        f"{receipt.ref}: {problem}" for problem in (check_pack(repo, receipt.pack) if receipt.pack else ())
+    ]
+
+
+def _lost(repo: Repository, ref: str, receipt: Salvage) -> list[str]:
+    now = repo.commit(ref)
+    if now is None:
+        there = receipt.commit in read_types(repo.git.offline(), [receipt.commit])
+        return [f"{ref} is gone; its commit {receipt.commit} is " + ("still there" if there else "gone, too")]
+    return [] if now == receipt.commit else [f"{ref} is at {now}, and the receipt names {receipt.commit}"]
+
+
+def _promised(git: Git, commit: str) -> set[str]:
+    """Objects of this commit's tree that are not here and that the remote of a partial clone has."""
+    args = ("rev-list", "--objects", "--no-walk", "--no-object-names")
+    if git.run(*args, "--missing=allow-promisor", "--quiet", commit, ok=range(256)).code:
+        return set()
+    listed = git.run(*args, "--missing=print", commit, ok=range(256)).text.split("\n")
+    return {line.removeprefix("?") for line in listed if line.startswith("?")}
 
 
 def retake(repo: Repository, saved: Saved, workspace: Workspace, timeout_s: float) -> Picture:

@@ -37,7 +37,8 @@ def test_what_was_left_in_a_plain_directory_is_listed_checked_and_restored(
     assert shown["found"] == ["bin", "bin/link", "bin/notes"]
     assert show_saved(app, "ada#1") == shown
     target = tmp_path / "again"
-    assert restore_saved(app, "ada", str(target)) == {"ref": ref, "path": str(target), "branch": None}
+    restored = restore_saved(app, "ada", str(target))
+    assert restored == {"ref": ref, "path": str(target), "branch": None, "notes": []}
     assert (target / "bin/notes").read_text() == "work\n"
     assert (target / "bin/notes").stat().st_mode & 0o777 == 0o750
     assert os.readlink(target / "bin/link") == "notes"

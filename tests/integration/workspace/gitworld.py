@@ -47,6 +47,17 @@ def open_world(top: Path) -> World:
     return World(top, repo, Workspaces(repo, str(top / ".headcount" / "worktrees")))
 
 
+def loosen(world: World, saved: Salvage) -> None:
+    """Turn a salvage into what an older version wrote: loose objects, and no pack."""
+    packs = Path(world.repo.objects) / "pack"
+    content = (packs / f"{saved.pack}.pack").read_bytes()
+    for file in packs.glob(f"{saved.pack}.*"):
+        file.unlink()
+    subprocess.run(
+        ["git", "unpack-objects", "-q"], cwd=world.top, input=content, capture_output=True, check=True
+    )
+
+
 def work(world: World, name: str = "alice") -> tuple[str, Salvage]:
     member = world.member(name)
     (Path(member.path) / "new.txt").write_text("new\n")

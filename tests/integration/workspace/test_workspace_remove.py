@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from gitworld import World, git, gone
+from gitworld import World, git, gone, loosen
 
 from headcount.domain.findings import Workspace
 from headcount.workspace import Integration, Refused, Removed, remove
@@ -85,6 +85,7 @@ def test_C20_broken_salvage_blocks_the_removal(world: World) -> None:
     alice = world.member()
     (Path(alice.path) / "new.txt").write_text("new\n")
     saved = world.salvage(alice)
+    loosen(world, saved)
     oid = git(world.top, "rev-parse", f"{saved.ref}:files/new.txt")
     os.unlink(Path(world.repo.common_dir) / "objects" / oid[:2] / oid[2:])
     assert oid in refused(world, alice)

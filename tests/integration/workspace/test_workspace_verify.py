@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from gitworld import World, git, work
+from gitworld import World, git, loosen, work
 
 from headcount.errors import GitError
 from headcount.workspace import (
@@ -47,6 +47,8 @@ def test_verify_finds_every_difference_from_the_disk(world: World) -> None:
 
 def test_verify_without_the_workspace_finds_a_broken_and_a_missing_object(world: World) -> None:
     _, saved = work(world)
+    loosen(world, saved)
+    assert verify(world.repo, saved.ref).ok, "salvages of older versions are loose"
     oid = git(world.top, "rev-parse", f"{saved.ref}:files/new.txt")
     loose = Path(world.repo.common_dir) / "objects" / oid[:2] / oid[2:]
     whole = loose.read_bytes()
