@@ -14,6 +14,7 @@ from headcount.app.run_state import read_run_state
 from headcount.app.starting import Plan, check_clients, make_start
 from headcount.app.tasks import as_json
 from headcount.app.world import find_repository
+from headcount.domain.environment import build_environment
 from headcount.domain.names import check_member_name, check_size, check_team_name, show
 from headcount.engine.hear import hear
 from headcount.engine.succession import open_handover, with_handover
@@ -67,7 +68,7 @@ def create_team(
 
 def _environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Members answer with the `headcount` command, and must find it when ours was called by its path."""
-    kept = {k: v for k, v in environ.items() if not k.startswith("HEADCOUNT_")}
+    kept = build_environment(environ)
     path, ours = kept.get("PATH", os.defpath), os.path.dirname(sys.executable)
     if shutil.which("headcount", path=path) is None and os.path.exists(f"{ours}/headcount"):
         kept["PATH"] = f"{path}{os.pathsep}{ours}"

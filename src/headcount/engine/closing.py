@@ -61,7 +61,7 @@ def _finalizers(job: Job) -> _Result:
 def _run_finalizer(job: Job, key: str, argv: list[str]) -> str:
     """Why it failed, or nothing."""
     workspace = job.everyone["workspace"].get(key, {}).get("path", "")
-    env = {**os.environ, **job.start.get("env", {}), "HEADCOUNT_TEAM": job.team.name, "HEADCOUNT_ABOUT": key}
+    env = {**job.environment, "HEADCOUNT_TEAM": job.team.name, "HEADCOUNT_ABOUT": key}
     try:
         place = workspace if os.path.isdir(workspace) else job.world.home
         done = job.world.commands.run(argv, cwd=place, timeout_s=job.policy.finalizer_timeout_s, env=env)

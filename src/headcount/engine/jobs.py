@@ -6,6 +6,7 @@ import secrets
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from headcount.domain.environment import build_environment
 from headcount.engine.export import export, tell_complete
 from headcount.engine.job import Job
 from headcount.engine.nudging import has_read_mail
@@ -32,7 +33,8 @@ _LANES_OF_THEIR_OWN = (ActKind.NUDGE, ActKind.NOTIFY, ActKind.RUN_GATE, ActKind.
 def make_job(tx: Tx, team: Team, act: Act, policy: Policy, world: World, tries: int) -> Job:
     """The thread that performs it sees no store, so all of it is read now."""
     job = Job(act, team, policy, world, team.members.get(act.about), tries=tries)
-    environment = tx.fact(team.id, "", "environment") or {}
+    # Built again: a team of an older version has recorded the operator's environment as it was.
+    environment = build_environment(tx.fact(team.id, "", "environment") or {})
     if act.kind in _TIMELESS:
         return replace(job, everyone=_everyone(tx, team, act), start={"env": environment})
     start = dict(tx.fact(team.id, act.about, "start") or {})

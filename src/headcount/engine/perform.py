@@ -298,7 +298,7 @@ def _hold(job: Job) -> Outcome:
 def _notify(job: Job) -> Outcome:
     """Run where the settings are: a relative path in them is meant from there."""
     env = {
-        **os.environ,
+        **job.environment,
         "HEADCOUNT_TEAM": job.team.name,
         "HEADCOUNT_ESCALATION": str(job.act.data.get("escalation")),
         "HEADCOUNT_ABOUT": job.act.about,

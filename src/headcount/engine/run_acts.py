@@ -5,7 +5,6 @@ A gate passes by an exit status or a count that we saw ourselves. What could not
 
 from __future__ import annotations
 
-import os
 import subprocess
 from typing import TYPE_CHECKING, Any, Final
 
@@ -96,10 +95,9 @@ FAILED: Final[dict[ActKind, Callable[[Job, str], Outcome]]] = {
 def _verify(job: Job, place: str) -> tuple[str, str]:
     """The command, in a checkout of the integration branch, with the environment of the run."""
     command = str(_gates(job)["verify"])
-    env = {**os.environ, **job.start.get("env", {})}
     try:
         done = job.world.commands.run(
-            command, cwd=place, timeout_s=job.policy.gate_timeout_s, env=env, together=True
+            command, cwd=place, timeout_s=job.policy.gate_timeout_s, env=job.environment, together=True
         )
     except subprocess.TimeoutExpired:
         return "not_run", f"`{command}` took more than {job.policy.gate_timeout_s:g} s"
