@@ -17,6 +17,7 @@ from headcount.app.world import find_repository
 from headcount.domain.environment import build_environment
 from headcount.domain.names import check_member_name, check_size, check_team_name, show
 from headcount.engine.hear import hear
+from headcount.engine.jobs import GIT_CONFIG
 from headcount.engine.succession import open_handover, with_handover
 from headcount.engine.trouble import BROKEN
 from headcount.engine.writing import first_mail, new_mail
@@ -59,9 +60,12 @@ def create_team(
         "mode": mode,
         "agent": agent,
     }
+    repo = find_repository(app)
+    git_config = repo.record_config().as_fact() if repo is not None else {}
     with app.store.write() as tx:
         team = tx.create_team(name, description, settings)
         tx.put_fact(team.id, "", "environment", _environment(environ or {}))
+        tx.put_fact(team.id, "", GIT_CONFIG, git_config)
     app.store.ring(["engine"])
     return team
 

@@ -7,15 +7,16 @@ since needs no git to be read again, and of a large team that is most of what it
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headcount.domain.findings import Workspace
+from headcount.engine.jobs import with_git_config
 from headcount.errors import HeadcountError
 from headcount.protocol.effects import Note
 from headcount.protocol.member import State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from headcount.domain.policy import Policy
     from headcount.engine.hear import Heard
@@ -31,12 +32,15 @@ def reads_ahead(tx: Tx, heard: Heard, policy: Policy, world: World) -> dict[str,
         key for key in answered if (m := team.members[key]).state is State.ASKED and m.answer == "approved"
     ]
     places = {key: tx.fact(team.id, key, "workspace") for key in waiting}
-    return {key: _read(Workspace.from_dict(place), policy, world) for key, place in places.items() if place}
+    plan = with_git_config(tx, team.id, {})
+    return {
+        key: _read(Workspace.from_dict(place), policy, world, plan) for key, place in places.items() if place
+    }
 
 
-def _read(workspace: Workspace, policy: Policy, world: World) -> Callable[[], None]:
+def _read(workspace: Workspace, policy: Policy, world: World, plan: Mapping[str, Any]) -> Callable[[], None]:
     def read() -> None:
         with suppress(HeadcountError, OSError):  # the inspection will meet it too, and says so
-            world.workspaces.read_ahead(workspace, policy)
+            world.workspaces.read_ahead(workspace, policy, plan)
 
     return read

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.domain.findings import GoneProof, Workspace
 from headcount.engine.job import Job, Outcome
+from headcount.engine.jobs import GIT_CONFIG
 from headcount.engine.lanes import side_by_side
 from headcount.engine.writing import utc_now
 from headcount.errors import HeadcountError
@@ -105,7 +106,8 @@ def _remove(job: Job, key: str, workspace: Mapping[str, Any]) -> str:
         utc_now(),
     )
     try:
-        return job.world.workspaces.remove(Workspace.from_dict(workspace), gone, start) or ""
+        plan = {**start, GIT_CONFIG: job.start.get(GIT_CONFIG)}
+        return job.world.workspaces.remove(Workspace.from_dict(workspace), gone, plan) or ""
     except (HeadcountError, OSError) as error:
         return getattr(error, "why", "") or str(error)
 
@@ -126,8 +128,8 @@ def _archive(job: Job) -> _Result:
 
 
 def _tombstone(job: Job) -> _Result:
-    """The environment that members were started with may hold keys: it does not outlive the team."""
-    return [], [], {("", "environment"): {}}
+    """Environment and git configuration may hold keys: they do not outlive the team."""
+    return [], [], {("", "environment"): {}, ("", GIT_CONFIG): {}}
 
 
 def archive_path(home: str, team: str, generation: int) -> str:

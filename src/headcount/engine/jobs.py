@@ -15,12 +15,15 @@ from headcount.protocol.effects import ActKind
 from headcount.protocol.team import Status
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from headcount.domain.policy import Policy
     from headcount.engine.job import World
     from headcount.ports import Tx
     from headcount.protocol.effects import Act
     from headcount.protocol.team import Team
 
+GIT_CONFIG = "git_config"
 # Acts that make sense however far the member has moved on since.
 _TIMELESS = frozenset(
     (ActKind.NOTIFY, ActKind.CLOSE_STEP, ActKind.MERGE, ActKind.ASK_REVIEW, ActKind.RUN_GATE)
@@ -36,8 +39,9 @@ def make_job(tx: Tx, team: Team, act: Act, policy: Policy, world: World, tries: 
     # Built again: a team of an older version has recorded the operator's environment as it was.
     environment = build_environment(tx.fact(team.id, "", "environment") or {})
     if act.kind in _TIMELESS:
-        return replace(job, everyone=_everyone(tx, team, act), start={"env": environment})
-    start = dict(tx.fact(team.id, act.about, "start") or {})
+        start = with_git_config(tx, team.id, {"env": environment})
+        return replace(job, everyone=_everyone(tx, team, act), start=start)
+    start = with_git_config(tx, team.id, tx.fact(team.id, act.about, "start") or {})
     start["env"] = {**environment, **start.get("env", {})}
     job = replace(job, start=start, workspace=tx.fact(team.id, act.about, "workspace"))
     if act.kind is ActKind.START:
@@ -45,6 +49,11 @@ def make_job(tx: Tx, team: Team, act: Act, policy: Policy, world: World, tries: 
     if act.kind is ActKind.NUDGE:
         return replace(job, mail_read=has_read_mail(tx, team, act.about))
     return job
+
+
+def with_git_config(tx: Tx, team_id: str, start: Mapping[str, Any]) -> dict[str, Any]:
+    """With git's configuration as it was when the team began, which says what programs our git may run."""
+    return {**start, GIT_CONFIG: tx.fact(team_id, "", GIT_CONFIG) or {}}
 
 
 def lane_of(team: Team, act: Act) -> str:

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from headcount.domain.findings import Finding, Findings, Kind, Workspace
 from headcount.errors import HeadcountError
 from headcount.workspace.filtered import find_filtered
-from headcount.workspace.git import Git, execute, quiet_environment
+from headcount.workspace.git import Git, quiet_environment
 from headcount.workspace.hidden import read_flags, unhidden
 from headcount.workspace.inner import Inner, find_inner
 from headcount.workspace.integration import is_merged
@@ -59,7 +59,7 @@ def read_findings(
     if require_merged:
         reading.read_unmerged(repo, git, integration)
     if sync_command:
-        reading.read_sync(sync_command, git.time_left())
+        reading.read_sync(git, sync_command)
     return reading.findings()
 
 
@@ -256,12 +256,12 @@ class _Reading:
             if tip and tip != self.workspace.base:
                 yield name, tip
 
-    def read_sync(self, command: str | Sequence[str], timeout_s: float) -> None:
+    def read_sync(self, git: Git, command: str | Sequence[str]) -> None:
         words = ["sh", "-c", command] if isinstance(command, str) else list(command)
         told = command if isinstance(command, str) else " ".join(command)
         with self.part(told):
-            answer = execute(
-                words, cwd=self.workspace.path, env=quiet_environment(), stdin=None, timeout_s=timeout_s
+            answer = git.reap(
+                words, cwd=git.cwd, env=quiet_environment(), stdin=None, timeout_s=git.time_left()
             )
             if answer.code:
                 said = (answer.err or answer.out).decode("utf-8", "replace").strip().splitlines()

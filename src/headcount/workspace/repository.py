@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -11,7 +11,8 @@ from headcount.errors import GitError, HeadcountError, UsageError
 from headcount.shared_look import SharedLook
 from headcount.workspace.files import NotAFile, read_file
 from headcount.workspace.filtered import read_filters
-from headcount.workspace.git import Git, read_version
+from headcount.workspace.git import Git, Reaper, read_version
+from headcount.workspace.programs import Recorded
 
 _REBASES = ("rebase-merge", "rebase-apply")
 _LINE_BYTES = 1 << 16
@@ -44,7 +45,7 @@ class Repository:
         object.__setattr__(self, "_filters", SharedLook(partial(read_filters, self.git)))
 
     @classmethod
-    def open(cls, path: str, executable: str = "git") -> Repository:
+    def open(cls, path: str, executable: str = "git", reaper: Reaper | None = None) -> Repository:
         """The repository that `path` is in: main worktree, linked one or bare; with or without commits."""
         read_version(executable)
         git = Git(cwd=path, executable=executable)
@@ -52,7 +53,7 @@ class Repository:
         if found.code:
             raise _why_not(path, found.err.decode(errors="replace").strip())
         common_dir = os.path.realpath(found.text)
-        git = Git(git_dir=common_dir, executable=executable)
+        git = Git(git_dir=common_dir, executable=executable, reaper=reaper)
         if git.run("config", "extensions.refStorage", ok=(0, 1)).text == "reftable":
             raise GitError(
                 f"{common_dir} keeps its refs in a reftable",
@@ -66,18 +67,31 @@ class Repository:
         return cls(common_dir, told[0], git, bare)
 
     @classmethod
-    def find(cls, path: str, executable: str = "git") -> Repository | None:
+    def find(cls, path: str, executable: str = "git", reaper: Reaper | None = None) -> Repository | None:
         """As `open`, and None where there is no repository at all."""
         try:
-            return cls.open(path, executable)
+            return cls.open(path, executable, reaper)
         except UsageError as error:
             if error.code == "no-repository":
                 return None
             raise
 
+    def as_recorded(self, recorded: Recorded | None) -> Repository:
+        """The same, with the programs that were configured at another time."""
+        return replace(self, git=replace(self.git, recorded=recorded))
+
+    def record_config(self) -> Recorded:
+        return self.git.record_config()
+
     @property
     def zero(self) -> str:
         return "0" * (40 if self.hash_name == "sha1" else 64)
+
+    @property
+    def work_tree(self) -> str | None:
+        """The main worktree; None of a bare repository, or of one whose files are elsewhere."""
+        top, name = os.path.split(self.common_dir)
+        return None if self.bare or name != ".git" else top
 
     def version(self) -> tuple[int, ...]:
         return read_version(self.git.executable)
