@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from headcount.agents.launch import check_agent
@@ -13,7 +13,7 @@ from headcount.app.lock import is_driven, suspended_driver
 from headcount.app.run_state import read_run_state
 from headcount.app.starting import Plan, check_clients, make_start
 from headcount.app.tasks import as_json
-from headcount.app.world import find_repository
+from headcount.app.world import find_repository, read_checked_out
 from headcount.domain.environment import build_environment
 from headcount.domain.names import check_member_name, check_size, check_team_name, show
 from headcount.engine.hear import hear
@@ -28,9 +28,10 @@ from headcount.protocol.member import LIMITED
 from headcount.protocol.team import Status, why_not_start
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping
+    from collections.abc import Container, Mapping, Sequence
 
     from headcount.app.app import App
+    from headcount.domain.policy import Policy
     from headcount.ports import Tx
     from headcount.protocol.member import Member
     from headcount.protocol.team import Team
@@ -55,7 +56,7 @@ def create_team(
     if agent is not None:
         check_agent(agent)
     settings = {
-        "policy": asdict(app.settings.policy),
+        "policy": asdict(_placed_commands(app)),
         "limits": asdict(app.limits),
         "mode": mode,
         "agent": agent,
@@ -68,6 +69,20 @@ def create_team(
         tx.put_fact(team.id, "", GIT_CONFIG, git_config)
     app.store.ring(["engine"])
     return team
+
+
+def _placed_commands(app: App) -> Policy:
+    """A relative command in the settings is meant from where they are; the engine runs it elsewhere."""
+    policy = app.settings.policy
+    if app.checkout == app.root:
+        return policy
+    judge = policy.judge if isinstance(policy.judge, str) else _from(app.checkout, policy.judge)
+    return replace(policy, judge=judge, notify=_from(app.checkout, policy.notify))
+
+
+def _from(place: str, command: Sequence[str]) -> tuple[str, ...]:
+    relative = bool(command) and "/" in command[0]
+    return (os.path.join(place, command[0]), *command[1:]) if relative else tuple(command)
 
 
 def _environment(environ: Mapping[str, str]) -> dict[str, str]:
@@ -118,7 +133,8 @@ def spawn(app: App, team_name: str, plan: Plan) -> Member:
 def _placed(app: App, team_name: str, plan: Plan) -> Plan:
     """With the very commit that was meant. A reviewer's verdict binds to the one that it looks at."""
     if plan.base is None:
-        return plan
+        repo = find_repository(app) if app.checkout != app.root else None
+        return plan._replace(base=read_checked_out(app, repo)) if repo is not None else plan
     commit = _last_seen(app, team_name, plan.base)
     if commit is None:
         repo = find_repository(app)

@@ -36,6 +36,17 @@ def make_workspaces(app: App, commands: Commands | None = None) -> EngineWorkspa
     return EngineWorkspaces(repository, f"{app.home}/worktrees", f"{app.home}/archive")
 
 
+def read_checked_out(app: App, repo: Repository) -> str | None:
+    """The commit that is checked out where the command was called; None before the first commit."""
+    git_dir = checkout_git_dir(app, repo)
+    return repo.commit("HEAD") if git_dir is None else repo.commit_of(git_dir)
+
+
+def checkout_git_dir(app: App, repo: Repository) -> str | None:
+    """git's directory of the linked worktree where the command was called; None in the main checkout."""
+    return repo.find_git_dir(app.checkout) if app.checkout != app.root else None
+
+
 class Runtimes(TypedDict):
     plain: PlainRuntime
     tmux: TmuxRuntime

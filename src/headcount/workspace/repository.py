@@ -107,6 +107,10 @@ class Repository:
         )
         return found.text or None
 
+    def commit_of(self, git_dir: str) -> str | None:
+        """The commit that a linked worktree stands on."""
+        return replace(self, git=self.git.on(git_dir, None)).commit("HEAD")
+
     def exists(self, ref: str) -> bool:
         """Whether there is a ref of this full name."""
         return self.git.run("show-ref", "--verify", "--quiet", ref, ok=(0, 1)).code == 0
