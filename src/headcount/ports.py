@@ -292,7 +292,9 @@ class Workspaces(Protocol):
         """What `create` has made, if it is there."""
 
     def read(self, workspace: Workspace, policy: Policy, plan: Mapping[str, Any]) -> Findings: ...
-    def salvage(self, workspace: Workspace, policy: Policy) -> tuple[Findings, Salvage | None]:
+    def salvage(
+        self, workspace: Workspace, policy: Policy, plan: Mapping[str, Any]
+    ) -> tuple[Findings, Salvage | None]:
         """Everything in it, in a ref that was read back; None when there is nothing to save."""
 
     def remove(self, workspace: Workspace, proof: GoneProof, plan: Mapping[str, Any]) -> str | None:
@@ -302,13 +304,13 @@ class Workspaces(Protocol):
         """Problems with what a receipt names: whether it is still there, whole, and safe from `git gc`."""
 
     # for a run
-    def merge(self, branch: str, commit: str, message: str) -> tuple[str, ...]:
+    def merge(self, branch: str, commit: str, message: str, plan: Mapping[str, Any]) -> tuple[str, ...]:
         """Into the integration branch; the paths in conflict, if that is why it was not merged."""
 
-    def show_commit(self, workspace: Workspace, commit: str, policy: Policy) -> bool:
+    def show_commit(self, workspace: Workspace, commit: str, policy: Policy, plan: Mapping[str, Any]) -> bool:
         """Move a reviewer's workspace to another commit, if nothing in it would be lost."""
 
-    def checkout(self, branch: str) -> AbstractContextManager[str]:
+    def checkout(self, branch: str, plan: Mapping[str, Any]) -> AbstractContextManager[str]:
         """A directory with what is on the branch, for as long as it is needed."""
 
     def added_lines(self, base: str, branch: str) -> dict[str, int]:
@@ -327,8 +329,10 @@ class Commands(Protocol):
         given: str | None = None,
         env: Mapping[str, str] | None = None,
         together: bool = False,
+        as_operator: bool = False,
     ) -> CompletedProcess[str]:
-        """A text is for the shell, a list is not. Nothing that it has started is left afterwards."""
+        """Run it, and leave nothing of it. A text is for the shell, a list is not. To headcount
+        it is nobody, unless `as_operator`."""
 
     def end(self) -> None:
         """The engine leaves: what runs is ended, and nothing is begun."""

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from headcount.app import caller as callers
-from headcount.app.home import find_home, make_home
+from headcount.app.home import find_checkout, find_home, make_home
 from headcount.app.lock import refuse_suspended
 from headcount.app.starting import make_start
 from headcount.domain.names import check_team_name, show
@@ -32,8 +32,12 @@ if TYPE_CHECKING:
 
 
 class App:
-    def __init__(self, home: str, store: Store, settings: Settings, caller: Caller) -> None:
+    def __init__(
+        self, home: str, store: Store, settings: Settings, caller: Caller, checkout: str = ""
+    ) -> None:
         self.home = home
+        # Where the user stands: the repository's main checkout, or a linked worktree of the user's.
+        self.checkout = checkout or os.path.dirname(home)
         self.store = store
         self.settings = settings
         self.caller = caller
@@ -118,10 +122,12 @@ def open_app(start: str | None = None, environ: Mapping[str, str] | None = None,
     Who only looks needs none (`make` false): it sees that nothing is there, and leaves nothing behind.
     """
     environ = os.environ if environ is None else environ
-    home = find_home(start or os.getcwd(), environ)
+    start = start or os.getcwd()
+    home = find_home(start, environ)
+    checkout = find_checkout(start, home)
     store = open_store(make_home(home)) if make or os.path.isdir(home) else InMemoryStore(home)
-    settings = read_settings(find_settings(os.path.dirname(home)), environ)
-    return App(home, store, settings, callers.identify(store, environ))
+    settings = read_settings(find_settings(checkout), environ)
+    return App(home, store, settings, callers.identify(store, environ), checkout)
 
 
 def policy_of(settings: Mapping[str, Any]) -> Policy:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from headcount.app.world import find_repository
+from headcount.app.world import checkout_git_dir, find_repository
 from headcount.errors import GitError
 from headcount.workspace.status import read_status
 
@@ -49,7 +48,9 @@ def count_unseen(app: App) -> int:
     """Changes in the user's checkout that are in no commit, and so in nobody's workspace."""
     with suppress(GitError):
         repo = find_repository(app)
-        if repo is not None and os.path.basename(repo.common_dir) == ".git":
-            status = read_status(repo.git.on(repo.common_dir, os.path.dirname(repo.common_dir)))
+        git_dir = checkout_git_dir(app, repo) if repo is not None else None
+        if repo is not None and (git_dir is not None or repo.work_tree is not None):
+            place = app.checkout if git_dir is not None else repo.work_tree
+            status = read_status(repo.git.on(git_dir or repo.common_dir, place))
             return len(status.changed) + len(status.conflicts) + len(status.untracked)
     return 0

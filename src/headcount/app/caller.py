@@ -8,7 +8,7 @@ from headcount.errors import HeadcountError, NotAllowed
 from headcount.protocol import authority
 from headcount.protocol.effects import Note
 from headcount.store import rules
-from headcount.store.identity import descends_from_member
+from headcount.store.identity import refuse_code, refuse_descendants
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,15 +47,10 @@ _OF_A_MEMBER = ("HEADCOUNT_MARK", "HEADCOUNT_MEMBER", "HEADCOUNT_TOKEN")
 
 def identify(store: Store, environ: Mapping[str, str]) -> Caller:
     """A caller that carries our mark, claims to be a member or descends from one is that member or nobody."""
+    refuse_code(environ)
     if not any(environ.get(name) for name in _OF_A_MEMBER):
-        if not descends_from_member():
-            return OPERATOR
-        raise NotAllowed(
-            "This process belongs to a member, but does not say which",
-            "a parent process carries a member's mark, and HEADCOUNT_TOKEN is not set",
-            ("Keep the HEADCOUNT_ variables in the environment of what the member starts",),
-            code="no-identity",
-        )
+        refuse_descendants()
+        return OPERATOR
     with store.read() as tx:
         identity = tx.identify(environ.get("HEADCOUNT_TOKEN", ""))
     if identity is None:

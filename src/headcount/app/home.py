@@ -27,6 +27,20 @@ def find_home(start: str, environ: Mapping[str, str]) -> str:
     return f"{os.path.realpath(start)}/{NAME}"
 
 
+def find_checkout(start: str, home: str) -> str:
+    """The top of the user's checkout that `start` is in: the main one, or a linked worktree of the user's.
+
+    Its HEAD, settings and files count for a command that is called there. A member's workspace is a linked
+    worktree too, but not the user's: there, and outside of the repository, it is the main one.
+    """
+    main = os.path.dirname(home)
+    here = next((place for place in _upwards(start) if os.path.lexists(f"{place}/.git")), None)
+    if here is None or f"{here}/".startswith(f"{os.path.realpath(home)}/"):
+        return main
+    repository = _main_repository(here)
+    return here if repository is not None and os.path.realpath(repository) == os.path.realpath(main) else main
+
+
 def find_repository_above(start: str) -> str | None:
     return next(filter(None, map(_main_repository, _upwards(start))), None)
 

@@ -11,13 +11,14 @@ import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headcount.agents.project import PROJECT_FILES, Change
-from headcount.app.home import find_home, make_home
+from headcount.app.home import find_checkout, find_home, make_home
 from headcount.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _RECORD = "init.json"
+_ALWAYS = ("headcount.toml", "team.py")
 _SETTINGS = """\
 # Settings of headcount; every key is in its reference, and has a default.
 
@@ -51,27 +52,38 @@ class Step(NamedTuple):
 def set_up(start: str, client: str | None, environ: Mapping[str, str]) -> list[Step]:
     """Write what is missing. Doing it again changes nothing; where one file cannot be changed, none is."""
     home = make_home(find_home(start, environ))
-    root = os.path.dirname(home)
+    root = find_checkout(start, home)
     edits = [_read_edit(root, change) for change in _changes(client)]
     record = _read_record(home)
     for edit in edits:
         if edit.after != edit.before:
             # The first time counts: what was there before anything of ours.
-            first = record.get(edit.change.path, {"before": edit.before})
-            record[edit.change.path] = {"before": first["before"], "after": edit.after}
+            key = _key(home, root, edit.change.path)
+            first = record.get(key, {"before": edit.before})
+            record[key] = {"before": first["before"], "after": edit.after}
     _write_record(home, record)  # first: what is written below can be undone, however far it comes
     return [_write(root, edit) for edit in edits]
 
 
 def undo(start: str, environ: Mapping[str, str]) -> list[Step]:
     home = find_home(start, environ)
-    root = os.path.dirname(home)
+    root = find_checkout(start, home)
     record = _read_record(home)
     ours = {change.path: change for files in PROJECT_FILES.values() for change in files}
-    steps = [_restore(root, path, kept, ours.get(path)) for path, kept in record.items()]
+    here = {path: _key(home, root, path) for path in (*ours, *_ALWAYS)}
+    steps = [
+        _restore(root, path, record.pop(key), ours.get(path)) for path, key in here.items() if key in record
+    ]
     if record:
+        _write_record(home, record)
+    elif steps:
         os.unlink(f"{home}/{_RECORD}")
     return steps
+
+
+def _key(home: str, root: str, path: str) -> str:
+    """In the record: relative to the main checkout, or, in another one, whole."""
+    return path if root == os.path.dirname(home) else f"{root}/{path}"
 
 
 def _changes(client: str | None) -> list[Change]:

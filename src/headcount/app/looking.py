@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from headcount.app.app import policy_of
 from headcount.app.world import make_workspaces
 from headcount.domain.findings import Workspace
+from headcount.engine.jobs import with_git_config
 from headcount.errors import HeadcountError
 
 if TYPE_CHECKING:
@@ -60,9 +61,10 @@ def _live(app: App, team_name: str) -> tuple[Policy, dict[str, tuple[Workspace, 
         team = app.load(tx, team_name)
         policy = policy_of(tx.team_settings(team.id))
         places, starts = tx.facts(team.id, "workspace"), tx.facts(team.id, "start")
+        plans = {key: with_git_config(tx, team.id, start) for key, start in starts.items()}
     there = {m.key: places[m.key] for m in team.live() if m.key in places}
     return policy, {
-        key: (Workspace.from_dict(place), starts.get(key, {}))
+        key: (Workspace.from_dict(place), plans.get(key, {}))
         for key, place in there.items()
         if os.path.isdir(place["path"])
     }

@@ -13,6 +13,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from headcount.app.world import make_commands
 from headcount.domain.findings import Workspace
 from headcount.errors import Declined, GitError, HeadcountError, UsageError
 from headcount.runtime.census import read_command_line, read_process, send_signal
@@ -178,7 +179,7 @@ def _mate(entry: Mapping[str, Any], running: dict[str, list[tuple[int, str]]]) -
 
 def _issues(cwd: str) -> tuple[str, ...]:
     try:
-        repository = Repository.open(cwd)
+        repository = Repository.open(cwd, reaper=make_commands().execute)
         return tuple(read_findings(repository, _workspace("native", "mate", cwd, repository)).issues())
     except (HeadcountError, OSError) as error:
         return (f"could not be read: {getattr(error, 'why', '') or error}",)
@@ -197,10 +198,10 @@ def _workspace(team: str, member: str, cwd: str, repository: Repository) -> Work
 def _salvage(app: App, team: str, mate: Mate) -> dict[str, Any]:
     answer: dict[str, Any] = {"team": team, "member": mate.name, "worktree": mate.cwd, "salvage": None}
     try:
-        repository = Repository.open(mate.cwd)
+        repository = Repository.open(mate.cwd, reaper=make_commands().execute)
         places = EngineWorkspaces(repository, f"{app.home}/worktrees", f"{app.home}/archive")
         workspace = _workspace(f"native-{team}"[:50], mate.name, mate.cwd, repository)
-        _, saved = places.salvage(workspace, app.settings.policy)
+        _, saved = places.salvage(workspace, app.settings.policy, {})
         answer["salvage"] = saved.ref if saved else None
     except (HeadcountError, OSError) as error:
         answer["problem"] = getattr(error, "why", "") or str(error)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from headcount.app.app import policy_of
 from headcount.app.lock import drive_lock, is_driven, refuse_suspended
 from headcount.app.world import make_world
+from headcount.domain.environment import build_environment
 from headcount.engine.engine import Engine
 from headcount.errors import ProcessError, StoreError
 from headcount.runtime.limits import raise_file_limit
@@ -203,8 +204,7 @@ def ensure_driven(app: App) -> None:
 
 def _start_resident(home: str) -> subprocess.Popen[bytes]:
     """In its own session, with no descriptor of the caller's, and nothing of a member in its environment."""
-    env = {k: v for k, v in os.environ.items() if not k.startswith("HEADCOUNT_")}
-    env["HEADCOUNT_HOME"] = home
+    env = {**build_environment(os.environ), "HEADCOUNT_HOME": home}
     log = os.open(f"{home}/engine.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         return subprocess.Popen(

@@ -15,7 +15,7 @@ from headcount.app.run_state import OVER, awaited, read_run_state, read_stalled,
 from headcount.app.stand_down_answer import can_decide
 from headcount.app.starting import check_clients
 from headcount.app.teams import create_team, read_dialogs, read_limits, spawn
-from headcount.app.world import find_repository
+from headcount.app.world import find_repository, read_checked_out
 from headcount.domain.names import check_size, show
 from headcount.domain.templates import not_acknowledged
 from headcount.engine.apply import apply
@@ -183,7 +183,7 @@ def _task_line(task: Task, roster: Any, waits: Mapping[str, str]) -> dict[str, A
 def _begin(app: App, definition: Definition, environ: Mapping[str, str], *, created: bool) -> None:
     """All that can be refused comes first. `created`: we died between the team and its phase."""
     repo = find_repository(app)
-    if repo is None or repo.head_commit() is None:
+    if repo is None or read_checked_out(app, repo) is None:
         raise UsageError(
             "A run needs a git repository with a commit",
             "workers branch off from it, and their work is merged",
@@ -241,7 +241,9 @@ def _retry(app: App, definition: Definition) -> None:
 
 def _roster(app: App, definition: Definition, repo: Repository) -> dict[str, Any]:
     """What a run needs of the definition, so that it can go on without the file."""
-    integration = Integration.create(repo, definition.team, branch=app.settings.integration.branch)
+    integration = Integration.create(
+        repo, definition.team, branch=app.settings.integration.branch, base=read_checked_out(app, repo)
+    )
     plans = {
         plan.name: _run_plan(plan, integration.branch)._asdict()
         for plan in definition.members

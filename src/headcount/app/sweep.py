@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headcount.app.lock import is_driven
 from headcount.app.resident import ensure_driven
-from headcount.app.world import find_repository, make_runtimes
+from headcount.app.world import find_repository, make_runtimes, make_workspaces
 from headcount.domain.findings import GoneProof
 from headcount.engine.writing import utc_now
 from headcount.errors import HeadcountError
@@ -114,7 +114,7 @@ def _end(app: App, orphan: Orphan) -> dict[str, Any]:
         "removed": False,
         "problem": None,
     }
-    workspaces = EngineWorkspaces(find_repository(app), f"{app.home}/worktrees", f"{app.home}/archive")
+    workspaces = make_workspaces(app)
     policy = app.settings.policy
     try:
         _save(workspaces, orphan, policy, answer)
@@ -137,7 +137,7 @@ def _end(app: App, orphan: Orphan) -> dict[str, Any]:
 
 def _save(workspaces: EngineWorkspaces, orphan: Orphan, policy: Any, answer: dict[str, Any]) -> None:
     if orphan.workspace is not None:
-        _, saved = workspaces.salvage(orphan.workspace, policy)
+        _, saved = workspaces.salvage(orphan.workspace, policy, {})
         answer["salvage"] = saved.ref if saved else answer["salvage"]
 
 

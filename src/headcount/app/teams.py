@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from headcount.agents.launch import check_agent
@@ -13,9 +13,11 @@ from headcount.app.lock import is_driven, suspended_driver
 from headcount.app.run_state import read_run_state
 from headcount.app.starting import Plan, check_clients, make_start
 from headcount.app.tasks import as_json
-from headcount.app.world import find_repository
+from headcount.app.world import find_repository, read_checked_out
+from headcount.domain.environment import build_environment
 from headcount.domain.names import check_member_name, check_size, check_team_name, show
 from headcount.engine.apply import apply
+from headcount.engine.jobs import GIT_CONFIG
 from headcount.engine.succession import open_handover, with_handover
 from headcount.engine.trouble import BROKEN
 from headcount.engine.writing import first_mail, new_mail
@@ -26,9 +28,10 @@ from headcount.protocol.member import Activity
 from headcount.protocol.team import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping
+    from collections.abc import Container, Mapping, Sequence
 
     from headcount.app.app import App
+    from headcount.domain.policy import Policy
     from headcount.ports import Tx
     from headcount.protocol.member import Member
     from headcount.protocol.team import Team
@@ -53,21 +56,38 @@ def create_team(
     if agent is not None:
         check_agent(agent)
     settings = {
-        "policy": asdict(app.settings.policy),
+        "policy": asdict(_placed_commands(app)),
         "limits": asdict(app.limits),
         "mode": mode,
         "agent": agent,
     }
+    repo = find_repository(app)
+    git_config = repo.record_config().as_fact() if repo is not None else {}
     with app.store.write() as tx:
         team = tx.create_team(name, description, settings)
         tx.put_fact(team.id, "", "environment", _environment(environ or {}))
+        tx.put_fact(team.id, "", GIT_CONFIG, git_config)
     app.store.ring(["engine"])
     return team
 
 
+def _placed_commands(app: App) -> Policy:
+    """A relative command in the settings is meant from where they are; the engine runs it elsewhere."""
+    policy = app.settings.policy
+    if app.checkout == app.root:
+        return policy
+    judge = policy.judge if isinstance(policy.judge, str) else _from(app.checkout, policy.judge)
+    return replace(policy, judge=judge, notify=_from(app.checkout, policy.notify))
+
+
+def _from(place: str, command: Sequence[str]) -> tuple[str, ...]:
+    relative = bool(command) and "/" in command[0]
+    return (os.path.join(place, command[0]), *command[1:]) if relative else tuple(command)
+
+
 def _environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Members answer with the `headcount` command, and must find it when ours was called by its path."""
-    kept = {k: v for k, v in environ.items() if not k.startswith("HEADCOUNT_")}
+    kept = build_environment(environ)
     path, ours = kept.get("PATH", os.defpath), os.path.dirname(sys.executable)
     if shutil.which("headcount", path=path) is None and os.path.exists(f"{ours}/headcount"):
         kept["PATH"] = f"{path}{os.pathsep}{ours}"
@@ -120,7 +140,8 @@ def _plan_start(app: App, tx: Tx, team: Team, member: Member, plan: Plan) -> Non
 def _placed(app: App, team_name: str, plan: Plan) -> Plan:
     """With the very commit that was meant. A reviewer's verdict binds to the one that it looks at."""
     if plan.base is None:
-        return plan
+        repo = find_repository(app) if app.checkout != app.root else None
+        return plan._replace(base=read_checked_out(app, repo)) if repo is not None else plan
     commit = _last_seen(app, team_name, plan.base)
     if commit is None:
         repo = find_repository(app)

@@ -45,11 +45,26 @@ def start_team(app: App, definition: Definition, look: Callable[[Team], None] = 
     for plan in definition.members:
         spawn(app, definition.team, plan)
 
+    return wait_started(app, definition.team, None, start_limit(app, len(definition.members)), look)
+
+
+def wait_started(
+    app: App,
+    name: str,
+    key: str | None = None,
+    limit_s: float | None = None,
+    look: Callable[[Team], None] = lambda _: None,
+) -> Team:
+    """Wait until the member, or everyone, has started or failed to; see that an engine is there to do it."""
+
     def started(team: Team) -> bool:
         look(team)
-        return not any(m.state is State.STARTING for m in team.members.values())
+        waits = any(m.state is State.STARTING for m in team.members.values() if key in (None, m.key))
+        if waits:
+            ensure_driven(app)  # the engine may have been killed after it was asked
+        return not waits
 
-    return wait_for(app, definition.team, started, start_limit(app, len(definition.members)))
+    return wait_for(app, name, started, start_limit(app) if limit_s is None else limit_s)
 
 
 def _check_fit(app: App, definition: Definition) -> None:

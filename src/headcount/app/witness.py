@@ -12,6 +12,7 @@ from headcount.domain.findings import Findings, Workspace
 from headcount.domain.names import WITNESS
 from headcount.domain.templates import WITNESS_HANDOFF
 from headcount.engine.handoff import compose
+from headcount.engine.jobs import with_git_config
 from headcount.engine.succession import HANDOVER, kind_of, put_handover
 from headcount.errors import Declined, UsageError
 from headcount.ports import Mail
@@ -41,6 +42,7 @@ def findings(app: App, name: str, team: str | None = None, *, live: bool = True)
         place = tx.fact(found.id, member.key, "workspace")
         last = tx.fact(found.id, member.key, "findings")
         policy = policy_of(tx.team_settings(found.id))
+        start = with_git_config(tx, found.id, start)
     if live:
         workspace = _workspace(member, place)
         read = make_workspaces(app).read(workspace, policy, start)

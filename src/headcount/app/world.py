@@ -22,13 +22,29 @@ if TYPE_CHECKING:
 
 def make_world(app: App) -> World:
     runtimes = cast("dict[str, Runtime]", make_runtimes(app))
-    commands = Commands(members_file_limit())
+    commands = make_commands()
     judging = partial(judge, partial(commands.run, cwd=app.root))
-    return World(app.home, runtimes, make_workspaces(app), judging, app.make_start, commands)
+    return World(app.home, runtimes, make_workspaces(app, commands), judging, app.make_start, commands)
 
 
-def make_workspaces(app: App) -> EngineWorkspaces:
-    return EngineWorkspaces(find_repository(app), f"{app.home}/worktrees", f"{app.home}/archive")
+def make_commands() -> Commands:
+    return Commands(members_file_limit())
+
+
+def make_workspaces(app: App, commands: Commands | None = None) -> EngineWorkspaces:
+    repository = find_repository(app, commands)
+    return EngineWorkspaces(repository, f"{app.home}/worktrees", f"{app.home}/archive")
+
+
+def read_checked_out(app: App, repo: Repository) -> str | None:
+    """The commit that is checked out where the command was called; None before the first commit."""
+    git_dir = checkout_git_dir(app, repo)
+    return repo.commit("HEAD") if git_dir is None else repo.commit_of(git_dir)
+
+
+def checkout_git_dir(app: App, repo: Repository) -> str | None:
+    """git's directory of the linked worktree where the command was called; None in the main checkout."""
+    return repo.find_git_dir(app.checkout) if app.checkout != app.root else None
 
 
 class Runtimes(TypedDict):
@@ -40,6 +56,11 @@ def make_runtimes(app: App) -> Runtimes:
     return {"plain": PlainRuntime(app.home), "tmux": TmuxRuntime(app.home)}
 
 
-def find_repository(app: App) -> Repository | None:
-    """None where there is no git: then workspaces are plain directories."""
-    return Repository.find(app.root) if os.path.isdir(app.root) else None
+def find_repository(app: App, commands: Commands | None = None) -> Repository | None:
+    """None where there is no git: then workspaces are plain directories.
+
+    `commands` run the programs that git runs, so that none of them is left.
+    """
+    if not os.path.isdir(app.root):
+        return None
+    return Repository.find(app.root, reaper=(commands or make_commands()).execute)

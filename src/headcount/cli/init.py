@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from headcount.agents.clients import CLIENTS
-from headcount.app.home import find_home
+from headcount.app.home import find_checkout, find_home
 from headcount.app.init import set_up, undo
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps([step._asdict() for step in steps]))
         return 0
-    root = os.path.dirname(find_home(start, os.environ))
+    root = find_checkout(start, find_home(start, os.environ))
     for step in steps:
         print(f"{step.state.ljust(11)}{_from_here(root, step.path)}: {step.why}")
     if args.undo:

@@ -10,10 +10,9 @@ from headcount.app.app import open_app
 from headcount.app.resident import ensure_driven
 from headcount.app.starting import Plan
 from headcount.app.teams import spawn
-from headcount.app.up import start_limit, wait_for
+from headcount.app.up import wait_started
 from headcount.cli.options import add_team
 from headcount.cli.terminal import plain
-from headcount.protocol.member import State
 
 if TYPE_CHECKING:
     import argparse
@@ -48,8 +47,7 @@ def run(args: argparse.Namespace) -> int:
     )  # fmt: skip
     key = spawn(app, team, plan).key
     ensure_driven(app)
-    now = wait_for(app, team, lambda t: t.members[key].state is not State.STARTING, start_limit(app))
-    member = now.members[key]
+    member = wait_started(app, team, key).members[key]
     if args.json:
         print(json.dumps({"teammateId": f"{team}/{key}", "name": member.name, "generation": member.generation,
                           "status": str(member.state), "failure": member.failure or None}))  # fmt: skip

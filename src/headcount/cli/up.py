@@ -38,13 +38,14 @@ def run(args: argparse.Namespace) -> int:
     live = Live(sys.stderr, after_s=_QUIET_S)
     team = start_team(app, definition, lambda team: None if args.json else live.show(_progress(team)))
     failed = [m for m in team.members.values() if m.failure]
+    started = len(team.members) - len(failed) - len(_starting(team))
     if args.json:
         print(json.dumps({"team": team.name, "teamId": team.id, "members": roster(team)}, ensure_ascii=False))
     else:
         print("\n".join(describe(status(app, team.name)[0])))
-        print(f"Started {len(team.members) - len(failed)} of {len(team.members)} members.")
+        print(f"Started {started} of {len(team.members)} members.")
         print("\n".join([*_where_they_begin(app), *_next(team.name, args.file, bool(failed))]))
-    return 1 if failed else 0
+    return 0 if started == len(team.members) else 1
 
 
 def _where_they_begin(app: App) -> list[str]:
@@ -62,8 +63,12 @@ def _next(team: str, file: str, failed: bool) -> list[str]:
     return [again, watch] if failed else [watch]
 
 
+def _starting(team: Team) -> list[str]:
+    return [m.key for m in team.members.values() if m.state is State.STARTING]
+
+
 def _progress(team: Team) -> list[str]:
-    starting = [m.key for m in team.members.values() if m.state is State.STARTING]
+    starting = _starting(team)
     done = len(team.members) - len(starting)
     waits = f"; waiting for {', '.join(starting[:3])}{' …' if len(starting) > 3 else ''}" if starting else ""
     return [f"{team.name}: {done} of {len(team.members)} started{waits}"]

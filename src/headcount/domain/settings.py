@@ -63,6 +63,9 @@ class Gates:
     """What a phase must pass. 0 is no limit, "" is no gate."""
 
     verify: str = field(default="", metadata=_doc("the command of the verification gate"))
+    as_operator: bool = field(
+        default=False, metadata=_doc("it may call `headcount` as you; otherwise such a call is refused")
+    )
     max_file_lines: int = field(default=400, metadata=_doc("lines of a file; 0: no limit"))
     max_function_lines: int = field(default=50, metadata=_doc("lines of a function; 0: no limit"))
     max_total_lines: int = field(default=0, metadata=_doc("lines that a phase adds; 0: no limit"))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.domain.findings import GoneProof, Salvage, Workspace
 from headcount.engine.job import Job, Outcome
+from headcount.engine.jobs import GIT_CONFIG
 from headcount.engine.lanes import side_by_side
 from headcount.engine.writing import utc_now
 from headcount.errors import HeadcountError
@@ -62,7 +63,7 @@ def _finalizers(job: Job) -> _Result:
 def _run_finalizer(job: Job, key: str, argv: list[str]) -> str:
     """Why it failed, or nothing."""
     workspace = job.everyone["workspace"].get(key, {}).get("path", "")
-    env = {**os.environ, **job.start.get("env", {}), "HEADCOUNT_TEAM": job.team.name, "HEADCOUNT_ABOUT": key}
+    env = {**job.environment, "HEADCOUNT_TEAM": job.team.name, "HEADCOUNT_ABOUT": key}
     try:
         place = workspace if os.path.isdir(workspace) else job.world.home
         done = job.world.commands.run(argv, cwd=place, timeout_s=job.policy.finalizer_timeout_s, env=env)
@@ -110,7 +111,8 @@ def _remove(job: Job, key: str, workspace: Mapping[str, Any]) -> str:
         utc_now(),
     )
     try:
-        return job.world.workspaces.remove(Workspace.from_dict(workspace), gone, start) or ""
+        plan = {**start, GIT_CONFIG: job.start.get(GIT_CONFIG)}
+        return job.world.workspaces.remove(Workspace.from_dict(workspace), gone, plan) or ""
     except (HeadcountError, OSError) as error:
         return getattr(error, "why", "") or str(error)
 
@@ -146,10 +148,10 @@ def _archive(job: Job) -> _Result:
 
 
 def _tombstone(job: Job) -> _Result:
-    """Check everything that the receipt names once more. Then forget the members' environment, which may hold
-    keys: it does not outlive the team."""
+    """Check everything that the receipt names once more. Then forget the members' environment and git's
+    configuration, which may hold keys: they do not outlive the team."""
     lost = _check_saved(job, [ref for member in job.team.members.values() for ref in member.refs])
-    return lost, [], {("", "environment"): {}}
+    return lost, [], {("", "environment"): {}, ("", GIT_CONFIG): {}}
 
 
 def archive_path(home: str, team: str, generation: int) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from headcount.domain.environment import build_environment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,6 +53,11 @@ class Job:
     # Of a nudge: how often it was tried before, and whether the mail that goes with it has been read.
     tries: int = 0
     mail_read: bool = False
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """For commands of the team: its own over the engine's, which has what a team without any needs."""
+        return {**build_environment(os.environ), **self.start.get("env", {})}
 
     @property
     def runtime(self) -> Runtime:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from headcount.domain import prompts
+from headcount.domain.environment import build_environment
 from headcount.engine.export import export, tell_complete
 from headcount.engine.job import Job
 from headcount.engine.nudging import has_read_mail
@@ -17,12 +18,15 @@ from headcount.protocol.member import Activity
 from headcount.protocol.team import Status
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from headcount.domain.policy import Policy
     from headcount.engine.job import World
     from headcount.ports import Tx
     from headcount.protocol.effects import Act
     from headcount.protocol.team import Team
 
+GIT_CONFIG = "git_config"
 # Acts that make sense however far the member has moved on since.
 _TIMELESS = frozenset(
     (ActKind.NOTIFY, ActKind.CLOSE_STEP, ActKind.MERGE, ActKind.ASK_REVIEW, ActKind.RUN_GATE)
@@ -35,11 +39,13 @@ _LANES_OF_THEIR_OWN = (ActKind.NUDGE, ActKind.NOTIFY, ActKind.RUN_GATE, ActKind.
 def make_job(tx: Tx, team: Team, act: Act, policy: Policy, world: World, tries: int) -> Job:
     """The thread that performs it sees no store, so all of it is read now."""
     job = Job(act, team, policy, world, team.members.get(act.about), tries=tries)
-    environment = tx.fact(team.id, "", "environment") or {}
+    # Built again: a team of an older version has recorded the operator's environment as it was.
+    environment = build_environment(tx.fact(team.id, "", "environment") or {})
     if act.kind in _TIMELESS:
         text = _review_text(tx, team, act) if act.kind is ActKind.ASK_REVIEW else ""
-        return replace(job, everyone=_everyone(tx, team, act), start={"env": environment}, text=text)
-    start = dict(tx.fact(team.id, act.about, "start") or {})
+        start = with_git_config(tx, team.id, {"env": environment})
+        return replace(job, everyone=_everyone(tx, team, act), start=start, text=text)
+    start = with_git_config(tx, team.id, tx.fact(team.id, act.about, "start") or {})
     start["env"] = {**environment, **start.get("env", {})}
     job = replace(job, start=start, workspace=tx.fact(team.id, act.about, "workspace"))
     if act.kind is ActKind.START:
@@ -47,6 +53,11 @@ def make_job(tx: Tx, team: Team, act: Act, policy: Policy, world: World, tries: 
     if act.kind is ActKind.NUDGE:
         return replace(job, mail_read=has_read_mail(tx, team, act.about))
     return job
+
+
+def with_git_config(tx: Tx, team_id: str, start: Mapping[str, Any]) -> dict[str, Any]:
+    """With git's configuration as it was when the team began, which says what programs our git may run."""
+    return {**start, GIT_CONFIG: tx.fact(team_id, "", GIT_CONFIG) or {}}
 
 
 def _review_text(tx: Tx, team: Team, act: Act) -> str:

@@ -226,7 +226,7 @@ def _save(
     """What was found, what was saved, if anything had to be, and what is known now."""
     if job.workspace is None:
         return None, None, {}
-    findings, saved = job.world.workspaces.salvage(Workspace.from_dict(job.workspace), job.policy)
+    findings, saved = job.world.workspaces.salvage(Workspace.from_dict(job.workspace), job.policy, job.start)
     facts: dict[tuple[str, str], Mapping[str, Any]] = {(job.act.about, "findings"): findings.as_dict()}
     if saved is not None:
         facts[saved.ref, "salvage"] = saved.as_dict()
@@ -310,7 +310,7 @@ def _hold(job: Job) -> Outcome:
 def _notify(job: Job) -> Outcome:
     """Run where the settings are: a relative path in them is meant from there."""
     env = {
-        **os.environ,
+        **job.environment,
         "HEADCOUNT_TEAM": job.team.name,
         "HEADCOUNT_ESCALATION": str(job.act.data.get("escalation")),
         "HEADCOUNT_ABOUT": job.act.about,
@@ -318,7 +318,10 @@ def _notify(job: Job) -> Outcome:
     try:
         place = os.path.dirname(job.world.home)
         limit = job.policy.finalizer_timeout_s
-        done = job.world.commands.run(job.policy.notify, cwd=place, timeout_s=limit, env=env)
+        # The user's own command, in the user's checkout: it acts for the operator.
+        done = job.world.commands.run(
+            job.policy.notify, cwd=place, timeout_s=limit, env=env, as_operator=True
+        )
         result = f"exit code {done.returncode}"
     except (OSError, subprocess.TimeoutExpired) as error:
         result = str(error)

@@ -5,7 +5,6 @@ A gate passes by an exit status or a count that we saw ourselves. What could not
 
 from __future__ import annotations
 
-import os
 import subprocess
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,7 +32,7 @@ def merge(job: Job) -> Outcome:
     commit, branch = str(job.act.data["commit"]), str(job.act.data["branch"])
     event: te.TaskEvent
     try:
-        conflicts = job.world.workspaces.merge(branch, commit, f"Merge task {task}")
+        conflicts = job.world.workspaces.merge(branch, commit, f"Merge task {task}", job.start)
         event = te.Conflicted(attempt, commit, conflicts) if conflicts else te.Merged(attempt, commit)
     except HeadcountError as error:
         event = te.MergeFailed(attempt, commit, _whole(error))
@@ -56,7 +55,9 @@ def ask_review(job: Job) -> Outcome:
     moved = False
     if where is not None:
         try:
-            moved = job.world.workspaces.show_commit(Workspace.from_dict(where), commit, job.policy)
+            moved = job.world.workspaces.show_commit(
+                Workspace.from_dict(where), commit, job.policy, job.start
+            )
         except (HeadcountError, OSError):
             moved = False
     text = job.text
@@ -69,7 +70,7 @@ def ask_review(job: Job) -> Outcome:
 def run_gate(job: Job) -> Outcome:
     gate, attempt = str(job.act.data["tag"]), job.act.epoch
     try:
-        with job.world.workspaces.checkout(str(job.act.data["branch"])) as place:
+        with job.world.workspaces.checkout(str(job.act.data["branch"]), job.start) as place:
             verdict, evidence = (_verify if gate == VERIFICATION else _complexity)(job, place)
     except (HeadcountError, OSError) as error:
         verdict, evidence = "not_run", getattr(error, "why", "") or str(error)
@@ -95,12 +96,13 @@ FAILED: Final[dict[ActKind, Callable[[Job, str], Outcome]]] = {
 
 def _verify(job: Job, place: str) -> tuple[str, str]:
     """The command, in a checkout of the integration branch, with the environment of the run."""
-    command = str(_gates(job)["verify"])
-    env = {**os.environ, **job.start.get("env", {})}
+    gates = _gates(job)
+    command = str(gates["verify"])
     try:
         done = job.world.commands.run(
-            command, cwd=place, timeout_s=job.policy.gate_timeout_s, env=env, together=True
-        )
+            command, cwd=place, timeout_s=job.policy.gate_timeout_s, env=job.environment, together=True,
+            as_operator=bool(gates.get("as_operator")),
+        )  # fmt: skip
     except subprocess.TimeoutExpired:
         return "not_run", f"`{command}` took more than {job.policy.gate_timeout_s:g} s"
     last = done.stdout.strip()[-_TAIL:]

@@ -11,10 +11,11 @@ import shutil
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from headcount.errors import Bug, ProcessError
 from headcount.ports import SpawnSpec
-from headcount.runtime import log
+from headcount.runtime import log, own_tmux
 from headcount.runtime.census import (
     Census,
     Process,
@@ -94,6 +95,8 @@ class ProcessRuntime:
         """Start it, or find it started: the same mark never runs twice. Raises when nothing runs."""
         directory = self._directory(spec.mark)
         if directory.known() is None:
+            sockets = own_tmux.make_directory(self.state_directory, spec.mark)
+            spec = replace(spec, env={**spec.env, own_tmux.VARIABLE: sockets})
             try:
                 reply = ask_keeper(spec, directory, self.launch, self._start_timeout_s)
             except (ProcessError, OSError):
@@ -324,11 +327,17 @@ class ProcessRuntime:
         return handle.tree.terminate()
 
     def kill(self, handle: Handle, limit_s: float = 10.0) -> Proof:
-        return handle.tree.kill(limit_s)
+        return self._released(handle, handle.tree.kill(limit_s))
 
     def stop(self, handle: Handle, grace_s: float, limit_s: float = 10.0) -> Proof:
         """SIGTERM, grace, SIGKILL, proof."""
-        return handle.tree.end(grace_s, limit_s)
+        return self._released(handle, handle.tree.end(grace_s, limit_s))
+
+    def _released(self, handle: Handle, proof: Proof) -> Proof:
+        """Remove what only living processes need."""
+        if proof.empty:
+            own_tmux.remove_directory(self.state_directory, handle.record.mark)
+        return proof
 
     def pause(self, handle: Handle) -> Held:
         return handle.tree.freeze()
@@ -340,7 +349,7 @@ class ProcessRuntime:
         return handle.tree.wait_empty(timeout_s)
 
     def prove_gone(self, handle: Handle) -> Proof:
-        return handle.tree.prove_gone()
+        return self._released(handle, handle.tree.prove_gone())
 
     def close(self) -> None:
         """Ends what the runtime itself needs; members and keepers go on."""

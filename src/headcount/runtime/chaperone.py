@@ -1,6 +1,6 @@
 """Goes along with one command of the user, and ends with it everything that it has started.
 
-    python -I -S -c IMPORT DIR LIFE REPORT FILES PROGRAM [ARGUMENT...]
+    python -I -S -c IMPORT DIR NAME LIFE REPORT FILES PROGRAM [ARGUMENT...]
 
 It is a subreaper: whatever the command leaves behind, in the background or in a session of its own, becomes
 its child, and is killed as such. It does so when the command ends, and when the pipe LIFE is closed: by an
@@ -23,7 +23,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-NAME = "hc-chaperone"  # for people who look at `ps`
+NAME = "hc-chaperone"  # for people who look at `ps`; what runs below this one is nobody to headcount
+OPERATORS_NAME = "hc-operator"  # what runs below this one acts as the operator
 ENDED, NOT_RUN = b"s", b"e"
 _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
@@ -32,9 +33,10 @@ _LOOK_S = 0.01  # after a kill: whoever it left behind arrives with its end
 
 
 def main(words: list[str]) -> None:
-    life, report, files = (int(word) for word in words[:3])
+    name, argv = words[0], words[4:]
+    life, report, files = (int(word) for word in words[1:4])
     libc = ctypes.CDLL(None)
-    libc.prctl(_PR_SET_NAME, NAME.encode(), 0, 0, 0)
+    libc.prctl(_PR_SET_NAME, name.encode(), 0, 0, 0)
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     _answer_signals(signal.SIG_IGN)
     refused, refusing = os.pipe()
@@ -42,7 +44,7 @@ def main(words: list[str]) -> None:
     if command == 0:
         os.close(life)
         os.close(report)
-        _become(words[3:], files, refusing)
+        _become(argv, files, refusing)
     os.close(refusing)
     why = os.read(refused, 4)
     _wait_for(command, life)

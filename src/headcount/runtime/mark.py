@@ -5,6 +5,9 @@
 A dot is in no name, so two incarnations never have one mark and none is a prefix of another's that
 counts (`web` and `web-2`): marks are compared whole. A mark is no secret. The nonce makes two
 starts of one generation, before and after a restored backup, differ.
+
+Code that headcount runs for a team (a gate, a filter) carries the mark `hc1.code` instead. It belongs to no
+incarnation, and a caller of headcount that carries it is nobody.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from headcount.errors import UsageError
 from headcount.runtime.keeper import write_once
 
 VARIABLE = "HEADCOUNT_MARK"
+CODE = "hc1.code"
 _SCHEME = "hc1"
 
 

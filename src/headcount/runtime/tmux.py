@@ -13,7 +13,6 @@ import os
 import shlex
 import signal
 import subprocess
-import tempfile
 import time
 
 from headcount.errors import Declined, ProcessError
@@ -24,9 +23,10 @@ from headcount.runtime.forkserver import KEEPER
 from headcount.runtime.keeper import OUTPUT
 from headcount.runtime.log import plain_text
 from headcount.runtime.mark import VARIABLE, parse_mark
+from headcount.runtime.own_tmux import socket_directory
+from headcount.runtime.proof import Proof
 from headcount.runtime.terminal import Terminal
 
-_SOCKET_PATH_MAX = 100  # the kernel's limit is 108, and tmux needs some of it
 _HISTORY_LINES = 5000
 _CALL_TIMEOUT_S = 10.0
 _LAUNCH_S = 0.5
@@ -44,6 +44,8 @@ class TmuxRuntime(ProcessRuntime):
         name, output = _session_name(spec.mark), shlex.quote(f"{home}/{OUTPUT}")
         command = (
             *("start-server", ";", "set-option", "-g", "history-limit", str(_HISTORY_LINES), ";"),
+            # A session that a member makes on this server carries the mark of the client that asked for it.
+            *("set-option", "-g", "update-environment", VARIABLE, ";"),
             *("new-session", "-d", "-s", name, "-c", "/", "-x", str(spec.columns), "-y", str(spec.rows)),
             *(*KEEPER, "terminal", home, ";"),
             *("pipe-pane", "-t", f"={name}:", _literally(f"exec cat > {output}"), ";"),
@@ -66,7 +68,8 @@ class TmuxRuntime(ProcessRuntime):
             raise Declined(
                 "There is no terminal to attach to", "its tmux server has ended", code="no-terminal"
             )
-        return ["tmux", "-S", self.socket, "attach-session", "-t", handle.record.session]
+        # -E: a person who attaches has no mark, and must not take that of the session away.
+        return ["tmux", "-S", self.socket, "attach-session", "-E", "-t", handle.record.session]
 
     def capture(self, handle: Handle) -> str:
         """The screen; after its end, the end of the log."""
@@ -115,6 +118,21 @@ class TmuxRuntime(ProcessRuntime):
         if not self.server_alive(handle):
             return None
         return Terminal(handle.record.pane, self._tmux, limit_s, handle.directory.hold())
+
+    def kill(self, handle: Handle, limit_s: float = 10.0) -> Proof:
+        return self._without_sessions(handle, super().kill(handle, limit_s))
+
+    def prove_gone(self, handle: Handle) -> Proof:
+        return self._without_sessions(handle, super().prove_gone(handle))
+
+    def _without_sessions(self, handle: Handle, proof: Proof) -> Proof:
+        """End the sessions of a member that is gone. `remain-on-exit` keeps a session without processes."""
+        if proof.empty and self.server_alive(handle):
+            for line in self._ask("list-sessions", "-F", f"#{{session_id}} #{{{VARIABLE}}}").splitlines():
+                session, _, mark = line.partition(" ")
+                if mark == handle.record.mark:
+                    self._ask("kill-session", "-t", session)
+        return proof
 
     def server_alive(self, handle: Handle) -> bool:
         """Ids are counted anew by every server: those of a dead one may name another's pane now."""
@@ -182,14 +200,5 @@ def _session_name(mark: str) -> str:
 
 def _socket_path(state_directory: str, state: str) -> str:
     """In the state directory, or, where that is too deep for a socket, in one of ours for this user."""
-    path = f"{state_directory}/tmux.sock"
-    if len(os.fsencode(path)) <= _SOCKET_PATH_MAX:
-        return path
-    shallow = f"{tempfile.gettempdir()}/headcount-{os.getuid()}"
-    os.makedirs(shallow, mode=0o700, exist_ok=True)
-    status = os.lstat(shallow)
-    if status.st_uid != os.getuid() or status.st_mode & 0o077:
-        raise ProcessError(
-            f"{shallow} is not ours alone", "another user could reach the terminals", code="tmux"
-        )
-    return f"{shallow}/{state}.sock"
+    place = socket_directory(state_directory, "tmux.sock")
+    return f"{place}/tmux.sock" if place == state_directory else f"{place}/{state}.sock"

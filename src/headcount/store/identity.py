@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 SQL = statements("identity")
 MARK = "HEADCOUNT_MARK"
-_KEEPER = b"hc-keeper"  # `runtime.keeper.NAME`; a member's command imports as little as it can
+CODE = "hc1.code"  # `runtime.mark.CODE`; a member's command imports as little as it can
+_MEMBER, _CODE = "member", "code"
+_REAPERS = {b"hc-keeper": _MEMBER, b"hc-chaperone": _CODE}  # `NAME` in `runtime.keeper` and `.chaperone`
 _SELECTOR_BYTES = 8
 _MEMBER_VARIABLES = (MARK, "HEADCOUNT_MEMBER", "HEADCOUNT_TOKEN")
 
@@ -68,15 +70,10 @@ def hash_token(token: str) -> bytes:
 
 def who_calls(db: apsw.Connection, environ: Mapping[str, str], home: str) -> Caller:
     """Whoever carries our mark, or descends from a member's process, is that member or nobody."""
+    refuse_code(environ)
     if any(name in environ for name in _MEMBER_VARIABLES):
         return _member(db, environ)
-    if descends_from_member():
-        raise NotAllowed(
-            "This process belongs to a member, but does not say which",
-            "a parent process carries a member's mark, and HEADCOUNT_TOKEN is not set",
-            ("Keep the HEADCOUNT_ variables in the environment of what the member starts",),
-            code="no-identity",
-        )
+    refuse_descendants()
     if os.stat(home).st_uid != os.getuid():
         raise NotAllowed(
             "Only the owner of the state directory is the operator", f"{home} belongs to another user",
@@ -108,22 +105,56 @@ def _member(db: apsw.Connection, environ: Mapping[str, str]) -> Caller:
     return Caller(team_id, key, authority.CALLER_OF_ROLE.get(role, authority.WORKER))
 
 
+def refuse_code(environ: Mapping[str, str]) -> None:
+    """Raise for code that headcount runs for a team: it is nobody, whatever else its environment says."""
+    if environ.get(MARK) == CODE:
+        raise _is_code()
+
+
+def refuse_descendants() -> None:
+    """Raise if the caller, whose own environment tells nothing, is below a member or below such code."""
+    above = _find_above()
+    if above == _CODE:
+        raise _is_code()
+    if above == _MEMBER:
+        raise NotAllowed(
+            "This process belongs to a member, but does not say which",
+            "a parent process carries a member's mark, and HEADCOUNT_TOKEN is not set",
+            ("Keep the HEADCOUNT_ variables in the environment of what the member starts",),
+            code="no-identity",
+        )
+
+
+def _is_code() -> NotAllowed:
+    return NotAllowed(
+        "This process has no authority",
+        "headcount runs it for a team: a gate, a judge, a finalizer, a sync command, a filter or a driver",
+        ("A verification gate that must call headcount needs `as_operator = true` under `[gates]`",),
+        code="code-of-a-team",
+    )
+
+
 def descends_from_member(pid: int | None = None, proc: str = "/proc") -> bool:
     """Whether a process above this one carries a mark, even though our own environment was cleaned of it; or
-    is a keeper, which is all that is left above a daemon."""
+    is a reaper, which is all that is left above a daemon."""
+    return bool(_find_above(pid, proc))
+
+
+def _find_above(pid: int | None = None, proc: str = "/proc") -> str:
     needle = b"\0" + MARK.encode() + b"="
     parent = os.getppid() if pid is None else pid
     while parent > 1:
         try:
             with open(f"{proc}/{parent}/environ", "rb") as file:
-                if needle in b"\0" + file.read():
-                    return True
+                _, found, rest = (b"\0" + file.read()).partition(needle)
+                if found:
+                    return _CODE if rest.partition(b"\0")[0] == CODE.encode() else _MEMBER
         except OSError:
             pass  # another user's, or gone: its own parent may still tell
         name, parent = _name_and_parent(parent, proc)
-        if name == _KEEPER:
-            return True
-    return False
+        if name in _REAPERS:
+            return _REAPERS[name]
+    return ""
 
 
 def _name_and_parent(pid: int, proc: str) -> tuple[bytes, int]:

@@ -19,7 +19,7 @@ from functools import partial
 from headcount.domain.findings import Finding, Findings, Kind, Workspace
 from headcount.errors import HeadcountError
 from headcount.workspace.contents import Difference, find_different, find_uncommittable, find_unlisted
-from headcount.workspace.git import Git, execute, quiet_environment
+from headcount.workspace.git import Git, quiet_environment
 from headcount.workspace.hidden import find_hidden, unhidden
 from headcount.workspace.index import GITLINK, Entry, read_index
 from headcount.workspace.inner import (
@@ -77,7 +77,7 @@ def read_findings(
     if require_merged:
         reading.read_unmerged(repo, git, integration)
     if sync_command:
-        reading.read_sync(sync_command, git.time_left())
+        reading.read_sync(git, sync_command)
     return reading.findings()
 
 
@@ -312,12 +312,12 @@ class _Reading:
             if tip and tip != self.workspace.base:
                 yield name, tip
 
-    def read_sync(self, command: str | Sequence[str], timeout_s: float) -> None:
+    def read_sync(self, git: Git, command: str | Sequence[str]) -> None:
         words = ["sh", "-c", command] if isinstance(command, str) else list(command)
         told = command if isinstance(command, str) else " ".join(command)
         with self.part(told):
-            answer = execute(
-                words, cwd=self.workspace.path, env=quiet_environment(), stdin=None, timeout_s=timeout_s
+            answer = git.reap(
+                words, cwd=git.cwd, env=quiet_environment(), stdin=None, timeout_s=git.time_left()
             )
             if answer.code:
                 said = (answer.err or answer.out).decode("utf-8", "replace").strip().splitlines()

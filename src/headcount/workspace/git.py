@@ -4,6 +4,9 @@ Whoever called us, from wherever, must not change what we see: every `GIT_*` var
 few that say where git's configuration is, repository and work tree are always named and never searched
 for, replace refs and grafts are ignored, hooks and monitors are off, and nothing prompts. Reads take no
 locks. Arguments and answers are bytes, separated by NUL where git can: a file name may hold a newline.
+
+A command that may run programs (`programs.is_plain` decides) sees a configuration of our own making, and runs
+below a reaper if that names any.
 """
 
 from __future__ import annotations
@@ -15,8 +18,21 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
+from headcount.domain.environment import build_environment
 from headcount.errors import GitError
+from headcount.workspace.programs import (
+    QUESTION,
+    Config,
+    Recorded,
+    compose,
+    find_common_dir,
+    is_plain,
+    private_directory,
+    read_config,
+    runs_programs,
+)
 
 OLDEST = (2, 38)  # the first with `merge-tree --write-tree`
 
@@ -51,6 +67,7 @@ _SETTINGS = (
     *("-c", "submodule.recurse=false"),
     *("-c", "gc.auto=0"),
     *("-c", "maintenance.auto=false"),
+    *("-c", "log.showSignature=false"),  # it runs `gpg.program`
     # Odd names are content too. They never leave the object database under these names.
     *("-c", "core.protectHFS=false"),
     *("-c", "core.protectNTFS=false"),
@@ -60,7 +77,8 @@ _SETTINGS = (
 def quiet_environment() -> dict[str, str]:
     """Our environment without what would point git elsewhere, and with what keeps it from asking anybody. For
     a command of the user's too: how its git reads paths, and in whose name, is its own."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k in _KEPT}
+    built = build_environment(os.environ)
+    kept = {k: v for k, v in built.items() if not k.startswith("GIT_") or k in _KEPT}
     quiet = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "true", "SSH_ASKPASS": "true", "GIT_EDITOR": ":"}
     return {**kept, **quiet}
 
@@ -74,6 +92,7 @@ def scrubbed_environment(extra: Mapping[str, str] = {}) -> dict[str, str]:
         "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_GRAFT_FILE": _NOWHERE,
         "GIT_NO_LAZY_FETCH": "1",
+        "GIT_ALLOW_PROTOCOL": "none",  # git before 2.45 has no other way to keep from fetching
     }
     return {**quiet_environment(), **ours, **_IDENTITY, **extra}
 
@@ -93,9 +112,29 @@ class Answer:
         return self.out.split(b"\0")[:-1]
 
 
+_CONFIGS: dict[str, Config] = {}  # by common directory, of this process
+
+
+class Reaper(Protocol):
+    """Runs a program, and ends everything that it has started (`runtime.commands.Commands.execute`)."""
+
+    def __call__(
+        self,
+        argv: Sequence[str | bytes],
+        *,
+        cwd: str | None,
+        env: Mapping[str, str],
+        stdin: bytes | None,
+        timeout_s: float,
+    ) -> subprocess.CompletedProcess[bytes]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Git:
-    """Runs git on one git directory, with or without a work tree, until a deadline."""
+    """Runs git on one git directory, with or without a work tree, until a deadline.
+
+    `recorded` is the configuration as it was when the team began; None: as it is.
+    """
 
     git_dir: str | None = None
     work_tree: str | None = None
@@ -105,6 +144,8 @@ class Git:
     deadline: float | None = None
     index: str | None = None
     extra: tuple[tuple[str, str], ...] = ()  # further environment variables
+    reaper: Reaper | None = None
+    recorded: Recorded | None = None
 
     def until(self, timeout_s: float) -> Git:
         """The same, with one time limit over everything that is run from now on."""
@@ -134,20 +175,82 @@ class Git:
         env: Mapping[str, str] = {},
     ) -> Answer:
         """Run and return the answer; a status not in `ok`, or no time left, is a GitError."""
+        how = self._run_plain if is_plain(args) else self._run_with_programs
         for _ in range(_TRIES):
-            answer = execute(
-                self.command(*args),
-                cwd=self.cwd,
-                env=self.environment(env),
-                stdin=stdin,
-                timeout_s=self.time_left(),
-            )
+            answer = how(args, stdin, env)
             if answer.code == 0 or not _HALF_MADE.search(answer.err):
                 break
             time.sleep(_TRY_AGAIN_S)
         if answer.code not in ok:
             raise failure(args, answer)
         return answer
+
+    def _run_plain(self, args: Sequence[str | bytes], stdin: bytes | None, env: Mapping[str, str]) -> Answer:
+        return execute(
+            self.command(*args),
+            cwd=self.cwd,
+            env=self.environment(env),
+            stdin=stdin,
+            timeout_s=self.time_left(),
+        )
+
+    def _run_with_programs(
+        self, args: Sequence[str | bytes], stdin: bytes | None, env: Mapping[str, str]
+    ) -> Answer:
+        assert self.git_dir is not None
+        entries = compose(self._read_config().entries, self.recorded)
+        with private_directory(self.git_dir, entries) as private:
+            environment = {**self.environment(env), **private}
+            if not runs_programs(entries):
+                return execute(
+                    self.command(*args),
+                    cwd=self.cwd,
+                    env=environment,
+                    stdin=stdin,
+                    timeout_s=self.time_left(),
+                )
+            del environment["GIT_ALLOW_PROTOCOL"]  # a partial clone fetches what it writes to a work tree
+            return self.reap(
+                self.command(*args), cwd=self.cwd, env=environment, stdin=stdin, timeout_s=self.time_left()
+            )
+
+    def record_config(self) -> Recorded:
+        """The whole configuration as it is now, with all includes resolved; without what we add ourselves."""
+        return Recorded(self._read_config().entries)
+
+    def _read_config(self) -> Config:
+        """The last answer, while its files are as they were: most worktrees of a repository share one."""
+        assert self.git_dir is not None
+        common_dir, environ = find_common_dir(self.git_dir), self.environment()
+        known = _CONFIGS.get(common_dir)
+        if known is None or not known.is_current():
+            known = read_config(common_dir, environ, lambda: self.run(*QUESTION).records())
+            _CONFIGS.pop(common_dir, None)
+            if known.is_everywhere_the_same:
+                _CONFIGS[common_dir] = known
+        return known
+
+    def reap(
+        self,
+        command: Sequence[str | bytes],
+        *,
+        cwd: str | None,
+        env: Mapping[str, str],
+        stdin: bytes | None,
+        timeout_s: float,
+    ) -> Answer:
+        """Run a command of a user or a repository, not only git, below a reaper where there is one."""
+        if self.reaper is None:
+            return execute(command, cwd=cwd, env=env, stdin=stdin, timeout_s=timeout_s)
+        try:
+            done = self.reaper(command, cwd=cwd, env=env, stdin=stdin, timeout_s=timeout_s)
+        except subprocess.TimeoutExpired as expired:
+            raise _no_answer(command, timeout_s) from expired
+        except InterruptedError as error:
+            raise GitError(f"`{_shown(command)}` was ended", str(error), code="git-failed") from error
+        except OSError as error:
+            raise _missing(command, error) from error
+        return Answer(done.returncode, done.stdout, done.stderr)
 
     def text(self, *args: str | bytes) -> str:
         return self.run(*args).text
@@ -188,21 +291,25 @@ def execute(
             start_new_session=True,
         )
     except OSError as error:
-        raise GitError(
-            f"Could not run {_plain(command[0])}",
-            str(error),
-            ("See what is missing with `headcount doctor`",),
-            code="git-missing",
-        ) from error
+        raise _missing(command, error) from error
     with process:
         try:
             out, err = process.communicate(stdin, timeout=timeout_s)
         except subprocess.TimeoutExpired as expired:
             os.killpg(process.pid, signal.SIGKILL)
-            raise GitError(
-                f"`{_shown(command)}` did not end", f"no answer after {timeout_s:.1f} s", code="git-timeout"
-            ) from expired
+            raise _no_answer(command, timeout_s) from expired
     return Answer(process.returncode, out, err)
+
+
+def _missing(command: Sequence[str | bytes], error: OSError) -> GitError:
+    hints = ("See what is missing with `headcount doctor`",)
+    return GitError(f"Could not run {_plain(command[0])}", str(error), hints, code="git-missing")
+
+
+def _no_answer(command: Sequence[str | bytes], timeout_s: float) -> GitError:
+    return GitError(
+        f"`{_shown(command)}` did not end", f"no answer after {timeout_s:.1f} s", code="git-timeout"
+    )
 
 
 def failure(args: Sequence[str | bytes], answer: Answer) -> GitError:

@@ -43,7 +43,8 @@ def is_merged(repo: Repository, commit: str, target: str) -> bool:
 def _merge_tree(repo: Repository, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
     """The merged tree, and the paths in conflict. Histories with no common root conflict as a whole."""
     args = ("merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", ours, theirs)
-    answer = repo.git.run(*args, ok=(0, 1, 128))
+    # In the user's checkout, because git reads attributes (`merge=union`) from files where it is called.
+    answer = repo.git.on(repo.common_dir, repo.work_tree).run(*args, ok=(0, 1, 128))
     if answer.code == 128:
         if b"unrelated histories" in answer.err:
             return "", ("(unrelated histories)",)

@@ -10,12 +10,14 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BytesIO
 from typing import IO
 
 from headcount.errors import GitError
 from headcount.workspace.beneath import Target
 from headcount.workspace.disk import CHUNK
 from headcount.workspace.git import Git
+from headcount.workspace.programs import is_plain
 
 LINK = "120000"  # git's mode of a symbolic link
 # For objects in a quarantine, which is packed and synced as a whole: loose, they live for a moment only.
@@ -127,6 +129,9 @@ def try_blobs(git: Git, oids: Iterable[str]) -> Iterator[tuple[str, Blob | None]
 @contextmanager
 def open_answer(git: Git, requests: IO[bytes] | None, *args: str | bytes) -> Iterator[IO[bytes]]:
     """What a git says, to be read piece by piece; whoever has read enough need not read all of it."""
+    if not is_plain(args):  # it may run programs: then below a reaper, and to its end
+        yield BytesIO(git.run(*args, stdin=requests.read() if requests else None, ok=range(256)).out)
+        return
     with subprocess.Popen(
         git.command(*args),
         cwd=git.cwd,

@@ -20,7 +20,7 @@ from typing import Any
 
 from headcount.domain.findings import LeftOut, Workspace
 from headcount.errors import GitError, UsageError
-from headcount.workspace.disk import Listing, Node, hash_node, list_directory, open_node
+from headcount.workspace.disk import Listing, Node, hash_node, list_directory, open_path
 from headcount.workspace.git import Git
 from headcount.workspace.inner import git_dir_of
 from headcount.workspace.names import shown, to_tree
@@ -326,6 +326,6 @@ def _named_in_state(picture: Picture, workspace: Workspace) -> list[str]:
             continue
         if name.startswith((b"modules/", *_INDEXES)):
             continue
-        with open(open_node(source.root, source.node), "rb") as file:
+        with open(open_path(source.root, source.node.path), "rb") as file:
             found.extend(oid.decode() for oid in _OID.findall(file.read()))
     return found

@@ -16,6 +16,7 @@ from headcount.workspace.archive import archive, verify_archive
 from headcount.workspace.findings import read_findings
 from headcount.workspace.integration import Conflict, Integration
 from headcount.workspace.packing import put_back
+from headcount.workspace.programs import Recorded
 from headcount.workspace.remove import Refused, remove, remove_directory
 from headcount.workspace.repository import Repository
 from headcount.workspace.salvage import salvage
@@ -32,18 +33,30 @@ ARCHIVED = "archive:"  # in the place of a ref, for what git does not hold
 
 
 class EngineWorkspaces:
-    """`plan` is the start's own: `base`, `detached`, `workspace`, `integration`, `require_merged`, `sync`."""
+    """`plan` is the start's own: `base`, `detached`, `workspace`, `integration`, `require_merged`, `sync`;
+    and `git_config`, the configuration that was recorded when the team began."""
 
     def __init__(self, repo: Repository | None, root: str, archive_directory: str) -> None:
-        self._repo = repo
-        self._made = Workspaces(repo, root)
+        self._opened = repo
+        self._recorded: dict[Recorded | None, Repository] = {}
+        self._root = root
         self._archive_directory = archive_directory
         self._sharing = Lock()
+
+    def _repo(self, plan: Mapping[str, Any]) -> Repository | None:
+        """One for each team, because many who start at once share one look at the worktrees."""
+        if self._opened is None:
+            return None
+        recorded = Recorded.from_fact(plan.get("git_config"))
+        return self._recorded.setdefault(recorded, self._opened.as_recorded(recorded))
+
+    def _made(self, plan: Mapping[str, Any]) -> Workspaces:
+        return Workspaces(self._repo(plan), self._root)
 
     def create(self, team: str, member: str, generation: int, plan: Mapping[str, Any]) -> Workspace:
         """`generation` is the member's, or, of a shared one, the team's."""
         make = partial(
-            self._made.create,
+            self._made(plan).create,
             base=plan.get("base"),
             detached=bool(plan.get("detached")),
             timeout_s=float(plan.get("checkout_timeout_s") or Policy().checkout_timeout_s),
@@ -54,11 +67,11 @@ class EngineWorkspaces:
             return make(team, _owner(member, plan), generation)
 
     def find(self, team: str, member: str, generation: int, plan: Mapping[str, Any]) -> Workspace | None:
-        return self._made.find(team, _owner(member, plan), generation)
+        return self._made(plan).find(team, _owner(member, plan), generation)
 
     def read(self, workspace: Workspace, policy: Policy, plan: Mapping[str, Any]) -> Findings:
         return read_findings(
-            self._repo,
+            self._repo(plan),
             workspace,
             integration=plan.get("integration"),
             require_merged=bool(plan.get("require_merged")),
@@ -66,14 +79,17 @@ class EngineWorkspaces:
             timeout_s=policy.inspect_timeout_s,
         )
 
-    def salvage(self, workspace: Workspace, policy: Policy) -> tuple[Findings, Salvage | None]:
-        findings = read_findings(self._repo, workspace, timeout_s=policy.inspect_timeout_s)
+    def salvage(
+        self, workspace: Workspace, policy: Policy, plan: Mapping[str, Any]
+    ) -> tuple[Findings, Salvage | None]:
+        repo = self._repo(plan)
+        findings = read_findings(repo, workspace, timeout_s=policy.inspect_timeout_s)
         if findings.spotless:
             return findings, None
-        if self._repo is None or workspace.git_dir is None:
+        if repo is None or workspace.git_dir is None:
             return findings, self._archive(workspace)
         return findings, salvage(
-            self._repo,
+            repo,
             workspace,
             findings=findings,
             max_mb=policy.salvage_max_mb,
@@ -82,12 +98,13 @@ class EngineWorkspaces:
         )
 
     def remove(self, workspace: Workspace, proof: GoneProof, plan: Mapping[str, Any]) -> str | None:
-        if self._repo is None or workspace.git_dir is None:
+        repo = self._repo(plan)
+        if repo is None or workspace.git_dir is None:
             if not os.path.lexists(workspace.path):
                 return None  # by an earlier try, which has archived it
             gone = remove_directory(workspace, proof, archive(workspace, self._archive_directory))
         else:
-            gone = remove(self._repo, workspace, proof, integration=plan.get("integration"))
+            gone = remove(repo, workspace, proof, integration=plan.get("integration"))
         if isinstance(gone, Refused):
             return "; ".join(gone.reasons)
         return (
@@ -98,19 +115,19 @@ class EngineWorkspaces:
         """A ref that is gone while its objects are there, as after a `git fetch --prune`, is made again."""
         if saved.ref.startswith(ARCHIVED):
             return verify_archive(read_archive(saved))
-        repo = self._git_repository()
+        repo = self._git_repository({})
         put_back(repo, saved.ref, saved.commit)
         return check(repo, saved)
 
     # --- for a run
 
-    def merge(self, branch: str, commit: str, message: str) -> tuple[str, ...]:
-        merged = Integration(self._git_repository(), branch).merge(commit, message)
+    def merge(self, branch: str, commit: str, message: str, plan: Mapping[str, Any]) -> tuple[str, ...]:
+        merged = Integration(self._git_repository(plan), branch).merge(commit, message)
         return merged.paths if isinstance(merged, Conflict) else ()
 
-    def show_commit(self, workspace: Workspace, commit: str, policy: Policy) -> bool:
+    def show_commit(self, workspace: Workspace, commit: str, policy: Policy, plan: Mapping[str, Any]) -> bool:
         """Only what is spotless is moved, and git itself refuses to overwrite anything (C21)."""
-        repo = self._git_repository()
+        repo = self._git_repository(plan)
         findings = read_findings(repo, workspace, timeout_s=policy.inspect_timeout_s)
         if not findings.spotless or workspace.git_dir is None or workspace.branch is not None:
             return False
@@ -118,32 +135,36 @@ class EngineWorkspaces:
         return git.run("checkout", "--quiet", "--detach", commit, ok=range(256)).code == 0
 
     @contextmanager
-    def checkout(self, branch: str) -> Iterator[str]:
+    def checkout(self, branch: str, plan: Mapping[str, Any]) -> Iterator[str]:
         """Outside of the user's worktrees; made by us a moment ago and used by nobody else, so it can go."""
-        repo = self._git_repository()
+        repo = self._git_repository(plan)
         with tempfile.TemporaryDirectory(prefix="headcount-gate-") as scratch:
             place = f"{scratch}/tree"
-            repo.git.run("worktree", "add", "--quiet", "--detach", place, branch)
+            repo.git.run("worktree", "add", "--quiet", "--detach", "--no-checkout", place, branch)
             try:
+                git_dir = repo.find_git_dir(place)
+                assert git_dir is not None
+                repo.git.on(git_dir, place).run("read-tree", "--reset", "-u", "HEAD")
                 yield place
             finally:
                 repo.git.run("worktree", "remove", "--force", place, ok=range(256))
 
     def added_lines(self, base: str, branch: str) -> dict[str, int]:
         """Binary files have no lines, and are left out."""
-        numstat = self._git_repository().git.run(
-            "diff", "--numstat", "-z", "--no-renames", f"{base}...{branch}"
+        numstat = self._git_repository({}).git.run(
+            "diff", "--numstat", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", f"{base}...{branch}"
         )
         rows = (record.split(b"\t", 2) for record in numstat.records())
         return {os.fsdecode(path): int(added) for added, _, path in rows if added != b"-" and int(added)}
 
-    def _git_repository(self) -> Repository:
-        if self._repo is None:
+    def _git_repository(self, plan: Mapping[str, Any]) -> Repository:
+        repo = self._repo(plan)
+        if repo is None:
             raise UsageError(
                 "A run needs a git repository", "there is none here", ("Make one with `git init`",),
                 code="no-repository",
             )  # fmt: skip
-        return self._repo
+        return repo
 
     def _archive(self, workspace: Workspace) -> Salvage:
         kept = archive(workspace, self._archive_directory)

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from headcount.errors import GitError, HeadcountError, UsageError
 from headcount.shared_look import SharedLook
 from headcount.workspace.files import NotAFile, read_file
-from headcount.workspace.git import Git, read_version
+from headcount.workspace.git import Git, Reaper, read_version
+from headcount.workspace.programs import Recorded
 
 _REBASES = ("rebase-merge", "rebase-apply")
 _LINE_BYTES = 1 << 16
@@ -41,7 +42,7 @@ class Repository:
         object.__setattr__(self, "_linked", SharedLook(self._look_at_linked))
 
     @classmethod
-    def open(cls, path: str, executable: str = "git") -> Repository:
+    def open(cls, path: str, executable: str = "git", reaper: Reaper | None = None) -> Repository:
         """The repository that `path` is in: main worktree, linked one or bare; with or without commits."""
         read_version(executable)
         git = Git(cwd=path, executable=executable)
@@ -49,7 +50,7 @@ class Repository:
         if found.code:
             raise _why_not(path, found.err.decode(errors="replace").strip())
         common_dir = os.path.realpath(found.text)
-        git = Git(git_dir=common_dir, executable=executable)
+        git = Git(git_dir=common_dir, executable=executable, reaper=reaper)
         if git.run("config", "extensions.refStorage", ok=(0, 1)).text == "reftable":
             raise GitError(
                 f"{common_dir} keeps its refs in a reftable",
@@ -63,10 +64,10 @@ class Repository:
         return cls(common_dir, told[0], git, bare)
 
     @classmethod
-    def find(cls, path: str, executable: str = "git") -> Repository | None:
+    def find(cls, path: str, executable: str = "git", reaper: Reaper | None = None) -> Repository | None:
         """As `open`, and None where there is no repository at all."""
         try:
-            return cls.open(path, executable)
+            return cls.open(path, executable, reaper)
         except UsageError as error:
             if error.code == "no-repository":
                 return None
@@ -81,9 +82,22 @@ class Repository:
         """The directory of its own object store."""
         return os.path.join(self.common_dir, "objects")
 
+    def as_recorded(self, recorded: Recorded | None) -> Repository:
+        """The same, with the programs that were configured at another time."""
+        return replace(self, git=replace(self.git, recorded=recorded))
+
+    def record_config(self) -> Recorded:
+        return self.git.record_config()
+
     @property
     def zero(self) -> str:
         return "0" * (40 if self.hash_name == "sha1" else 64)
+
+    @property
+    def work_tree(self) -> str | None:
+        """The main worktree; None of a bare repository, or of one whose files are elsewhere."""
+        top, name = os.path.split(self.common_dir)
+        return None if self.bare or name != ".git" else top
 
     def version(self) -> tuple[int, ...]:
         return read_version(self.git.executable)
@@ -98,6 +112,10 @@ class Repository:
             "rev-parse", "--verify", "--quiet", "--end-of-options", name + "^{commit}", ok=(0, 1, 128)
         )
         return found.text or None
+
+    def commit_of(self, git_dir: str) -> str | None:
+        """The commit that a linked worktree stands on."""
+        return replace(self, git=self.git.on(git_dir, None)).commit("HEAD")
 
     def exists(self, ref: str) -> bool:
         """Whether there is a ref of this full name."""

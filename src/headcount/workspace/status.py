@@ -16,7 +16,8 @@ COMMAND = (
     "--branch",
     "--untracked-files=all",
     "--ignored=matching",
-    "--ignore-submodules=none",
+    # A git that looked into a submodule would read its configuration. What is in there is read on its own.
+    "--ignore-submodules=dirty",
     "--find-renames",
 )
 

@@ -262,7 +262,8 @@ def test_making_and_reading_one_start_no_more_gits_than_needed(
 
     monkeypatch.setattr(Git, "run", counted)
     alice = world.member()
-    assert verbs == ["rev-parse", "update-ref", "read-tree"]
+    # The configuration is read once for all worktrees, until it changes.
+    assert verbs == ["rev-parse", "update-ref", "read-tree", "config"]
     verbs.clear()
     assert world.findings(alice).spotless
     assert verbs == ["status"]

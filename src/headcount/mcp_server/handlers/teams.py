@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.app import standing_down, teams
 from headcount.app.starting import Plan
-from headcount.app.up import wait_for
+from headcount.app.up import wait_for, wait_started
 from headcount.domain.names import check_size, show
 from headcount.errors import ProcessError, UsageError
 from headcount.mcp_server.handlers import drive
-from headcount.protocol.member import State
 
 if TYPE_CHECKING:
     from headcount.app.app import App
@@ -37,7 +36,7 @@ def teammate_spawn(app: App, args: Arguments) -> Answer:
     plan = Plan(args["name"], args.get("agent"), model=args.get("model"), prompt=args.get("prompt", ""))
     key = teams.spawn(app, name, plan).key
     drive(app)
-    member = wait_for(app, name, lambda t: t.members[key].state is not State.STARTING, _START_S).members[key]
+    member = wait_started(app, name, key, _START_S).members[key]
     if member.failure:
         raise ProcessError(f"Did not start {member.name}", member.failure, code="start-failed")
     return {
