@@ -20,11 +20,10 @@ _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 0x1
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """These start programs of others, large ones, with limits of their own: on a machine that others use, one
-    may come late. So each has a second try; the summary lists whoever needed it."""
+    """These start large programs that come late on a busy machine: no test here is given less than this."""
     for item in items:
-        if item.path.is_relative_to(Path(__file__).parent):
-            item.add_marker(pytest.mark.flaky(reruns=1))
+        if item.path.is_relative_to(Path(__file__).parent) and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(300))
 
 
 @pytest.fixture(autouse=True)
