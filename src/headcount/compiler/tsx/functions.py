@@ -104,7 +104,7 @@ def _arguments(reader: Reader, node: Node, scope: Scope) -> Call:
     given = field(node, FIELD_ARGUMENTS)
     if given.kind_id == TEMPLATE_STRING:
         not_understood(reader, node, scope)
-        return Call(reader.uids, [UNKNOWN], reader, scope, node, (given,))
+        return Call(reader, scope, node, [UNKNOWN], (given,))
     for child in given.named_children:
         if child.kind_id == SPREAD:
             value = evaluate(reader, parts(child)[0], scope)
@@ -114,7 +114,7 @@ def _arguments(reader: Reader, node: Node, scope: Scope) -> Call:
         elif child.kind_id != COMMENT:
             arguments.append(evaluate(reader, child, scope))
             nodes.append(child)
-    return Call(reader.uids, arguments, reader, scope, node, tuple(nodes))
+    return Call(reader, scope, node, arguments, tuple(nodes))
 
 
 def _array_method(
