@@ -2,9 +2,9 @@
 
     bytes ─ parse ─→ syntax tree ─ check ─→ valid TSX ─ bind ─→ names ─ evaluate the root ─→ Element
 
-tree-sitter parses, and `validity` rejects the invalid code that its grammar accepts. Names are bound first and
-evaluated when they are used, so a file may contain whatever TypeScript allows as long as the root does not
-need it. The reader reports every construct that the root needs and that it does not understand.
+tree-sitter parses, and `validity` rejects the invalid code that its grammar accepts. Names are bound first
+and evaluated when they are used, so a file may contain whatever TypeScript allows as long as the root does
+not need it. The reader reports every construct that the root needs and that it does not understand.
 """
 
 from __future__ import annotations

@@ -50,6 +50,10 @@ class Call:
         self.node = node
         self.nodes = nodes
 
+    def with_arguments(self, arguments: list[Evaluated]) -> Call:
+        """The same call with other arguments, for a factory that is given as a callback."""
+        return Call(self.reader, self.scope, self.node, arguments, ())
+
     def refuse(self, index: int, message: str, hint: str) -> Evaluated:
         """Reports what is wrong with the argument at `index`, or with the call when it is not there."""
         node = self.nodes[index] if self.nodes and index < len(self.nodes) else self.node

@@ -76,7 +76,7 @@ def _accepted(component: Function) -> list[str] | None:
             item = field(item, FIELD_KEY)
         elif item.kind_id == OBJECT_ASSIGNMENT_PATTERN:
             item = field(item, FIELD_LEFT)
-        names.append(component.scope.module.source.text(item).strip("'\""))
+        names.append(component.scope.module.source.name(item))
     return names
 
 
@@ -90,7 +90,9 @@ def _mentioned(component: Function, parameter: Node) -> list[str] | None:
         rest = piece.lstrip("?")
         word = ""
         if rest.startswith("."):
-            end = next((i for i, c in enumerate(rest[1:], 1) if not (c.isalnum() or c in "_$")), len(rest))
+            end = next(
+                (i for i, c in enumerate(rest[1:], 1) if not (c == "$" or f"a{c}".isidentifier())), len(rest)
+            )
             word = rest[1:end]
         if not word:
             return None

@@ -262,7 +262,8 @@ def test_an_unbound_name_in_a_prompts_template_stays_as_text(prompt: str) -> Non
         "<Team description={`for ${files}`} />",
         "<p>{`for ${files}`}</p>",
         "<p x={defineWorker(`w-${files}`)} />",
-        "<Teammate prompt={`${files.name}`} />",
+        "<p>{`for ${files.name}`}</p>",
+        "<Teammate prompt={`${free}`.trim()} />",
     ],
 )
 def test_an_unbound_name_in_any_other_template_is_reported(other: str) -> None:
