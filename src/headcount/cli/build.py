@@ -81,7 +81,7 @@ def _from_settings(dialect: str | None, layout: str | None) -> tuple[str, str]:
     while not os.path.exists(os.path.join(place, ".git")) and place != os.path.dirname(place):
         place = os.path.dirname(place)
     path = os.path.join(place, "headcount.toml")
-    named = any(name.startswith("HEADCOUNT_BUILD_") for name in os.environ)
+    named = "HEADCOUNT_BUILD_DIALECT" in os.environ or "HEADCOUNT_BUILD_LAYOUT" in os.environ
     if not named and not os.path.exists(path):
         return dialect or "teammate", layout or "flat"
     from headcount.domain.settings import read_settings

@@ -41,8 +41,8 @@ def write_effects(tx: Tx, team: Team, effects: Iterable[Effect]) -> None:
                 acts.append(effect)
             case Post():
                 post_mail(tx, team, effect)
-            case GiveBackTasks(key):
-                given_back = tx.give_back_tasks(team.id, key)
+            case GiveBackTasks(key, handed_in):
+                given_back = tx.give_back_tasks(team.id, key, handed_in)
                 notes.extend(Note("task_released", key, {"task": task}) for task in given_back)
             case Seal(key):
                 bounced = tx.seal(team.id, key)

@@ -148,6 +148,7 @@ TOOLS: tuple[Tool, ...] = (
         {
             "unread": _flag("Only those that were not read yet"),
             "mark_read": _flag("Mark what is returned as read (default false)"),
+            "from": _text("Only the messages of this sender"),
             "team_name": TEAM,
         },
         again=True,
@@ -167,11 +168,31 @@ TOOLS: tuple[Tool, ...] = (
         ("subject",),
     ),
     Tool(
+        "task_update", "Change a task",
+        "Change what a task says or depends on, take it from its owner (release), or end it (withdraw). Lead "
+        "or operator only.",
+        {
+            "task_id": TASK_ID,
+            "subject": _text("One line"),
+            "description": _text("What is to be done", _LONG),
+            "activeForm": _text("What to show while it is worked on"),
+            "dependsOn": _texts("Ids of tasks that must be complete first, instead of those before", 1_000),
+            "metadata": {"type": "object", "description": "Values to add or replace; null removes one"},
+            "release": _flag("Take it from its owner, so that another member can claim it"),
+            "withdraw": _text("Why the task is not needed any more"),
+            "team_name": TEAM,
+        },
+        ("task_id",),
+    ),
+    Tool(
         "task_list", "List the tasks",
         "The team's tasks, with status, owner and what they depend on.",
         {
-            "status": _choice("Only these", "pending", "in_progress", "in_review", "complete", "blocked"),
+            "status": _choice(
+                "Only these", "pending", "in_progress", "in_review", "complete", "blocked", "withdrawn"
+            ),
             "owner": _text("Only this member's"),
+            "metadata": {"type": "object", "description": "Only those with these values"},
             "team_name": TEAM,
         },
         reads=True,

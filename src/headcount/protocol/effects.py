@@ -75,9 +75,11 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class GiveBackTasks:
-    """The tasks of an incarnation that is proved gone can be claimed again."""
+    """The tasks of an incarnation that is proved gone can be claimed again. With `handed_in` also those that
+    it had reported done: it was found dirty and stopped by a decision, so nothing was handed in."""
 
     key: str
+    handed_in: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -334,7 +334,7 @@ def _settle(turn: Turn, member: Member, facts: Facts) -> None:
     member = turn.put(member, settled=True, unread=str(facts.get("reason")) if failed else "")
     member = turn.put(member, outcome=final_outcome(member))
     turn.note("gone", member.key, outcome=member.outcome, unread=member.unread)
-    turn.effects.append(GiveBackTasks(member.key))
+    turn.effects.append(GiveBackTasks(member.key, handed_in=member.forced and bool(member.issues)))
     turn.effects.append(Seal(member.key))
 
 

@@ -355,7 +355,7 @@ class MemoryTx:
 
     def _open_needs(self, task: Task) -> list[str]:
         known = self.tables.tasks[task.team]
-        return [needed for needed in task.depends_on if known[needed].status != "complete"]
+        return [needed for needed in task.depends_on if known[needed].status not in rules.TASK_ENDS]
 
     def claim_task(self, team_id: str, key: str, task_id: str | None = None) -> Task | None:
         rules.check_claims_open(self.record(team_id).name, self.team(team_id).status)
@@ -394,8 +394,9 @@ class MemoryTx:
         self.note(team_id, [Note("task_completed", task.id, {"by": by})])
         return self._change_task(task, status="complete", reason="")
 
-    def give_back_tasks(self, team_id: str, key: str) -> list[str]:
-        owned = self.tasks(team_id, status="in_progress", owner=key)
+    def give_back_tasks(self, team_id: str, key: str, handed_in: bool = False) -> list[str]:
+        statuses = ("in_progress", "in_review") if handed_in else ("in_progress",)
+        owned = [task for task in self.tasks(team_id, owner=key) if task.status in statuses]
         for task in owned:
             self._change_task(task, status="pending", owner=None)
         return [task.id for task in owned]

@@ -88,7 +88,7 @@ def loose(run: list[Element | Text], report: Report) -> str:
             pieces.append((inline_element(child, report), False))
     joined = dedent(pieces)
     # Blanks between a tag and the text on its line are layout, as in JSX.
-    on_the_tags_line = pieces[0][1] and pieces[0][0].partition("\n")[0].strip(SPACES)
+    on_the_tags_line = pieces and pieces[0][1] and pieces[0][0].partition("\n")[0].strip(SPACES)
     joined = joined.lstrip(SPACES) if on_the_tags_line else joined
     return joined if "\n" in joined else joined.strip(SPACES)
 

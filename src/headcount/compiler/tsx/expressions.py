@@ -344,7 +344,7 @@ def _report_holes(reader: Reader, node: Node, scope: Scope) -> None:
     for child in node.children[1:]:
         if child.kind_id == TOKEN_COMMA and after_comma:
             message = "An item is missing before this comma"
-            reader.report.add(scope.module.source, child, "syntax", message, "Remove the comma.")
+            reader.report.add(scope.module.source, child, "not-understood", message, "Remove the comma.")
         if child.kind_id != COMMENT:
             after_comma = child.kind_id == TOKEN_COMMA
 

@@ -84,6 +84,7 @@ _escape = re.compile(
     r"\\(?:x[\da-fA-F]{2}|u[\da-fA-F]{4}|u\{0*(?:10|[\da-fA-F])?[\da-fA-F]{1,4}\}|0(?!\d)|[^xu0-9]|\r\n)",
     re.DOTALL,
 )
+_broken_line = re.compile(r"(?<!\\)(?:\\\\)*[\r\n]")
 _regex_flags = re.compile(r"(?!.*(.).*\1)(?!.*u.*v|.*v.*u)[dgimsuvy]*")
 
 FUNCTIONS = frozenset(
@@ -404,6 +405,17 @@ def _number(source: SourceFile, node: Node) -> Iterator[Problem]:
         yield Problem(node, f"{text} is not a number in a module", hint)
 
 
+def _string(source: SourceFile, node: Node) -> Iterator[Problem]:
+    """A string ends on its line, unless it is an attribute's or the line break is escaped."""
+    if node.start_point.row == node.end_point.row:
+        return
+    parent = node.parent
+    if (parent is None or parent.kind_id != JSX_ATTRIBUTE) and _broken_line.search(source.text(node)):
+        yield Problem(
+            node, "This string does not end on its line", "Close it, or write `…` for several lines."
+        )
+
+
 def _escape_sequence(source: SourceFile, node: Node) -> Iterator[Problem]:
     text = source.text(node)
     following = source.data[node.end_byte : node.end_byte + 1]
@@ -602,6 +614,7 @@ RULES: dict[int, Rule] = {
         (("arrow_function",), _arrow),
         (("binary_expression",), _binary),
         (("number",), _number),
+        (("string",), _string),
         (("escape_sequence",), _escape_sequence),
         (("regex",), _regex),
         (("export_statement",), _export),

@@ -20,7 +20,7 @@ _MODULES = {
     ),
     "mail": ("send_message", "inbox"),
     "tasks": (
-        "task_create", "task_list", "task_claim", "task_find_available", "task_auto_claim", "task_complete",
+        "task_create", "task_update", "task_list", "task_claim", "task_find_available", "task_auto_claim", "task_complete",
         "member_done", "review_submit",
     ),
     "witness": (
