@@ -42,7 +42,7 @@ def create(
 
 
 def change(app: App, task_id: str, team: str | None = None, **changes: Any) -> Task:
-    """Change what a task says: `subject`, `description`, `active_form`, `depends_on` or `metadata`.
+    """Change what a task says: `subject`, `description`, `depends_on` or `metadata`.
 
     Metadata is merged; a key with the value None is removed. Ended tasks and those of a run stay as they are.
     """

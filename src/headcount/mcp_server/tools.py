@@ -148,7 +148,7 @@ TOOLS: tuple[Tool, ...] = (
         {
             "unread": _flag("Only those that were not read yet"),
             "mark_read": _flag("Mark what is returned as read (default false)"),
-            "from": _text("Only the messages of this sender"),
+            "from": _text("Only this sender's"),
             "team_name": TEAM,
         },
         again=True,
@@ -169,17 +169,15 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "task_update", "Change a task",
-        "Change what a task says or depends on, take it from its owner (release), or end it (withdraw). Lead "
-        "or operator only.",
+        "Change a task, take it from its owner, or end it. Lead or operator only.",
         {
             "task_id": TASK_ID,
             "subject": _text("One line"),
             "description": _text("What is to be done", _LONG),
-            "activeForm": _text("What to show while it is worked on"),
-            "dependsOn": _texts("Ids of tasks that must be complete first, instead of those before", 1_000),
-            "metadata": {"type": "object", "description": "Values to add or replace; null removes one"},
-            "release": _flag("Take it from its owner, so that another member can claim it"),
-            "withdraw": _text("Why the task is not needed any more"),
+            "dependsOn": _texts("All it depends on", 1_000),
+            "metadata": {"type": "object", "description": "Merged; null removes"},
+            "release": _flag("Take it from its owner"),
+            "withdraw": _text("End it; why"),
             "team_name": TEAM,
         },
         ("task_id",),

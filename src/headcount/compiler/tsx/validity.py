@@ -394,6 +394,21 @@ def _binary(source: SourceFile, node: Node) -> Iterator[Problem]:
             )
 
 
+def _parenthesized(source: SourceFile, node: Node) -> Iterator[Problem]:
+    for child in node.named_children:
+        if child.type == "type_annotation":
+            yield Problem(
+                child, f"`{source.excerpt(child)}` is not expected here", "Write `as` before a type."
+            )
+
+
+def _cast(source: SourceFile, node: Node) -> Iterator[Problem]:
+    """`as` and `satisfies` begin a statement of their own when they begin a line."""
+    before, word = node.children[0], node.children[1]
+    if word.type in ("as", "satisfies") and before.end_point.row != word.start_point.row:
+        yield Problem(word, f"`{word.type}` must be on the line where the value ends", "Move it up.")
+
+
 def _number(source: SourceFile, node: Node) -> Iterator[Problem]:
     """A number ends where a name could not go on: `12.5as 0` is neither."""
     text = source.text(node)
@@ -613,6 +628,8 @@ RULES: dict[int, Rule] = {
         (("formal_parameters",), _parameters),
         (("arrow_function",), _arrow),
         (("binary_expression",), _binary),
+        (("parenthesized_expression",), _parenthesized),
+        (("as_expression", "satisfies_expression"), _cast),
         (("number",), _number),
         (("string",), _string),
         (("escape_sequence",), _escape_sequence),

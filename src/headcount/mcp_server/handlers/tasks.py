@@ -36,10 +36,15 @@ def task_update(app: App, args: Arguments) -> Answer:
     elif args.get("release"):
         task = tasks.release(app, task_id, team)
     else:
-        names = {"subject": "subject", "description": "description", "activeForm": "active_form",
-                 "dependsOn": "depends_on", "metadata": "metadata"}  # fmt: skip
-        changes = {field: args[name] for name, field in names.items() if name in args}
-        task = tasks.change(app, task_id, team, **changes)
+        task = tasks.change(
+            app,
+            task_id,
+            team,
+            subject=args.get("subject"),
+            description=args.get("description"),
+            depends_on=args.get("dependsOn"),
+            metadata=args.get("metadata"),
+        )
     return {"task": tasks.as_json(task)}
 
 
