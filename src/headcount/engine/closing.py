@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from headcount.domain.findings import GoneProof, Workspace
 from headcount.engine.job import Job, Outcome
 from headcount.engine.lanes import side_by_side
+from headcount.engine.mirror import archive_path
 from headcount.engine.writing import utc_now
 from headcount.errors import HeadcountError
 from headcount.protocol import events as ev
@@ -126,12 +127,15 @@ def _archive(job: Job) -> _Result:
 
 
 def _tombstone(job: Job) -> _Result:
-    """The environment that members were started with may hold keys: it does not outlive the team."""
+    """Move the team's own files to its archive, unless an earlier step failed and the team is not deleted.
+    The environment that members were started with may hold keys: it does not outlive the team."""
+    files = f"{job.world.home}/teams/{job.team.name}"
+    archive = archive_path(job.world.home, job.team.name, job.team.generation)
+    if not job.team.warnings and os.path.isdir(archive) and os.path.isdir(files):
+        if not os.path.isdir(f"{archive}/team"):
+            os.rename(files, f"{archive}/team")
+        _sync_directory(archive)
     return [], [], {("", "environment"): {}}
-
-
-def archive_path(home: str, team: str, generation: int) -> str:
-    return f"{home}/archive/{team}-{generation}"
 
 
 def _write(path: str, content: object) -> None:
