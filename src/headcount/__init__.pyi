@@ -87,7 +87,61 @@ class _Cleanup(Component):
     def __call__(self, *, team: TeamRef | None = ..., title: str | None = ..., key: str = ...) -> Node: ...
 
 class _XmlBlock(Component):
-    def __call__(self, *, name: str, key: str = ...) -> Node: ...
+    def __call__(self, *, name: str, key: str = ..., **attributes: str) -> Node: ...
+
+class _Div(Component):
+    def __call__(self, *, name: str | None = ..., key: str = ..., **attributes: str) -> Node: ...
+
+class _StatusReturn(Component):
+    def __call__(self, *, status: str, key: str = ...) -> Node: ...
+
+class _SuccessCriteria(Component):
+    def __call__(self, *, items: Sequence[str | Mapping[str, str | bool]], key: str = ...) -> Node: ...
+
+class _OfferNext(Component):
+    def __call__(self, *, routes: Sequence[Mapping[str, str]], key: str = ...) -> Node: ...
+
+class _Step(Component):
+    def __call__(
+        self, *, number: str | float, name: str, variant: str | None = ..., key: str = ...
+    ) -> Node: ...
+
+class _StepSection(Component):
+    def __call__(
+        self,
+        *,
+        number: str | float,
+        name: str,
+        variant: str | None = ...,
+        description: str | None = ...,
+        key: str = ...,
+    ) -> Node: ...
+
+class _DataTable(Component):
+    def __call__(
+        self,
+        *,
+        rows: Sequence[Sequence[Child]],
+        headers: Sequence[Child] | None = ...,
+        align: Sequence[str] | None = ...,
+        empty_cell: str | None = ...,
+        caption: str | None = ...,
+        empty_message: str | None = ...,
+        key: str = ...,
+    ) -> Node: ...
+
+class _BulletList(Component):
+    def __call__(self, *, items: Sequence[Child], title: str | None = ..., key: str = ...) -> Node: ...
+
+class _FileContext(Component):
+    def __call__(
+        self,
+        *,
+        files: Sequence[str],
+        prefix: str | None = ...,
+        title: str | None = ...,
+        key: str = ...,
+    ) -> Node: ...
 
 class _Table(Component):
     def __call__(
@@ -111,7 +165,7 @@ class _List(Component):
     ) -> Node: ...
 
 class _ExecutionContext(Component):
-    def __call__(self, *, paths: Sequence[str], key: str = ...) -> Node: ...
+    def __call__(self, *, paths: Sequence[str], prefix: str | None = ..., key: str = ...) -> Node: ...
 
 class _Code(Component):
     def __call__(self, *, lang: str | None = ..., class_name: str | None = ..., key: str = ...) -> Node: ...
@@ -138,6 +192,25 @@ Table: _Table
 List: _List
 ExecutionContext: _ExecutionContext
 Markdown: _Plain
+XmlSection: _XmlBlock
+Role: _Plain
+UpstreamInput: _Plain
+DownstreamConsumer: _Plain
+Methodology: _Plain
+DeviationRules: _Plain
+CommitRules: _Plain
+WaveExecution: _Plain
+CheckpointHandling: _Plain
+StructuredReturns: _Plain
+StatusReturn: _StatusReturn
+SuccessCriteria: _SuccessCriteria
+OfferNext: _OfferNext
+Step: _Step
+StepSection: _StepSection
+DataTable: _DataTable
+BulletList: _BulletList
+FileContext: _FileContext
+div: _Div
 h1: _Plain
 h2: _Plain
 h3: _Plain

@@ -24,6 +24,9 @@ _SETTINGS = """\
 
 [agents]
 default = "{client}"     # the client for workers that name none
+
+[build]
+dialect = "agent"      # the calls that Claude Code has today
 """
 _EXAMPLE = """\
 from headcount import Command, Team, Teammate, define_team, define_worker

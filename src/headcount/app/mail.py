@@ -147,7 +147,12 @@ def _asked(team: Team, caller: Caller) -> str | None:
 
 
 def inbox(
-    app: App, team: str | None = None, *, unread: bool = False, mark_read: bool = False
+    app: App,
+    team: str | None = None,
+    *,
+    unread: bool = False,
+    mark_read: bool = False,
+    sender: str | None = None,
 ) -> dict[str, Any]:
     """Whole messages in the order in which they came; what would be too much for one answer is counted."""
     app.check("read_mail")
@@ -155,6 +160,8 @@ def inbox(
     with app.store.read() as tx:
         found = app.load(tx, name)
         mails = tx.inbox(found.id, boxes_of(app.caller, found), unread=unread)
+    if sender is not None:
+        mails = [mail for mail in mails if rules.is_from(mail.sender, sender)]
     shown = _fit(mails) if unread else _fit(mails[::-1])[::-1]
     if mark_read and shown:
         with app.store.write() as tx:

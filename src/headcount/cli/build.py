@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -37,10 +38,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add(
         "--layout",
         choices=("flat", "claude"),
-        default="flat",
-        help="claude: commands/, agents/, skills/NAME/",
+        help="claude: commands/, agents/, skills/NAME/ (default: build.layout, else flat)",
     )
-    add("--dialect", choices=(*DIALECTS, "auto"), default="teammate", help="how to speak to the client")
+    add(
+        "--dialect",
+        choices=(*DIALECTS, "auto"),
+        help="the calls that the client understands (default: build.dialect, else teammate)",
+    )
     add("--stdout", action="store_true", help="print the Markdown, write nothing")
     add("--check", action="store_true", help="write nothing; exit 1 when what is on disk differs")
     add("--watch", action="store_true", help="build again whenever a definition or an import changes")
@@ -54,7 +58,8 @@ def run(args: argparse.Namespace) -> int:
     sources = find_sources(args.sources)
     if args.to:
         return _to_python(sources, args.json)
-    options = Options(_dialect(args.dialect), args.output, args.layout == "claude", args.check, args.stdout)
+    dialect, layout = _from_settings(args.dialect, args.layout)
+    options = Options(_dialect(dialect), args.output, layout == "claude", args.check, args.stdout)
     if args.watch:
         return _watch(args, options)
     totals = Totals(args.strict)
@@ -64,7 +69,34 @@ def run(args: argparse.Namespace) -> int:
         for result in totals.count(_with_progress(build(sources, options), len(sources))):
             _show(result)
         _summarize(totals)
+    _say_who_follows(totals)
     return totals.exit_code
+
+
+def _from_settings(dialect: str | None, layout: str | None) -> tuple[str, str]:
+    """Complete the options from `headcount.toml`. Most builds have neither file nor variable to read."""
+    if dialect is not None and layout is not None:
+        return dialect, layout
+    place = os.getcwd()
+    while not os.path.exists(os.path.join(place, ".git")) and place != os.path.dirname(place):
+        place = os.path.dirname(place)
+    path = os.path.join(place, "headcount.toml")
+    named = "HEADCOUNT_BUILD_DIALECT" in os.environ or "HEADCOUNT_BUILD_LAYOUT" in os.environ
+    if not named and not os.path.exists(path):
+        return dialect or "teammate", layout or "flat"
+    from headcount.domain.settings import read_settings
+
+    found = read_settings(path if os.path.exists(path) else None, os.environ).build
+    return dialect or found.dialect, layout or found.layout
+
+
+def _say_who_follows(totals: Totals) -> None:
+    if totals.calls_teammate:
+        print(
+            "Note: no released Claude Code has the Teammate calls. For today's clients, build with"
+            ' `--dialect agent`, or set `dialect = "agent"` under [build] in headcount.toml.',
+            file=sys.stderr,
+        )
 
 
 class Totals:
@@ -75,6 +107,7 @@ class Totals:
         self.by_status: dict[str, int] = {}
         self.warnings = 0
         self.errors = 0
+        self.calls_teammate = False
 
     def count(self, results: Iterable[Built]) -> Iterator[Built]:
         for result in results:
@@ -82,6 +115,7 @@ class Totals:
             warnings = sum(found.severity == WARNING for found in result.diagnostics)
             self.warnings += warnings
             self.errors += len(result.diagnostics) - warnings
+            self.calls_teammate = self.calls_teammate or result.calls_teammate
             yield result
 
     @property
@@ -201,8 +235,11 @@ def _watch(args: argparse.Namespace, options: Options) -> int:
         for result in totals.count(build(sources, options)):
             results.append(result._replace(markdown=None))
             _show(result)
+        first = not watcher.sources
         watcher.built(results)
         _summarize(totals)
+        if first:
+            _say_who_follows(totals)
 
     watcher = Watcher()
     rebuild(find())

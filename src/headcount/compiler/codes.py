@@ -14,6 +14,10 @@ CODES: Final = {
         "written; `headcount run` refuses the name. Use letters, digits, - and _, at most "
         "64."
     ),
+    "client-value": (
+        "A model or mode that the schema of the dialect's client does not list, so the client would refuse "
+        "the call. The Markdown is written."
+    ),
     "closing-tag": "A closing tag does not match the tag that is open.",
     "declared-twice": "The TSX source declares one name twice.",
     "definition-cycle": "A constant of the TSX source is defined by way of itself.",
@@ -30,6 +34,10 @@ CODES: Final = {
     "import-cycle": "Files import each other, and a value that is needed depends on itself.",
     "many-roots": "The TSX source exports more than one root.",
     "misplaced": "A component or element stands where it cannot be.",
+    "import-outside": (
+        "An import leads out of the definition's repository or package, links resolved. Such files are not "
+        "read."
+    ),
     "missing-import": "An imported file is not there.",
     "missing-prop": "A component lacks a prop that it needs.",
     "never-shut-down": (
@@ -49,12 +57,14 @@ CODES: Final = {
     ),
     "not-utf-8": "The source is not UTF-8, so its text cannot be known.",
     "pipeline-empty": "A TaskPipeline without a TaskDef does nothing.",
+    "prompt-empty": "A prompt is given and empty. The Markdown is written, with nothing to do in it.",
     "prompt-missing": "A Teammate or TaskDef has neither a prompt nor a Prompt with something in it.",
     "prompt-outside": "A Prompt belongs to the Teammate or TaskDef that it instructs.",
     "prompt-twice": "There are two prompts, and only one can be meant.",
     "python-error": "The Python definition raised an error while it ran.",
     "reassigned": "A TSX variable is changed after it was declared. Definitions are read, never executed, so "
     "a name keeps its first value.",
+    "returns-empty": "StructuredReturns describes what an agent may return, so it needs a StatusReturn.",
     "same-output": "Two sources would be written to the same file; neither is.",
     "syntax": "The source does not parse.",
     "table-width": ("A row of a Table has more cells than there are headers; a renderer would drop them."),

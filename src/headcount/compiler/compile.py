@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from headcount.compiler.element import Diagnostic, Span
 from headcount.compiler.lower import lower
+from headcount.compiler.lower.checks import check_client_values
 from headcount.compiler.markdown.dialects import TEAMMATE
 from headcount.compiler.markdown.write import write_markdown
 from headcount.compiler.report import ERROR, Report
@@ -53,6 +54,7 @@ def compile_file(path: str, dialect: Dialect = TEAMMATE, source: bytes | None = 
         if read.root is not None:
             document = lower(read.root, report)
         if document is not None:
+            check_client_values(document, dialect, report)
             markdown = write_markdown(document, dialect)
     except RecursionError:
         report.error("too-deep", "The definition nests too deeply", Span(path, 1, 1), "Flatten it.")

@@ -27,6 +27,7 @@ class Xml(NamedTuple):
 
     name: str
     blocks: tuple[Block, ...]
+    attributes: Mapping[str, str]
 
 
 class Teammate(NamedTuple):
@@ -96,7 +97,7 @@ class Workflow(NamedTuple):
 
 class Document(NamedTuple):
     """`kind` is `Command`, `Agent` or `Skill`; `frontmatter` has its keys as they are written; `numbers`
-    has the id in the document for each task's `uid`."""
+    has the id in the document for each task's `uid`; `folder` is where the output goes below `-o`."""
 
     kind: str
     name: str
@@ -108,6 +109,7 @@ class Document(NamedTuple):
     shutdowns: tuple[Shutdown, ...]
     workflows: tuple[Workflow, ...]
     numbers: Mapping[int, int]
+    folder: str
 
 
 Block: TypeAlias = "Prose | Xml | Team | Task | Pipeline | Shutdown | Cleanup | Workflow"

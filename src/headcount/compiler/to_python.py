@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from headcount.compiler.element import Element, TaskRef, TeamRef, Text, WorkerRef
 from headcount.compiler.language import LANGUAGE
-from headcount.compiler.lower.body import code_block, runs
+from headcount.compiler.lower.body import XML_TAGS, code_block, runs
 from headcount.compiler.lower.document import ROOTS
 from headcount.compiler.lower.inline import INLINE, with_gaps
 from headcount.compiler.names import AGENT_TYPES, MODELS, PLUGIN_AGENT_TYPES, TASK_MODES, task_name
@@ -28,7 +28,22 @@ if TYPE_CHECKING:
 
 # Where text is laid out in lines of its own; elsewhere it is inline, or white space between elements.
 _LOOSE: Final = frozenset(
-    (*ROOTS, "Workflow", "Prompt", "XmlBlock", "blockquote", "ExecutionContext", "Markdown"),
+    (
+        *ROOTS,
+        *XML_TAGS,
+        "Workflow",
+        "Prompt",
+        "XmlBlock",
+        "XmlSection",
+        "div",
+        "blockquote",
+        "ExecutionContext",
+        "FileContext",
+        "Markdown",
+        "StatusReturn",
+        "Step",
+        "StepSection",
+    ),
 )
 _INLINE: Final = frozenset((*INLINE, "p", "li", "h1", "h2", "h3", "h4", "h5", "h6"))
 _TYPES: Final = {

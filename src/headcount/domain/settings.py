@@ -59,6 +59,14 @@ class Integration:
 
 
 @dataclass(frozen=True, slots=True)
+class Build:
+    """How `headcount build` writes, where the command line leaves it open."""
+
+    dialect: str = field(default="teammate", metadata=_doc("the calls to write, as `--dialect`"))
+    layout: str = field(default="flat", metadata=_doc("where outputs go, as `--layout`"))
+
+
+@dataclass(frozen=True, slots=True)
 class Gates:
     """What a phase must pass. 0 is no limit, "" is no gate."""
 
@@ -82,6 +90,7 @@ class Settings:
     integration: Integration = field(default_factory=Integration)
     gates: Gates = field(default_factory=Gates)
     limits: Limits = field(default_factory=Limits)
+    build: Build = field(default_factory=Build)
 
 
 SECTIONS: Final[dict[str, type[Any]]] = {
@@ -90,6 +99,7 @@ SECTIONS: Final[dict[str, type[Any]]] = {
     "integration": Integration,
     "gates": Gates,
     "limits": Limits,
+    "build": Build,
 }
 
 
@@ -194,6 +204,8 @@ _KINDS: Final = {
     "agents.NAME.command": Kind(_COMMAND.allowed, lambda value: _read_command(value or None)),
     "agents.NAME.model": _WORD,
     "agents.NAME.permissions": _choice("edit", "full"),
+    "build.dialect": _choice("teammate", "team-tools", "agent", "auto"),
+    "build.layout": _choice("flat", "claude"),
     "gates.max_file_lines": _count(0),
     "gates.max_function_lines": _count(0),
     "gates.max_total_lines": _count(0),

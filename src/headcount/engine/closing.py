@@ -17,6 +17,7 @@ from headcount.domain.findings import GoneProof, Salvage, Workspace
 from headcount.engine.job import Job, Outcome
 from headcount.engine.jobs import GIT_CONFIG
 from headcount.engine.lanes import side_by_side
+from headcount.engine.mirror import archive_path
 from headcount.engine.writing import utc_now
 from headcount.errors import HeadcountError
 from headcount.protocol import events as ev
@@ -148,14 +149,17 @@ def _archive(job: Job) -> _Result:
 
 
 def _tombstone(job: Job) -> _Result:
-    """Check everything that the receipt names once more. Then forget the members' environment and git's
-    configuration, which may hold keys: they do not outlive the team."""
+    """Check everything that the receipt names once more. Then move the team's own files to its archive, unless
+    an earlier step failed and the team is not deleted. The members' environment and git's configuration may hold
+    keys: they do not outlive the team."""
     lost = _check_saved(job, [ref for member in job.team.members.values() for ref in member.refs])
+    files = f"{job.world.home}/teams/{job.team.name}"
+    archive = archive_path(job.world.home, job.team.name, job.team.generation)
+    if not lost and not job.team.warnings and os.path.isdir(archive) and os.path.isdir(files):
+        if not os.path.isdir(f"{archive}/team"):
+            os.rename(files, f"{archive}/team")
+        _sync_directory(archive)
     return lost, [], {("", "environment"): {}, ("", GIT_CONFIG): {}}
-
-
-def archive_path(home: str, team: str, generation: int) -> str:
-    return f"{home}/archive/{team}-{generation}"
 
 
 def _write(path: str, content: object) -> None:

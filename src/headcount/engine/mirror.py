@@ -26,6 +26,16 @@ SIGNALLED = "signalled"  # a fact of an incarnation: when it was last to be insp
 _PENDING = (State.INSPECTING, State.NUDGED, State.ESCALATED)
 
 
+def archive_path(home: str, team: str, generation: int) -> str:
+    return f"{home}/archive/{team}-{generation}"
+
+
+def team_files(home: str, team: Team) -> str:
+    """The directory of a team's files: its own while it is open, in its archive after a complete closing."""
+    archived = f"{archive_path(home, team.name, team.generation)}/team"
+    return archived if os.path.isdir(archived) else f"{home}/teams/{team.name}"
+
+
 class Mirror:
     def __init__(self, home: str) -> None:
         self._home = home
@@ -40,7 +50,7 @@ class Mirror:
         """`happened` is of one commit: each verdict and each end is a line of the log, once."""
         if not os.path.isdir(self._home):
             return  # moved away with its repository, and not to be made anew where it was
-        place = f"{self._home}/teams/{team.name}"
+        place = team_files(self._home, team)
         os.makedirs(f"{place}/witness", mode=0o700, exist_ok=True)
         waiting = [m for m in team.members.values() if m.state in _PENDING]
         pending = {m.name: _pending(m, signalled.get(m.key, {})) for m in waiting}

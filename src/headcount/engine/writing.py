@@ -37,9 +37,9 @@ def write_ready(tx: Tx, team: Team, ready: Ready) -> None:
     for key in ready.merged_only:
         tx.put_fact(team.id, key, "start", {**(tx.fact(team.id, key, "start") or {}), "require_merged": True})
     _list_tasks(tx, team, ready)
-    for key in ready.released:
-        given_back = tx.give_back_tasks(team.id, key)
-        entries.extend(Note("task_released", key, {"task": task}) for task in given_back)
+    for released in ready.released:
+        given_back = tx.give_back_tasks(team.id, released.key, released.handed_in)
+        entries.extend(Note("task_released", released.key, {"task": task}) for task in given_back)
     for key in ready.sealed:
         bounced = tx.seal(team.id, key)
         if bounced:

@@ -148,6 +148,7 @@ TOOLS: tuple[Tool, ...] = (
         {
             "unread": _flag("Only those that were not read yet"),
             "mark_read": _flag("Mark what is returned as read (default false)"),
+            "from": _text("Only this sender's"),
             "team_name": TEAM,
         },
         again=True,
@@ -167,11 +168,29 @@ TOOLS: tuple[Tool, ...] = (
         ("subject",),
     ),
     Tool(
+        "task_update", "Change a task",
+        "Change a task, take it from its owner, or end it. Lead or operator only.",
+        {
+            "task_id": TASK_ID,
+            "subject": _text("One line"),
+            "description": _text("What is to be done", _LONG),
+            "dependsOn": _texts("All it depends on", 1_000),
+            "metadata": {"type": "object", "description": "Merged; null removes"},
+            "release": _flag("Take it from its owner"),
+            "withdraw": _text("End it; why"),
+            "team_name": TEAM,
+        },
+        ("task_id",),
+    ),
+    Tool(
         "task_list", "List the tasks",
         "The team's tasks, with status, owner and what they depend on.",
         {
-            "status": _choice("Only these", "pending", "in_progress", "in_review", "complete", "blocked"),
+            "status": _choice(
+                "Only these", "pending", "in_progress", "in_review", "complete", "blocked", "withdrawn"
+            ),
             "owner": _text("Only this member's"),
+            "metadata": {"type": "object", "description": "Only those with these values"},
             "team_name": TEAM,
         },
         reads=True,

@@ -91,6 +91,15 @@ class PrepareStart:
 
 
 @dataclass(frozen=True, slots=True)
+class GiveBackTasks:
+    """The tasks of an incarnation that is proved gone can be claimed again. With `handed_in` also those that
+    it had reported done: it was found dirty and stopped by a decision, so nothing was handed in."""
+
+    key: str
+    handed_in: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class SetStatus:
     """A task as the list shows it."""
 
@@ -113,8 +122,7 @@ class Ready:
     merged_only: tuple[str, ...] = ()
     """Incarnations whose commits count as unsaved from here on unless they are merged."""
     listed: tuple[SetStatus, ...] = ()
-    released: tuple[str, ...] = ()
-    """Incarnations that are proved gone: their tasks can be claimed again."""
+    released: tuple[GiveBackTasks, ...] = ()
     sealed: tuple[str, ...] = ()
     """Incarnations that read no more: the token is void, unread mail bounces to the lead."""
     acts: tuple[Act, ...] = ()
@@ -143,7 +151,7 @@ class Collected:
         self.starts: list[PrepareStart] = []
         self.merged_only: list[str] = []
         self.listed: list[SetStatus] = []
-        self.released: list[str] = []
+        self.released: list[GiveBackTasks] = []
         self.sealed: list[str] = []
         self.acts: list[Act] = []
 

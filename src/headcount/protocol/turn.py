@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from headcount.domain import templates
-from headcount.protocol.effects import Act, ActKind, Collected, Post, Ready
+from headcount.protocol.effects import Act, ActKind, Collected, GiveBackTasks, Post, Ready
 from headcount.protocol.happened import (
     EscalationDecided,
     MemberEscalated,
@@ -379,7 +379,7 @@ def _settle(turn: Turn, member: Member, trigger: Trigger, facts: Facts) -> None:
     member = replace(member, settled=True, unread=unread)
     member = turn.put(replace(member, outcome=final_outcome(member)))
     turn.happen(MemberGone(member.key, member.outcome, member.unread))
-    turn.released.append(member.key)
+    turn.released.append(GiveBackTasks(member.key, handed_in=member.forced and bool(member.issues)))
     turn.sealed.append(member.key)
 
 

@@ -21,7 +21,9 @@ MAIL_TYPES = (
     "idle",
 )
 PRIORITIES = ("low", "normal", "high")
-TASK_STATUSES = ("pending", "in_progress", "in_review", "complete", "blocked")
+TASK_STATUSES = ("pending", "in_progress", "in_review", "complete", "blocked", "withdrawn")
+# Nothing that depends on such a task waits for it.
+TASK_ENDS = ("complete", "withdrawn")
 
 DEAD_LETTERS = "dead-letters"
 OFFICES = (LEAD, WITNESS, OPERATOR)  # mailboxes that outlive whoever reads them
@@ -154,6 +156,11 @@ def check_task(
         check_text(field, text)
     check_size("subject", subject, subject_characters, "characters")
     check_size("description", description, description_bytes)
+
+
+def is_from(sender: str, wanted: str) -> bool:
+    """Whether a message is from `wanted`: a bare name stands for all generations of a member."""
+    return wanted in (sender, sender.partition("#")[0])
 
 
 def next_task_id(taken: Mapping[str, object]) -> str:

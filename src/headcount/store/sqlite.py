@@ -256,8 +256,8 @@ class SqliteTx:
     def complete_task(self, team_id: str, task_id: str, by: str) -> Task:
         return _task(taskboard.complete(self._db, self._card(team_id), self._now, task_id, by))
 
-    def give_back_tasks(self, team_id: str, key: str) -> list[str]:
-        return taskboard.give_back(self._db, team_id, key)
+    def give_back_tasks(self, team_id: str, key: str, handed_in: bool = False) -> list[str]:
+        return taskboard.give_back(self._db, team_id, key, handed_in)
 
     # --- identity
 

@@ -148,9 +148,10 @@ def hand_in(db: apsw.Connection, team: Card, now: float, key: str, task_id: str 
     return task_id
 
 
-def give_back(db: apsw.Connection, team_id: str, key: str) -> list[str]:
-    """What a dead owner was working on can be claimed again (D8). What it had handed in stays in review."""
-    rows = sorted(db.execute(SQL["give_back"], (team_id, key)), key=lambda row: int(row[1]))
+def give_back(db: apsw.Connection, team_id: str, key: str, handed_in: bool = False) -> list[str]:
+    """Make what a gone owner was working on available again (D8); what it had handed in stays in review,
+    unless `handed_in`. Return the ids."""
+    rows = sorted(db.execute(SQL["give_back"], (team_id, key, handed_in)), key=lambda row: int(row[1]))
     return [task_id for task_id, _ in rows]
 
 

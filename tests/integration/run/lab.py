@@ -183,7 +183,13 @@ class RunLab:
         return self.git("show", f"headcount/{TEAM}/integration:task-{task}.txt")
 
     def file(self, name: str) -> Any:
-        return json.loads((self.repo / ".headcount" / "teams" / TEAM / name).read_text())
+        """A file of the team: in its directory while it is open, in its archive after a complete closing."""
+        return json.loads(self.path_of(name).read_text())
+
+    def path_of(self, name: str) -> Path:
+        home = self.repo / ".headcount"
+        archives = sorted(home.glob(f"archive/{TEAM}-*/team/{name}"))
+        return archives[-1] if archives else home / "teams" / TEAM / name
 
     def started_in(self) -> set[str]:
         """The runtimes of all who were ever started, as it was recorded."""

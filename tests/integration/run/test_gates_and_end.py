@@ -30,7 +30,7 @@ def test_the_checklist_of_a_complete_run_has_six_items_each_with_evidence(lab: R
     status = read_status(lab.file("status.json"))
     assert (status.status, status.attempt, status.reason) == ("complete", 1, "")
     assert lab.file("witness/state.json") == {"pending_verifications": {}}
-    log = (lab.repo / f".headcount/teams/{TEAM}/witness/verification.log").read_text()
+    log = lab.path_of("witness/verification.log").read_text()
     assert log.count("] Verified clean: ada\n") >= 2
 
 

@@ -102,4 +102,4 @@ def test_braces_without_vars_are_text() -> None:
 
 
 def test_element_that_the_language_does_not_have_is_an_error() -> None:
-    assert codes(tsx("<div>x</div>")) == ["unknown-element"]
+    assert codes(tsx("<span>x</span>")) == ["unknown-element"]

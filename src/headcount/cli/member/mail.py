@@ -39,6 +39,9 @@ def inbox(call: Call) -> int:
         _wait_for_mail(call, team.id, boxes, _seconds(seconds))
     with call.read():
         rows = mailbox.inbox(call.db, team.id, boxes, call.words.has("--unread"))
+    sender = call.words.get("--from")
+    if sender is not None:
+        rows = [row for row in rows if rules.is_from(row[2], sender)]
     unread = [row[0] for row in rows if row[11] is None]
     text = "".join(message_text(row) if row[11] is None else message_head(row) + "\n" for row in rows)
     of_all = "" if call.words.has("--unread") else f" of {len(rows)}"

@@ -18,11 +18,12 @@ _SEND = Spec(
 COMMANDS: dict[str, tuple[Spec, str]] = {
     "inbox": (
         Spec(
-            "inbox [--wait S] [--unread] [--peek]",
+            "inbox [--wait S] [--unread] [--peek] [--from SENDER]",
             "Print your messages, the unread ones whole, and mark those as read; --peek does not.\n"
-            "--wait returns as soon as there is something unread, or after S seconds.",
+            "--wait returns as soon as there is something unread, or after S seconds.\n"
+            "--from prints and marks only the messages of one sender.",
             flags=("--unread", "--peek"),
-            names={"--wait": "--wait"},
+            names={"--wait": "--wait", "--from": "--from"},
         ),
         "mail:inbox",
     ),
@@ -65,9 +66,9 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
     ),
     "task list": (
         Spec(
-            "task list [--status S] [--owner KEY]",
-            "List the team's tasks.",
-            names={"--status": "--status", "--owner": "--owner"},
+            "task list [--status S] [--owner KEY] [--metadata KEY=VALUE]",
+            "List the team's tasks; --metadata: those with this value.",
+            names={"--status": "--status", "--owner": "--owner", "--metadata": "--metadata"},
         ),
         "tasks:list_tasks",
     ),

@@ -7,6 +7,7 @@ import time
 from headcount.cli.member.shown import task_json, task_line, task_text
 from headcount.protocol import authority
 from headcount.store import journal, taskboard
+from headcount.store.jsontext import dumps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,9 +17,21 @@ if TYPE_CHECKING:
 def list_tasks(call: Call) -> int:
     with call.read():
         rows = taskboard.list_(call.db, call.team().id, call.words.get("--status"), call.words.get("--owner"))
+    wanted = call.words.get("--metadata")
+    if wanted is not None:
+        from json import loads
+
+        key, _, value = wanted.partition("=")
+        rows = [row for row in rows if _has(loads(row[8]), key, value)]
     text = "".join(task_line(row) + "\n" for row in rows)
     call.answer([task_json(row) for row in rows], f"{text}{len(rows)} task{'s' * (len(rows) != 1)}.")
     return 0
+
+
+def _has(metadata: dict[str, object], key: str, value: str) -> bool:
+    """Whether the metadata has this value; a value that is not text is compared as JSON."""
+    found = metadata.get(key, metadata)
+    return found is not metadata and value in (found, dumps(found))
 
 
 def claim(call: Call) -> int:

@@ -59,10 +59,10 @@ def _matches(pattern: str) -> list[str]:
     )
 
 
-def flat_output(source: str, folder: str | None) -> str:
-    """Beside the source, or in `folder`, under the source's base name."""
-    stem = os.path.splitext(source)[0]
-    return f"{stem}.md" if folder is None else os.path.join(folder, os.path.basename(stem) + ".md")
+def flat_output(source: str, folder: str | None, below: str = "") -> str:
+    """Beside the source, or in `folder`, or in the directory `below` one of them; under its base name."""
+    directory, name = os.path.split(os.path.splitext(source)[0])
+    return os.path.join(directory if folder is None else folder, below, f"{name}.md")
 
 
 def claude_output(document: Document, folder: str | None) -> str | None:
@@ -72,8 +72,9 @@ def claude_output(document: Document, folder: str | None) -> str | None:
         return None
     home = folder or CLAUDE_HOME
     if document.kind == "Skill":
-        return os.path.join(home, "skills", document.name, "SKILL.md")
-    return os.path.join(home, "commands" if document.kind == "Command" else "agents", *parts) + ".md"
+        return os.path.join(home, "skills", document.folder, document.name, "SKILL.md")
+    place = "commands" if document.kind == "Command" else "agents"
+    return os.path.join(home, place, document.folder, *parts) + ".md"
 
 
 def _is_file_name(name: str) -> bool:

@@ -45,10 +45,11 @@ class Built(NamedTuple):
     files: tuple[str, ...]
     printed: str
     markdown: str | None
+    calls_teammate: bool = False
 
 
 def build(sources: Sequence[str], options: Options) -> Iterator[Built]:
-    """Build every source; results are in the order of the sources, but for parts, which come last."""
+    """Build every source. Results are in the order of the sources, except for those that must wait."""
     read: set[str] = set()  # what was imported
     rootless: list[Compiled] = []
     planned = _plan_by_name(sources, options) if options.claude_layout else _plan_by_path(sources, options)
@@ -69,16 +70,35 @@ def _has_no_root(compiled: Compiled) -> bool:
 
 
 def _plan_by_path(sources: Sequence[str], options: Options) -> Iterator[tuple[Compiled, str | None]]:
-    """Outputs are known before anything is compiled, so a clash writes nothing."""
-    clashes = _clashes((source, flat_output(source, options.folder)) for source in sources)
+    """Yield each definition as soon as its output is known to be its own. Those with a `folder`, and those
+    whose base names clash, wait until all are compiled."""
+    by_name = _clashes((source, flat_output(source, options.folder)) for source in sources)
+    waiting: list[Compiled] = []
+    taken: list[tuple[str, str]] = []
     for source in sources:
         compiled = compile_file(source, options.dialect)
-        output = flat_output(source, options.folder)
-        shared = clashes and clashes.get(os.path.realpath(output))
-        if shared and not options.stdout and not _has_no_root(compiled):
-            yield _clash(compiled, output, shared), None
+        output = _flat_output(compiled, options)
+        moved = compiled.document is not None and compiled.document.folder
+        if moved or (by_name and os.path.realpath(output) in by_name):
+            waiting.append(compiled)
         else:
+            taken.append((source, output))
             yield compiled, output
+    if waiting:
+        outputs = [(one.path, _flat_output(one, options)) for one in waiting if not _has_no_root(one)]
+        clashes = _clashes([*taken, *outputs])
+        for one in waiting:
+            output = _flat_output(one, options)
+            shared = clashes.get(os.path.realpath(output))
+            if shared and not options.stdout and not _has_no_root(one):
+                yield _clash(one, output, shared), None
+            else:
+                yield one, output
+
+
+def _flat_output(compiled: Compiled, options: Options) -> str:
+    below = compiled.document.folder if compiled.document is not None else ""
+    return flat_output(compiled.path, options.folder, below)
 
 
 def _plan_by_name(sources: Sequence[str], options: Options) -> Iterator[tuple[Compiled, str | None]]:
@@ -159,4 +179,7 @@ def _result(
     diagnostics: tuple[Diagnostic, ...],
     markdown: str | None = None,
 ) -> Built:
-    return Built(compiled.path, output, status, diagnostics, compiled.files, compiled.printed, markdown)
+    calls = status in (WRITTEN, PRINTED) and "Teammate({ operation" in (compiled.markdown or "")
+    return Built(
+        compiled.path, output, status, diagnostics, compiled.files, compiled.printed, markdown, calls
+    )

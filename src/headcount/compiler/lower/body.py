@@ -6,7 +6,7 @@ are around it: a heading goes one level down for each.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from headcount.compiler.element import UNKNOWN, Element, Text
 from headcount.compiler.lower.inline import (
@@ -18,7 +18,7 @@ from headcount.compiler.lower.inline import (
     paragraph,
     with_gaps,
 )
-from headcount.compiler.lower.props import number_text, read_props
+from headcount.compiler.lower.props import PROPS, number_text, read_props
 from headcount.compiler.markdown.fence import fence, quote, table_cell, table_row, xml_block
 from headcount.compiler.text import SPACES, dedent, dedent_string, one_line
 
@@ -29,6 +29,17 @@ if TYPE_CHECKING:
     from headcount.compiler.report import Report
 
 _LISTS: Final = frozenset(("ul", "ol", "List"))
+# Components that are an XML block with a fixed tag.
+XML_TAGS: Final = {
+    "Role": "role",
+    "UpstreamInput": "upstream_input",
+    "DownstreamConsumer": "downstream_consumer",
+    "Methodology": "methodology",
+    "DeviationRules": "deviation_rules",
+    "CommitRules": "commit_rules",
+    "WaveExecution": "wave_execution",
+    "CheckpointHandling": "checkpoint_handling",
+}
 _RULERS: Final = {"left": ":---", "center": ":---:", "right": "---:"}
 
 
@@ -76,11 +87,19 @@ def loose(run: list[Element | Text], report: Report) -> str:
         else:
             pieces.append((inline_element(child, report), False))
     joined = dedent(pieces)
+    # Blanks between a tag and the text on its line are layout, as in JSX.
+    on_the_tags_line = pieces and pieces[0][1] and pieces[0][0].partition("\n")[0].strip(SPACES)
+    joined = joined.lstrip(SPACES) if on_the_tags_line else joined
     return joined if "\n" in joined else joined.strip(SPACES)
 
 
 def block_element(element: Element, owner: str, depth: int, report: Report) -> str:
     write = BLOCKS.get(element.name)
+    if write is None and element.name in PROPS:
+        # Few definitions use these components, so most never import them.
+        from headcount.compiler.lower.presentation import PRESENTATION
+
+        write = PRESENTATION.get(element.name)
     if write is None:
         not_inside(element, owner, report)
         return ""
@@ -178,26 +197,48 @@ def _language(element: Element, report: Report) -> str:
     return one_line(named.removeprefix("language-")).replace("`", "")
 
 
-def xml_name(element: Element, report: Report) -> str:
-    """The name of an XmlBlock, or nothing when it has none that can be a tag."""
+def xml_name(element: Element, report: Report) -> tuple[str, dict[str, str]]:
+    """Tag and attributes of an XML block; no tag when its name cannot be one."""
     props, whole = read_props(element, report)
-    name: str = props.get("name", "")
-    if whole and not name.replace("-", "_").replace(".", "_").replace(":", "_").isidentifier():
+    name: str = XML_TAGS.get(element.name) or props.pop("name", "")
+    if whole and not _is_tag(name):
         hint = "Use letters, digits, - and _, as in execution_context."
-        report.error("wrong-type", f"XmlBlock name {name!r} cannot be a tag", element.span, hint)
-        return ""
-    return name
+        report.error("wrong-type", f"{element.name} name {name!r} cannot be a tag", element.span, hint)
+        return "", {}
+    return name, props
+
+
+def _is_tag(name: str) -> bool:
+    return name.replace("-", "_").replace(".", "_").replace(":", "_").isidentifier()
 
 
 def _xml_block(element: Element, depth: int, report: Report) -> str:
-    return xml_block(xml_name(element, report), body(element.children, "XmlBlock", depth, report))
+    name, attributes = xml_name(element, report)
+    return xml_block(name, body(element.children, element.name, depth, report), attributes)
+
+
+def _div(element: Element, depth: int, report: Report) -> str:
+    """With a name an XML block, without one a container that leaves no trace."""
+    if is_named(element):
+        return _xml_block(element, depth, report)
+    read_props(element, report)
+    return body(element.children, "div", depth, report)
+
+
+def is_named(element: Element) -> bool:
+    return any(prop.name == "name" for prop in element.props)
 
 
 def _context(element: Element, depth: int, report: Report) -> str:
     props, _ = read_props(element, report)
-    paths = [one_line(_cell(path, element, report)) for path in props.get("paths", ())]
-    lines = [path if path.startswith("@") else f"@{path}" for path in paths]
-    inner = body(element.children, "ExecutionContext", depth, report)
+    return context_block(element, props.get("paths", ()), props.get("prefix", "@"), depth, report)
+
+
+def context_block(element: Element, given: Sequence[Value], prefix: str, depth: int, report: Report) -> str:
+    """An `execution_context` of paths, each with its prefix once, and what the children add."""
+    paths = [one_line(block_text(path, element, report)) for path in given]
+    lines = [path if path.startswith(prefix) else f"{prefix}{path}" for path in paths]
+    inner = body(element.children, element.name, depth, report)
     return xml_block("execution_context", "\n".join([*lines, "", inner] if inner else lines))
 
 
@@ -214,13 +255,17 @@ def _list_component(element: Element, depth: int, report: Report) -> str:
     no_children(element, report)
     start = props.get("start", 1)
     ordered = props.get("ordered", False)
-    items = [_cell(item, element, report) for item in props.get("items", ())]
+    items = [block_text(item, element, report) for item in props.get("items", ())]
     return "\n".join(f"{f'{start + n}.' if ordered else '-'} {indent(item)}" for n, item in enumerate(items))
 
 
 def _table(element: Element, depth: int, report: Report) -> str:
     props, _ = read_props(element, report)
     no_children(element, report)
+    return table(element, props, report)
+
+
+def table(element: Element, props: dict[str, Any], report: Report) -> str:
     empty: str = props.get("emptyCell", "")
     rows = [row for row in props.get("rows", ()) if row is not UNKNOWN]
     headers = props.get("headers")
@@ -237,7 +282,7 @@ def _table(element: Element, depth: int, report: Report) -> str:
 
 
 def _row(cells: Sequence[Value], width: int, empty: str, element: Element, report: Report) -> str:
-    written = [table_cell(one_line(_cell(cell, element, report))) or empty for cell in cells]
+    written = [table_cell(one_line(block_text(cell, element, report))) or empty for cell in cells]
     return table_row(written + [empty] * (width - len(written)))
 
 
@@ -252,7 +297,7 @@ def _ruler(element: Element, props: dict[str, tuple[Value, ...]], width: int, re
     return table_row((marks + [":---"] * width)[:width])
 
 
-def _cell(value: Value, element: Element, report: Report) -> str:
+def block_text(value: Value, element: Element, report: Report) -> str:
     """A value that stands as text: in a table, a list or a path."""
     if isinstance(value, str):
         return value
@@ -278,7 +323,8 @@ BLOCKS: Final[dict[str, Callable[[Element, int, Report], str]]] = {
     "blockquote": _quote,
     "pre": _code_block,
     "code": _code_block,
-    "XmlBlock": _xml_block,
+    **dict.fromkeys(("XmlBlock", "XmlSection", *XML_TAGS), _xml_block),
+    "div": _div,
     "Table": _table,
     "List": _list_component,
     "ExecutionContext": _context,

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from headcount.compiler.element import Span
+    from headcount.compiler.markdown.dialects import Dialect
     from headcount.compiler.report import Report
 
 BlockT = TypeVar("BlockT", ir.Team, ir.Shutdown)
@@ -127,6 +128,19 @@ def _names(document: ir.Document) -> Iterable[tuple[str, str, Span]]:
     for shutdown in document.shutdowns:
         for worker in shutdown.workers:
             yield "worker", worker.name, shutdown.span
+
+
+def check_client_values(document: ir.Document, dialect: Dialect, report: Report) -> None:
+    """Warn about a model or mode that the client's own schema does not list; the call would be refused."""
+    for team in document.teams:
+        for member in team.members:
+            for what, value, known in (
+                ("model", member.model, dialect.models),
+                ("mode", member.mode, dialect.modes),
+            ):
+                if value and known is not None and value not in known:
+                    message = f"No client of the dialect {dialect.name} accepts the {what} {value!r}"
+                    report.warn("client-value", message, member.span, report.suggest(value, known))
 
 
 CHECKS: Final[tuple[Callable[[ir.Document, Report], None], ...]] = (

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from headcount.compiler import ir
 from headcount.compiler.element import UNKNOWN, Element, Text
-from headcount.compiler.lower.body import block_element, loose, runs, xml_name
+from headcount.compiler.lower.body import XML_TAGS, block_element, is_named, loose, runs, xml_name
 from headcount.compiler.lower.inline import no_children, not_inside
 from headcount.compiler.lower.prompt import read_prompt
 from headcount.compiler.lower.props import read_props
@@ -37,6 +37,10 @@ class Lowering:
         """Everything that stands in a document, a Workflow or an XmlBlock, in order."""
         found: list[ir.Block] = []
         for run in runs(children):
+            if not isinstance(run, list) and run.name == "div" and not is_named(run):
+                read_props(run, self.report)
+                found.extend(self.blocks(run.children, owner))
+                continue
             if not isinstance(run, list) and (lower := COMPONENTS.get(run.name)) is not None:
                 if (block := lower(self, run)) is not None:
                     found.append(block)
@@ -240,9 +244,9 @@ def _check_team(workflow: ir.Workflow, report: Report) -> None:
 
 
 def _xml(at: Lowering, element: Element) -> ir.Xml | None:
-    name = xml_name(element, at.report)
-    blocks = at.blocks(element.children, "XmlBlock")
-    return ir.Xml(name, blocks) if name else None
+    name, attributes = xml_name(element, at.report)
+    blocks = at.blocks(element.children, element.name)
+    return ir.Xml(name, blocks, attributes) if name else None
 
 
 def _misplaced(at: Lowering, element: Element) -> None:
@@ -256,7 +260,7 @@ COMPONENTS: Final[dict[str, Callable[[Lowering, Element], ir.Block | None]]] = {
     "ShutdownSequence": _shutdown,
     "Cleanup": _cleanup,
     "Workflow": _workflow,
-    "XmlBlock": _xml,
+    **dict.fromkeys(("XmlBlock", "XmlSection", "div", *XML_TAGS), _xml),
     "Teammate": _misplaced,
     "Prompt": _misplaced,
 }

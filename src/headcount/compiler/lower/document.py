@@ -46,13 +46,29 @@ def lower_document(root: Element, report: Report) -> ir.Document | None:
         tuple(at.shutdowns),
         tuple(at.workflows),
         {task.task.uid: task.number for task in at.tasks},
+        _folder(root, report),
     )
+
+
+def _folder(root: Element, report: Report) -> str:
+    """The directory below `-o` that the root asks for, or nothing. It cannot lead out of `-o`."""
+    for prop in root.props:
+        if prop.name == "folder" and prop.value is not None and prop.value is not UNKNOWN:
+            if isinstance(prop.value, str) and all(map(_is_directory, prop.value.split("/"))):
+                return prop.value
+            hint = "Write a relative path without . and .., as in team/reviews."
+            report.error("file-name", f"{root.name} prop folder cannot be a directory", prop.span, hint)
+    return ""
+
+
+def _is_directory(name: str) -> bool:
+    return name.isprintable() and name.strip(". ") == name != "" and not any(c in '\\:*?"<>|' for c in name)
 
 
 def _frontmatter(root: Element, report: Report) -> dict[str, Value]:
     given: dict[str, Value] = dict.fromkeys(ROOTS[root.name], UNKNOWN)
     for prop in root.props:
-        if prop.name == "key":
+        if prop.name in ("key", "folder"):
             continue
         if prop.value is None:
             given.pop(prop.name, None)

@@ -23,8 +23,10 @@ _slot: Final = re.compile(r"\{\{[ \t]*([A-Za-z_$][\w$-]*)[ \t]*\}\}")
 def read_prompt(element: Element, props: dict[str, Any], report: Report) -> str | None:
     """The prompt, or None when it is missing or could not be known; both are reported by then.
 
-    In a Teammate the child wins over the prop; in a TaskDef both together are an error.
+    In a Teammate the child wins over the prop; in a TaskDef both together are an error. A `prompt` that is
+    given and empty is a warning: pipelines are filled in step by step.
     """
+    errors = len(report.items)
     child = _prompt_child(element, report) if element.children else ""
     prop: str = props.get("prompt", "")
     if child and prop and element.name == "TaskDef":
@@ -36,12 +38,18 @@ def read_prompt(element: Element, props: dict[str, Any], report: Report) -> str 
         )
     if child or prop:
         return child or prop
+    if len(report.items) > errors:
+        return None  # an error inside the Prompt is why it is empty
+    if "prompt" in props:
+        what = f"The prompt of this {element.name} is empty"
+        report.warn("prompt-empty", what, element.span, "Write what is to be done.")
+        return ""
     if not any(given.name == "prompt" and given.value is UNKNOWN for given in element.props):
         report.missing(
             "prompt-missing",
             f"{element.name} requires either a <Prompt> child or prompt prop",
             element.span,
-            "Say what is to be done, in one of them; an empty one counts as none.",
+            "Write what is to be done in one of them; an empty <Prompt> counts as none.",
         )
     return None
 

@@ -109,6 +109,9 @@ EXPECTED: Final[dict[Kind, str]] = {
 }
 
 _LANG: Final[dict[str, Kind]] = {"className": text, "lang": text}
+_TABLE: Final[dict[str, Kind]] = {"headers": values, "rows": rows, "align": values, "emptyCell": text}
+_XML: Final[dict[str, Kind]] = {"name": text}
+_STEP: Final[dict[str, Kind]] = {"number": text, "name": text, "variant": text}
 _NONE: Final[dict[str, Kind]] = {}
 
 # component or element -> prop -> kind, as in docs/reference/language.md
@@ -143,10 +146,23 @@ PROPS: Final[dict[str, dict[str, Kind]]] = {
         "maxTotalLines": count,
         "tasksAtOnce": count,
     },
-    "XmlBlock": {"name": text},
-    "Table": {"headers": values, "rows": rows, "align": values, "emptyCell": text},
+    "XmlBlock": _XML,
+    "XmlSection": _XML,
+    "div": _XML,
+    **dict.fromkeys(("Role", "UpstreamInput", "DownstreamConsumer", "Methodology"), _NONE),
+    **dict.fromkeys(("DeviationRules", "CommitRules", "WaveExecution", "CheckpointHandling"), _NONE),
+    "StructuredReturns": _NONE,
+    "StatusReturn": {"status": text},
+    "SuccessCriteria": {"items": values},
+    "OfferNext": {"routes": values},
+    "Step": _STEP,
+    "StepSection": {**_STEP, "description": text},
+    "DataTable": {**_TABLE, "caption": text, "emptyMessage": text},
+    "BulletList": {"items": values, "title": text},
+    "FileContext": {"files": values, "prefix": text, "title": text},
+    "Table": _TABLE,
     "List": {"items": values, "ordered": flag, "start": count},
-    "ExecutionContext": {"paths": values},
+    "ExecutionContext": {"paths": values, "prefix": text},
     "Markdown": _NONE,
     "pre": _LANG,
     "code": _LANG,
@@ -162,12 +178,24 @@ REQUIRED: Final[dict[str, tuple[str, ...]]] = {
     "TaskDef": ("task",),
     "Workflow": ("name", "team"),
     "XmlBlock": ("name",),
+    "XmlSection": ("name",),
+    "StatusReturn": ("status",),
+    "SuccessCriteria": ("items",),
+    "OfferNext": ("routes",),
+    "Step": ("number", "name"),
+    "StepSection": ("number", "name"),
+    "DataTable": ("rows",),
+    "BulletList": ("items",),
+    "FileContext": ("files",),
     "Table": ("rows",),
     "List": ("items",),
     "ExecutionContext": ("paths",),
     "a": ("href",),
 }
 
+
+# Elements whose other props are attributes of the tag that they become.
+_ATTRIBUTES: Final = frozenset(("XmlBlock", "XmlSection", "div"))
 
 # One look-up for each element: its kinds, and what it requires.
 _SPECS: Final = {name: (kinds, REQUIRED.get(name, ())) for name, kinds in PROPS.items()}
@@ -187,6 +215,9 @@ def read_props(element: Element, report: Report) -> tuple[dict[str, Any], bool]:
             found[name] = value
         elif value is None:
             found.pop(name, None)
+        elif kind is None and element.name in _ATTRIBUTES and name != "key":
+            if _is_attribute(element, name, value, span, report):
+                found[name] = text(value)
         elif kind is None:
             if name != "key":
                 _unknown_prop(element, name, span, report)
@@ -202,6 +233,17 @@ def read_props(element: Element, report: Report) -> tuple[dict[str, Any], bool]:
     if UNKNOWN in found.values():
         found = {name: value for name, value in found.items() if value is not UNKNOWN}
     return found, whole
+
+
+def _is_attribute(element: Element, name: str, value: Value, span: Span, report: Report) -> bool:
+    """Whether a prop can be written as an attribute; an element without a name has no tag to write it in."""
+    if not any(prop.name == "name" for prop in element.props):
+        _unknown_prop(element, name, span, report)
+        return False
+    if value is UNKNOWN or text(value) is not WRONG:
+        return value is not UNKNOWN
+    report.error("wrong-type", f"{element.name} attribute {name} is not a string", span, "Give it a string.")
+    return False
 
 
 def _missing_is_known(element: Element, name: str, found: dict[str, Any], report: Report) -> bool:

@@ -9,7 +9,8 @@ class Dialect(NamedTuple):
     """Calls are `%` templates for values that are JavaScript literals already; an empty one is not made.
 
     `spawn` is the tool that starts a member, `names_team` whether it is told the team; `tasks` says whether
-    there are task tools to rely on.
+    there are task tools to rely on. `models` and `modes` are the values that the client's schema lists for a
+    member; None where no client lists the call.
     """
 
     name: str
@@ -21,10 +22,15 @@ class Dialect(NamedTuple):
     request: str
     wait: str
     delete: str
+    models: tuple[str, ...] | None = None
+    modes: tuple[str, ...] | None = None
 
 
 _BETWEEN_TURNS: Final = "// End your turn: they are delivered between turns. Go on only when you have:"
 _SEND_REQUEST: Final = 'SendMessage({ to: %s, message: { type: "shutdown_request", reason: %s } })'
+
+_MODELS: Final = ("sonnet", "opus", "haiku", "fable")
+_MODES: Final = ("acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "plan")
 
 TEAMMATE: Final = Dialect(
     name="teammate",
@@ -47,6 +53,8 @@ TEAM_TOOLS: Final = Dialect(
     request=_SEND_REQUEST,
     wait=_BETWEEN_TURNS,
     delete="TeamDelete({})",
+    models=_MODELS,
+    modes=_MODES,
 )
 AGENT: Final = Dialect(
     name="agent",
@@ -58,6 +66,8 @@ AGENT: Final = Dialect(
     request=_SEND_REQUEST,
     wait=_BETWEEN_TURNS,
     delete="",
+    models=_MODELS,
+    modes=_MODES,
 )
 
 DIALECTS: Final = {dialect.name: dialect for dialect in (TEAMMATE, TEAM_TOOLS, AGENT)}

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from headcount.compiler.text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 # What would start a heading, a fence or a rule, or make a heading of the line before.
 _BLOCK_STARTS: Final = ("#", "```", "~~~", "---", "===", "***", "___", ">")
@@ -57,5 +62,10 @@ def table_row(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def xml_block(name: str, inner: str) -> str:
-    return f"<{name}>\n{inner}\n</{name}>" if inner else f"<{name}>\n</{name}>"
+def xml_block(name: str, inner: str, attributes: Mapping[str, str] | None = None) -> str:
+    given = "".join(f' {key}="{_attribute(value)}"' for key, value in (attributes or {}).items())
+    return f"<{name}{given}>\n{inner}\n</{name}>" if inner else f"<{name}{given}>\n</{name}>"
+
+
+def _attribute(value: str) -> str:
+    return one_line(value).replace("&", "&amp;").replace('"', "&quot;")

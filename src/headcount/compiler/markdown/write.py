@@ -56,7 +56,8 @@ class Writer:
         return block.markdown
 
     def xml(self, block: ir.Xml, level: int) -> str:
-        return xml_block(block.name, "\n\n".join(self.block(inner, level) for inner in block.blocks))
+        inner = "\n\n".join(self.block(each, level) for each in block.blocks)
+        return xml_block(block.name, inner, block.attributes)
 
     def workflow(self, workflow: ir.Workflow, level: int) -> str:
         parts = [heading(level, f"Workflow: {workflow.name}")]

@@ -1,24 +1,21 @@
-"""Reads a TSX definition without executing it.
+"""Read a TSX definition without executing it.
 
-            ┌─ plain ────────────────────────────────────────────────────────┐
-    bytes ──┤                                                                ├─→ Element
-            └─ parse ─→ syntax tree ─ bind ─→ names ─ evaluate the root ─────┘
+    bytes ─ parse ─→ syntax tree ─ check ─→ valid TSX ─ bind ─→ names ─ evaluate the root ─→ Element
 
-Names are bound first and evaluated when they are used, so a file may hold whatever TypeScript allows as
-long as the root does not need it. Everything that the root needs and that is not understood is reported,
-with its place; nothing is left out silently.
+tree-sitter parses, and `validity` rejects the invalid code that its grammar accepts. Names are bound first
+and evaluated when they are used, so a file may contain whatever TypeScript allows as long as the root does
+not need it. The reader reports every construct that the root needs and that it does not understand.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from headcount.compiler.element import Diagnostic, Element
 from headcount.compiler.tsx.limits import LARGE
-from headcount.compiler.tsx.plain import read_plain
+from headcount.compiler.tsx.reader import Reader
 
 if TYPE_CHECKING:
-    from headcount.compiler.tsx.reader import Reader
+    from headcount.compiler.element import Diagnostic, Element
 
 
 class ReadResult(NamedTuple):
@@ -32,13 +29,6 @@ class ReadResult(NamedTuple):
 
 def read_tsx(path: str, source: bytes | None = None) -> ReadResult:
     """Reads the definition at `path`, or `source` as if it stood there. Never raises for bad input."""
-    if source is not None and len(source) <= LARGE:
-        plain = read_plain(path, source)
-        if plain is not None:
-            return ReadResult(plain, (), (path,))
-    # What plain definitions do not need takes five times as long to import as they take to read.
-    from headcount.compiler.tsx.reader import Reader
-
     reader = Reader()
     root = _without_collector(reader, path, source) if _is_large(source) else reader.read(path, source)
     diagnostics = reader.report.sorted(path) if reader.report.items else ()

@@ -17,10 +17,6 @@ if TYPE_CHECKING:
 LAST = -1
 
 
-class TakeLongWay(Exception):
-    """This call came from text, and there is something to say about it that needs a place."""
-
-
 class Uids:
     """Numbers that tell refs apart, in the order in which they are made."""
 
@@ -35,31 +31,31 @@ class Uids:
 
 
 class Call:
-    """`nodes` are those of the arguments; a call that was read from plain text has no reader, no scope
-    and no nodes."""
+    """One call with its evaluated arguments; `nodes` are the nodes of the arguments."""
 
     __slots__ = ("arguments", "node", "nodes", "reader", "scope", "uids")
 
     def __init__(
         self,
-        uids: Uids,
+        reader: Reader,
+        scope: Scope,
+        node: Node,
         arguments: list[Evaluated],
-        reader: Reader | None = None,
-        scope: Scope | None = None,
-        node: Node | None = None,
-        nodes: tuple[Node, ...] = (),
+        nodes: tuple[Node, ...],
     ) -> None:
-        self.uids = uids
+        self.uids = reader.uids
         self.arguments = arguments
         self.reader = reader
         self.scope = scope
         self.node = node
         self.nodes = nodes
 
+    def with_arguments(self, arguments: list[Evaluated]) -> Call:
+        """The same call with other arguments, for a factory that is given as a callback."""
+        return Call(self.reader, self.scope, self.node, arguments, ())
+
     def refuse(self, index: int, message: str, hint: str) -> Evaluated:
         """Reports what is wrong with the argument at `index`, or with the call when it is not there."""
-        if self.reader is None or self.scope is None or self.node is None:
-            raise TakeLongWay
         node = self.nodes[index] if self.nodes and index < len(self.nodes) else self.node
         return self.reader.report.add(self.scope.module.source, node, "wrong-argument", message, hint)
 
@@ -67,8 +63,6 @@ class Call:
         """What a function that was given as an argument returns without arguments of its own."""
         from headcount.compiler.tsx.functions import call_function
 
-        if self.reader is None or self.scope is None or self.node is None:
-            raise TakeLongWay
         return call_function(self.reader, function, [], self.node, self.scope)
 
     def at_most(self, count: int, name: str) -> None:
@@ -98,7 +92,7 @@ class Call:
         """`value` when it is a string without unbound names, else UNKNOWN."""
         if type(value) is str or value is UNKNOWN:
             return value
-        if type(value) is PlaceholderText and self.reader is not None:
+        if type(value) is PlaceholderText:
             name, scope, node = value.unbound[0]
             hint = f"Declare {name}, or import it."
             return self.reader.report.add(

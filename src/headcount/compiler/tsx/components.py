@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from headcount.compiler.element import Prop
@@ -9,12 +10,17 @@ from headcount.compiler.report import did_you_mean
 from headcount.compiler.tsx.expressions import field, parts
 from headcount.compiler.tsx.functions import call_function, parameters, pattern_of
 from headcount.compiler.tsx.grammar import (
+    FIELD_BODY,
     FIELD_KEY,
     FIELD_LEFT,
+    FIELD_RIGHT,
+    FIELD_VALUE,
+    IDENTIFIER,
     OBJECT_ASSIGNMENT_PATTERN,
     OBJECT_PATTERN,
     PAIR_PATTERN,
     REST_PATTERN,
+    SHORTHAND_PATTERN,
 )
 from headcount.compiler.tsx.values import UNDEFINED, Children, Props
 
@@ -23,6 +29,7 @@ if TYPE_CHECKING:
 
     from headcount.compiler.tsx.reader import Reader
     from headcount.compiler.tsx.scope import Scope
+    from headcount.compiler.tsx.source import SourceFile
     from headcount.compiler.tsx.values import Evaluated, Function
 
 
@@ -68,16 +75,33 @@ def _accepted(component: Function) -> list[str] | None:
     pattern = pattern_of(given[0])
     if pattern.kind_id != OBJECT_PATTERN:
         return _mentioned(component, pattern)
+    source = component.scope.module.source
+    body = source.text(field(component.node, FIELD_BODY)) + _defaults(source, pattern)
     names: list[str] = []
     for item in parts(pattern):
         if item.kind_id == REST_PATTERN:
             return None
+        target = field(item, FIELD_VALUE) if item.kind_id == PAIR_PATTERN else item
         if item.kind_id == PAIR_PATTERN:
             item = field(item, FIELD_KEY)
         elif item.kind_id == OBJECT_ASSIGNMENT_PATTERN:
-            item = field(item, FIELD_LEFT)
-        names.append(component.scope.module.source.text(item).strip("'\""))
+            item = target = field(item, FIELD_LEFT)
+        # A name that the body never mentions takes its value and loses it.
+        plain = target.kind_id in (IDENTIFIER, SHORTHAND_PATTERN)
+        if not plain or "\\" in body or _mentions(body, source.name(target)):
+            names.append(source.name(item))
     return names
+
+
+def _defaults(source: SourceFile, pattern: Node) -> str:
+    """What stands after the `=` signs of a pattern, where one prop may use another."""
+    found = (item.child_by_field_id(FIELD_RIGHT) for item in parts(pattern))
+    return "".join(f" {source.text(node)}" for node in found if node is not None)
+
+
+def _mentions(body: str, name: str) -> bool:
+    """Whether the text has the name as a word of its own."""
+    return re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", body) is not None
 
 
 def _mentioned(component: Function, parameter: Node) -> list[str] | None:
@@ -90,7 +114,9 @@ def _mentioned(component: Function, parameter: Node) -> list[str] | None:
         rest = piece.lstrip("?")
         word = ""
         if rest.startswith("."):
-            end = next((i for i, c in enumerate(rest[1:], 1) if not (c.isalnum() or c in "_$")), len(rest))
+            end = next(
+                (i for i, c in enumerate(rest[1:], 1) if not (c == "$" or f"a{c}".isidentifier())), len(rest)
+            )
             word = rest[1:end]
         if not word:
             return None

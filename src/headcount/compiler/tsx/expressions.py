@@ -20,6 +20,7 @@ from headcount.compiler.tsx.grammar import (
     FIELD_RIGHT,
     FIELD_VALUE,
     IDENTIFIER,
+    LEADING,
     NUMBER,
     PAIR,
     SHORTHAND,
@@ -27,9 +28,12 @@ from headcount.compiler.tsx.grammar import (
     STRING,
     TEMPLATE_SUBSTITUTION,
     TOKEN_COMMA,
+    UNARY,
 )
 from headcount.compiler.tsx.limits import MAX_ITEMS
 from headcount.compiler.tsx.literals import BadLiteral, add_numbers, cook_template, parse_number, unescape
+from headcount.compiler.tsx.methods import GLOBALS
+from headcount.compiler.tsx.operators import NotDefined, apply_binary, type_name
 from headcount.compiler.tsx.scope import MISSING
 from headcount.compiler.tsx.text import join, to_text
 from headcount.compiler.tsx.values import (
@@ -50,21 +54,9 @@ if TYPE_CHECKING:
     from headcount.compiler.tsx.scope import Scope
     from headcount.compiler.tsx.values import Evaluated
 
-# Of what every JavaScript has: names that a definition may try, and that are never evaluated.
-GLOBALS = frozenset(
-    (
-        "Array",
-        "Date",
-        "JSON",
-        "Math",
-        "Number",
-        "Object",
-        "Promise",
-        "String",
-        "console",
-        "process",
-        "require",
-    )
+# Names that every JavaScript has, and that are never evaluated.
+NEVER_EVALUATED = frozenset(
+    ("Array", "Date", "JSON", "Math", "Number", "Promise", "console", "process", "require")
 )
 
 
@@ -118,16 +110,27 @@ def _substitution(reader: Reader, node: Node, scope: Scope) -> Evaluated:
     if len(inner) != 1:
         return not_understood(reader, node, scope)
     expression = inner[0]
-    if expression.type == "identifier":
-        name = scope.module.source.text(expression)
-        if not scope.binds(name):
-            return _placeholder(reader, name, expression, scope)
+    name = _root_name(expression, scope)
+    if name and not scope.binds(name) and name not in GLOBALS:
+        return _placeholder(reader, name, node, scope)
     value = evaluate(reader, expression, scope)
     return to_text(reader, value, expression, scope)
 
 
+def _root_name(node: Node, scope: Scope) -> str:
+    """The name that an expression begins with: `a` in `a`, `a.b`, `a[0]`, `a(x)`, `a ? b : c`, `a?.b`."""
+    while node.kind_id != IDENTIFIER:
+        first = node.child_by_field_id(FIELD_OPERATOR) if node.kind_id == UNARY else None
+        inner = parts(node)
+        if not inner or (node.kind_id not in LEADING and first is None):
+            return ""
+        node = inner[0]
+    return scope.module.source.name(node)
+
+
 def _placeholder(reader: Reader, name: str, node: Node, scope: Scope) -> PlaceholderText:
-    text = PlaceholderText(f"${{{name}}}")
+    """The substitution as it was written, for the reader of a prompt."""
+    text = PlaceholderText(scope.module.source.text(node))
     text.unbound = ((name, scope, node),)
     reader.has_placeholders = True
     return text
@@ -170,8 +173,10 @@ def undefined(reader: Reader, node: Node, scope: Scope) -> Evaluated:
 
 @handles("identifier", "shorthand_property_identifier")
 def identifier(reader: Reader, node: Node, scope: Scope) -> Evaluated:
-    name = scope.data[node.start_byte : node.end_byte].decode()
+    name = scope.module.source.name(node)
     value = scope.find(reader, name)
+    if value is MISSING:
+        value = GLOBALS.get(name, MISSING)
     if value is MISSING:
         return _unbound(reader, name, node, scope)
     if type(value) is Foreign:
@@ -185,7 +190,7 @@ def _unbound(reader: Reader, name: str, node: Node, scope: Scope) -> Evaluated:
     hint = f"Declare it with `const {name} = …`, or import it."
     if name in VALUE_NAMES:
         hint = f"Add {name} to the import from 'react-agentic'."
-    elif name in GLOBALS:
+    elif name in NEVER_EVALUATED:
         hint = "Definitions are read, never executed: write the value."
     return reader.report.add(scope.module.source, node, "unbound-name", f"{name} is not defined", hint)
 
@@ -216,13 +221,17 @@ def ternary(reader: Reader, node: Node, scope: Scope) -> Evaluated:
 @handles("unary_expression")
 def unary(reader: Reader, node: Node, scope: Scope) -> Evaluated:
     operator = field(node, FIELD_OPERATOR).type
-    if operator not in ("-", "!", "+"):
+    if operator not in ("-", "!", "+", "typeof", "void"):
         return not_understood(reader, node, scope)
     value = evaluate(reader, field(node, FIELD_ARGUMENT), scope)
     if value is UNKNOWN:
         return UNKNOWN
     if operator == "!":
         return not truthy(value)
+    if operator == "typeof":
+        return type_name(value)
+    if operator == "void":
+        return UNDEFINED
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return _wrong_operand(reader, operator, value, node, scope)
     return -value if operator == "-" and value else value
@@ -248,11 +257,35 @@ def _apply(reader: Reader, left: Evaluated, node: Node, scope: Scope) -> Evaluat
     if operator == "+":
         return _add(reader, left, evaluate(reader, right, scope), node, scope)
     if operator not in ("&&", "||", "??"):
-        return not_understood(reader, node, scope)
+        return _binary_value(reader, operator, left, evaluate(reader, right, scope), node, scope)
     if left is UNKNOWN:
         return UNKNOWN
     keep = is_nullish(left) if operator == "??" else truthy(left) == (operator == "&&")
     return evaluate(reader, right, scope) if keep else left
+
+
+def _binary_value(
+    reader: Reader, operator: str, left: Evaluated, right: Evaluated, node: Node, scope: Scope
+) -> Evaluated:
+    if left is UNKNOWN or right is UNKNOWN:
+        return UNKNOWN
+    for value in (left, right):
+        if type(value) is PlaceholderText:
+            return unbound_text(reader, value)
+    try:
+        return apply_binary(operator, left, right)
+    except NotDefined:
+        message = f"`{operator}` is not understood for {describe(left)} and {describe(right)}"
+        return reader.report.add(
+            scope.module.source, node, "not-understood", message, "Use it with two strings or two numbers."
+        )
+
+
+def unbound_text(reader: Reader, text: PlaceholderText) -> Evaluated:
+    """Report that the text of a placeholder is needed and not known."""
+    name, scope, node = text.unbound[0]
+    hint = f"Declare {name}, or import it."
+    return reader.report.add(scope.module.source, node, "unbound-name", f"{name} is not defined", hint)
 
 
 def _add(reader: Reader, left: Evaluated, right: Evaluated, node: Node, scope: Scope) -> Evaluated:
@@ -311,7 +344,7 @@ def _report_holes(reader: Reader, node: Node, scope: Scope) -> None:
     for child in node.children[1:]:
         if child.kind_id == TOKEN_COMMA and after_comma:
             message = "An item is missing before this comma"
-            reader.report.add(scope.module.source, child, "syntax", message, "Remove the comma.")
+            reader.report.add(scope.module.source, child, "not-understood", message, "Remove the comma.")
         if child.kind_id != COMMENT:
             after_comma = child.kind_id == TOKEN_COMMA
 
@@ -335,7 +368,7 @@ def object_literal(reader: Reader, node: Node, scope: Scope) -> Evaluated:
             if key is not UNKNOWN:
                 result[key] = value
         elif kind_id == SHORTHAND:
-            result[scope.module.source.text(child)] = identifier(reader, child, scope)
+            result[scope.module.source.name(child)] = identifier(reader, child, scope)
         elif kind_id == SPREAD:
             _spread_object(reader, result, child, scope)
         else:
@@ -352,7 +385,7 @@ def property_key(reader: Reader, node: Node, scope: Scope) -> Evaluated:
         return string(reader, node, scope)
     if node.kind_id == NUMBER:
         return to_text(reader, number(reader, node, scope), node, scope)
-    return scope.module.source.text(node)
+    return scope.module.source.name(node)
 
 
 def _spread_object(reader: Reader, result: JsObject, node: Node, scope: Scope) -> None:

@@ -11,8 +11,12 @@ from headcount.compiler.tsx.expressions import field, parts
 from headcount.compiler.tsx.grammar import (
     CALL,
     COMMENT,
+    ELSE,
+    FIELD_ALTERNATIVE,
     FIELD_ARGUMENTS,
     FIELD_BODY,
+    FIELD_CONDITION,
+    FIELD_CONSEQUENCE,
     FIELD_FUNCTION,
     FIELD_NAME,
     FIELD_OBJECT,
@@ -21,6 +25,7 @@ from headcount.compiler.tsx.grammar import (
     FIELD_PATTERN,
     FIELD_PROPERTY,
     FIELD_VALUE,
+    IF,
     MEMBER,
     RETURN,
     SPREAD,
@@ -28,12 +33,13 @@ from headcount.compiler.tsx.grammar import (
     TEMPLATE_STRING,
     TOKEN_ASYNC,
 )
-from headcount.compiler.tsx.limits import MAX_CALLS, MAX_ITEMS
-from headcount.compiler.tsx.members import member
+from headcount.compiler.tsx.limits import MAX_CALLS
+from headcount.compiler.tsx.members import SKIPPED, chained, member, skips, unskipped
+from headcount.compiler.tsx.methods import call_method
 from headcount.compiler.tsx.module import bind_statement
 from headcount.compiler.tsx.patterns import bind
-from headcount.compiler.tsx.scope import Scope
-from headcount.compiler.tsx.values import UNDEFINED, Children, Function, Native, describe
+from headcount.compiler.tsx.scope import MISSING, Scope
+from headcount.compiler.tsx.values import UNDEFINED, Children, Function, Native, describe, truthy
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -45,11 +51,15 @@ if TYPE_CHECKING:
 @handles("arrow_function", "function_expression", "function_declaration")
 def function(reader: Reader, node: Node, scope: Scope) -> Evaluated:
     name = node.child_by_field_id(FIELD_NAME)
-    return Function(node, scope, scope.module.source.text(name) if name is not None else "")
+    return Function(node, scope, scope.module.source.name(name) if name is not None else "")
 
 
 @handles("call_expression")
 def call_expression(reader: Reader, node: Node, scope: Scope) -> Evaluated:
+    return unskipped(call_chain(reader, node, scope))
+
+
+def call_chain(reader: Reader, node: Node, scope: Scope) -> Evaluated:
     """A chain `a.task(…).task(…)` is walked, not recursed into: pipelines are long."""
     chain: list[tuple[Node, Node]] = []
     innermost = node
@@ -64,26 +74,32 @@ def call_expression(reader: Reader, node: Node, scope: Scope) -> Evaluated:
     if innermost.kind_id == CALL:
         value = _plain_call(reader, innermost, callee, scope)
     else:
-        value = evaluate(reader, innermost, scope)
+        value = chained(reader, innermost, scope)
     for link, method in reversed(chain):
+        if value is SKIPPED or skips(value, method):
+            return SKIPPED
         value = _method_call(reader, value, link, method, scope)
     return value
 
 
 def _plain_call(reader: Reader, node: Node, callee: Node, scope: Scope) -> Evaluated:
-    return _call(reader, evaluate(reader, callee, scope), node, callee, scope)
+    target = chained(reader, callee, scope)
+    if target is SKIPPED or skips(target, node):
+        return SKIPPED
+    return _call(reader, target, node, callee, scope)
 
 
 def _method_call(reader: Reader, value: Evaluated, node: Node, callee: Node, scope: Scope) -> Evaluated:
-    name = scope.module.source.text(field(callee, FIELD_PROPERTY))
+    name = scope.module.source.name(field(callee, FIELD_PROPERTY))
     if value is UNKNOWN:
         return UNKNOWN
-    if type(value) in (tuple, Children):
-        return _array_method(reader, value, name, node, callee, scope)
+    if type(value) in (tuple, Children) or isinstance(value, str):
+        return call_method(_arguments(reader, node, scope), value, name)
     method = getattr(value, "method", None)
     if method is not None:
         return method(name, _arguments(reader, node, scope))
-    return _call(reader, member(reader, value, name, callee, scope), node, callee, scope)
+    target = member(reader, value, name, callee, scope)
+    return SKIPPED if skips(target, node) else _call(reader, target, node, callee, scope)
 
 
 def _call(reader: Reader, target: Evaluated, node: Node, callee: Node, scope: Scope) -> Evaluated:
@@ -104,7 +120,7 @@ def _arguments(reader: Reader, node: Node, scope: Scope) -> Call:
     given = field(node, FIELD_ARGUMENTS)
     if given.kind_id == TEMPLATE_STRING:
         not_understood(reader, node, scope)
-        return Call(reader.uids, [UNKNOWN], reader, scope, node, (given,))
+        return Call(reader, scope, node, [UNKNOWN], (given,))
     for child in given.named_children:
         if child.kind_id == SPREAD:
             value = evaluate(reader, parts(child)[0], scope)
@@ -114,27 +130,7 @@ def _arguments(reader: Reader, node: Node, scope: Scope) -> Call:
         elif child.kind_id != COMMENT:
             arguments.append(evaluate(reader, child, scope))
             nodes.append(child)
-    return Call(reader.uids, arguments, reader, scope, node, tuple(nodes))
-
-
-def _array_method(
-    reader: Reader, items: tuple[Evaluated, ...], name: str, node: Node, callee: Node, scope: Scope
-) -> Evaluated:
-    if name != "map":
-        message = f".{name}() is not understood"
-        hint = "Of the methods of an array only .map() is: write the items out."
-        return reader.report.add(scope.module.source, callee, "not-understood", message, hint)
-    call = _arguments(reader, node, scope)
-    callback = call.arguments[0] if call.arguments else UNDEFINED
-    if callback is UNKNOWN:
-        return UNKNOWN
-    if not isinstance(callback, Function):
-        return call.refuse(0, ".map() needs a function", "Write `.map(item => …)`.")
-    if len(items) > MAX_ITEMS:
-        raise too_many(reader, node, scope, "items", MAX_ITEMS)
-    return tuple(
-        call_function(reader, callback, [item, index, items], node, scope) for index, item in enumerate(items)
-    )
+    return Call(reader, scope, node, arguments, tuple(nodes))
 
 
 def call_function(
@@ -178,15 +174,41 @@ def _bind_parameter(reader: Reader, parameter: Node, value: Evaluated, scope: Sc
 
 
 def _run_block(reader: Reader, block: Node, scope: Scope, function: Function) -> Evaluated:
-    answer = None
-    for statement in parts(block):
-        if statement.kind_id == RETURN and answer is None:
-            answer = statement
-        else:
+    value = _returned(reader, parts(block), scope)
+    if value is not MISSING:
+        return value
+    message = f"{function.name or 'This function'} returns nothing"
+    hint = "Return an element, or null for none."
+    return reader.report.add(scope.module.source, function.node, "not-understood", message, hint)
+
+
+def _returned(reader: Reader, statements: list[Node], scope: Scope) -> Evaluated:
+    """What the first `return` that is reached gives, or MISSING. Declarations hold for the whole block."""
+    for statement in statements:
+        if statement.kind_id not in (RETURN, IF):
             bind_statement(reader, statement, scope)
-    if answer is None:
-        message = f"{function.name or 'This function'} returns nothing"
-        hint = "Return an element, or null for none."
-        return reader.report.add(scope.module.source, function.node, "not-understood", message, hint)
-    returned = parts(answer)
-    return evaluate(reader, returned[0], scope) if returned else UNDEFINED
+    for statement in statements:
+        value: Evaluated = MISSING
+        if statement.kind_id == RETURN:
+            returned = parts(statement)
+            value = evaluate(reader, returned[0], scope) if returned else UNDEFINED
+        elif statement.kind_id == IF:
+            value = _branch(reader, statement, scope)
+        if value is not MISSING:
+            return value
+    return MISSING
+
+
+def _branch(reader: Reader, statement: Node, scope: Scope) -> Evaluated:
+    """What the chosen branch of an `if` returns; both branches may only declare and return."""
+    condition = evaluate(reader, field(statement, FIELD_CONDITION), scope)
+    if condition is UNKNOWN:
+        return UNKNOWN
+    branch = statement.child_by_field_id(FIELD_CONSEQUENCE if truthy(condition) else FIELD_ALTERNATIVE)
+    if branch is not None and branch.kind_id == ELSE:
+        branch = parts(branch)[0]
+    if branch is None:
+        return MISSING
+    return _returned(
+        reader, parts(branch) if branch.kind_id == STATEMENT_BLOCK else [branch], Scope(scope.module, scope)
+    )

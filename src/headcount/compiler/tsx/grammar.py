@@ -64,7 +64,12 @@ NON_NULL = kind("non_null_expression")
 
 CALL = kind("call_expression")
 MEMBER = kind("member_expression")
+SUBSCRIPT = kind("subscript_expression")
 BINARY = kind("binary_expression")
+UNARY = kind("unary_expression")
+TERNARY = kind("ternary_expression")
+IF = kind("if_statement")
+ELSE = kind("else_clause")
 PAIR = kind("pair")
 SHORTHAND = kind("shorthand_property_identifier")
 COMPUTED_NAME = kind("computed_property_name")
@@ -117,6 +122,7 @@ FIELD_RIGHT = field("right")
 FIELD_OPERATOR = field("operator")
 FIELD_ARGUMENT = field("argument")
 FIELD_KEY = field("key")
+FIELD_ALIAS = field("alias")
 FIELD_CONDITION = field("condition")
 FIELD_CONSEQUENCE = field("consequence")
 FIELD_ALTERNATIVE = field("alternative")
@@ -125,9 +131,18 @@ FIELD_OPTIONAL_CHAIN = field("optional_chain")
 # Declarations that only the type checker reads.
 TYPES_ONLY = frozenset(
     kind(name)
-    for name in ("type_alias_declaration", "interface_declaration", "ambient_declaration", "comment")
+    for name in (
+        "type_alias_declaration",
+        "interface_declaration",
+        "ambient_declaration",
+        "function_signature",
+        "comment",
+        "hash_bang_line",
+    )
 )
 FUNCTIONS = frozenset((ARROW, FUNCTION, FUNCTION_EXPRESSION))
 WRAPPERS = frozenset((PARENTHESIZED, AS_EXPRESSION, SATISFIES, NON_NULL))
+# Expressions whose first part decides what they are about.
+LEADING = WRAPPERS | {CALL, MEMBER, SUBSCRIPT, BINARY, TERNARY}
 ELEMENTS = frozenset((JSX_ELEMENT, JSX_SELF_CLOSING))
 TEXTS = frozenset((JSX_TEXT, JSX_ENTITY))

@@ -1,16 +1,18 @@
-r"""Parses bytes to a tree, and ends.
+r"""Parse bytes to a tree within a bounded time.
 
 While tree-sitter recovers from a syntax error it can fall into an endless loop: `<a {{b:>c:d(e f)` is one
-of the inputs that do it, one damaged definition in twenty thousand is another. It holds the interpreter
-meanwhile, so neither a thread nor a signal can stop it, and the binding's callback for that crashes before
-Python 3.14. But its lexer asks for text; given one token at a time, it must ask again for each one that it
-reads again, so the questions can be counted, and after too many the answer is that the text has ended.
+of the inputs that cause it. It holds the interpreter lock, so neither a thread nor a signal can stop it, and
+the binding's own callback for this crashes before Python 3.14. But its lexer requests text: given one token
+at a time, it must request each token again that it reads again. The guard counts these requests and the
+processor time, and ends the text after too much of either. The caller learns of the cut, since the tree of
+the first half of a file can look complete.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from time import thread_time
+from typing import TYPE_CHECKING, NamedTuple
 
 import tree_sitter
 
@@ -21,30 +23,63 @@ if TYPE_CHECKING:
 
 _parser = tree_sitter.Parser(LANGUAGE)
 
-_tokens = re.compile(rb"\w+|\s+|[^\w\s]").finditer
+# A chunk never ends within a character: bytes from 0x80 on belong to words.
+_tokens = re.compile(rb"[\w\x80-\xff]+|\s+|[^\w\s]").finditer
+_brackets = re.compile(rb"[()\[\]{}]").findall
 
-# A file in order asks about twice a token; a broken one has been seen to ask eight times.
-QUESTIONS_A_TOKEN = 20
-SPARE_QUESTIONS = 2_000
+# A valid file requests each token about twice; a broken one has been seen to request it eight times.
+REQUESTS_A_TOKEN = 20
+SPARE_REQUESTS = 2_000
+# 500 kB of valid text take 0.2 s; recovery from errors takes time in the square of their number.
+MAX_SECONDS = 1.0
+REQUESTS_A_CLOCK = 256
+# tree-sitter recurses for each level and overflows the C stack at about 90,000 levels.
+MAX_NESTING = 10_000
 
 
-def parse_tree(data: bytes) -> Node:
-    """The program's node; parts after a hopeless place may be missing from it, and it has an error then."""
-    return _parser.parse(_Questions(data)).root_node
+class Parsed(NamedTuple):
+    """The program's node; `cut` when parsing ended before the end of the text."""
+
+    root: Node
+    cut: bool
 
 
-class _Questions:
-    """Answers the lexer with one token at a time, and with the end of the text after too many questions."""
+def parse_tree(data: bytes) -> Parsed:
+    """Parse the text, or its first levels where it nests too deeply for tree-sitter."""
+    requests = _Requests(data)
+    too_deep = len(data) > MAX_NESTING and _nesting(data) > MAX_NESTING
+    root = _parser.parse(_Requests(data[:MAX_NESTING]) if too_deep else requests).root_node
+    return Parsed(root, requests.cut or too_deep)
 
-    __slots__ = ("_data", "_left", "_tokens")
+
+def _nesting(data: bytes) -> int:
+    """Return the largest surplus of opening brackets over closing ones at any point of the text."""
+    depth = deepest = 0
+    for bracket in _brackets(data):
+        if bracket in b"([{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif depth:
+            depth -= 1
+    return deepest
+
+
+class _Requests:
+    """Answer the lexer with one token at a time, and with the end of the text after too many requests."""
+
+    __slots__ = ("_data", "_deadline", "_left", "_tokens", "cut")
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._tokens = {token.start(): token[0] for token in _tokens(data)}
-        self._left = QUESTIONS_A_TOKEN * len(self._tokens) + SPARE_QUESTIONS
+        self._left = REQUESTS_A_TOKEN * len(self._tokens) + SPARE_REQUESTS
+        self._deadline = thread_time() + MAX_SECONDS
+        self.cut = False
 
     def __call__(self, offset: int, point: object) -> bytes:
         self._left -= 1
-        if self._left < 0:
+        if self._left < 0 or (self._left % REQUESTS_A_CLOCK == 0 and thread_time() > self._deadline):
+            self._left = -1
+            self.cut = True
             return b""
         return self._tokens.get(offset) or self._data[offset : offset + 1]

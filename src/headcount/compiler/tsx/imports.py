@@ -190,7 +190,7 @@ def _bind_import(reader: Reader, module: Module, statement: Node) -> None:
             _declare(reader, module, origin, "default", item, item)
         elif item.kind_id != COMMENT_KIND:
             local = parts(item)[0]
-            declare(reader, module.source.text(local), Namespace(origin), local, module.names)
+            declare(reader, module.source.name(local), Namespace(origin), local, module.names)
 
 
 def _bind_named(reader: Reader, module: Module, origin: Origin, clause: Node) -> None:
@@ -199,12 +199,12 @@ def _bind_named(reader: Reader, module: Module, origin: Origin, clause: Node) ->
             continue
         children = specifier.children
         if children[0].kind_id != TOKEN_TYPE:
-            name = module.source.text(children[0]).strip("'\"")
+            name = module.source.name(children[0])
             _declare(reader, module, origin, name, children[-1], specifier)
 
 
 def _declare(reader: Reader, module: Module, origin: Origin, name: str, local_node: Node, node: Node) -> None:
-    local = module.source.text(local_node)
+    local = module.source.name(local_node)
     value = built_in(name) if origin is BUILT_INS and name != "default" else None
     declare(reader, local, value or Imported(module, origin, name, node), local_node, module.names)
 
@@ -262,7 +262,7 @@ def _bind_reexport(reader: Reader, module: Module, statement: Node, source: Node
     if what.kind_id == TOKEN_STAR:
         module.stars.append(origin)
     elif what.kind_id == NAMESPACE_EXPORT:
-        module.exports[module.source.text(parts(what)[-1])] = Namespace(origin)
+        module.exports[module.source.name(parts(what)[-1])] = Namespace(origin)
     else:
         for name, imported, node in _specifiers(module, what):
             module.exports[name] = Imported(module, origin, imported, node)
@@ -275,9 +275,7 @@ def _specifiers(module: Module, clause: Node) -> list[tuple[str, str, Node]]:
         if specifier.kind_id == COMMENT_KIND or specifier.children[0].kind_id == TOKEN_TYPE:
             continue
         local, name = specifier.children[0], specifier.children[-1]
-        found.append(
-            (module.source.text(name).strip("'\""), module.source.text(local).strip("'\""), specifier)
-        )
+        found.append((module.source.name(name), module.source.name(local), specifier))
     return found
 
 
@@ -293,6 +291,11 @@ def _origin(reader: Reader, module: Module, node: Node) -> Origin:
     if path is None:
         hint = "Check the path; it is relative to this file."
         reader.report.add(module.source, node, "missing-import", f"There is no file {name}", hint)
+        return MissingFile()
+    if not reader.may_read(path):
+        hint = "Definitions import files of their own repository only: copy it there."
+        message = f"{name} is outside of {reader.root}"
+        reader.report.add(module.source, node, "import-outside", message, hint)
         return MissingFile()
     return LocalFile(module, path, node) if path.endswith(EXTENSIONS) else ForeignPackage(name)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from headcount.compiler.element import UNKNOWN, Element, Prop
 from headcount.compiler.tsx.components import expand
 from headcount.compiler.tsx.entities import decode_entities
-from headcount.compiler.tsx.evaluate import evaluate, handles, not_understood, too_deep, too_many
+from headcount.compiler.tsx.evaluate import evaluate, handles, too_deep, too_many
 from headcount.compiler.tsx.expressions import foreign, parts
 from headcount.compiler.tsx.functions import call_function
 from headcount.compiler.tsx.grammar import (
@@ -134,11 +134,10 @@ def _built_in(
 def _attributes(reader: Reader, inside: list[Node], scope: Scope, plain: bool) -> dict[str, Prop]:
     """The attributes by name, in source order; `plain` turns them into values that may leave the reader."""
     props: dict[str, Prop] = {}
-    spread: set[str] = set()
     source = scope.module.source
     for node in inside[1:]:
         if node.kind_id != JSX_ATTRIBUTE:
-            _spread_attributes(reader, node, scope, props, spread, plain)
+            _spread_attributes(reader, node, scope, props, plain)
             continue
         pair = parts(node)
         name = source.text(pair[0])
@@ -149,9 +148,6 @@ def _attributes(reader: Reader, inside: list[Node], scope: Scope, plain: bool) -
             value = to_value(reader, value, pair[-1], scope)
         if name == "key":
             continue
-        if name in props and name not in spread:
-            hint = "Remove one of them."
-            reader.report.add(source, node, "duplicate-prop", f"{name} is given twice", hint)
         props[name] = Prop(name, value, source.span(node))
     return props
 
@@ -167,29 +163,14 @@ def _attribute_value(reader: Reader, node: Node, scope: Scope) -> Evaluated:
         return _attribute_text(scope.data[node.start_byte + 1 : node.end_byte - 1].decode())
     if kind_id != JSX_EXPRESSION:
         return evaluate(reader, node, scope)
-    inner = node.named_children
-    if len(inner) != 1 or inner[0].kind_id == COMMENT:
-        inner = parts(node)
-        if not inner:
-            hint = "Write a value between the braces, or remove the attribute."
-            return reader.report.add(
-                scope.module.source, node, "empty-expression", "There is no value here", hint
-            )
-    return evaluate(reader, inner[0], scope)
+    return evaluate(reader, parts(node)[0], scope)
 
 
-def _spread_attributes(
-    reader: Reader, node: Node, scope: Scope, props: dict[str, Prop], spread: set[str], plain: bool
-) -> None:
+def _spread_attributes(reader: Reader, node: Node, scope: Scope, props: dict[str, Prop], plain: bool) -> None:
     """`{...props}`: as in JavaScript, a later value replaces an earlier one, which keeps its place."""
     if node.kind_id in (COMMENT, TYPE_ARGUMENTS):
         return
-    inner = parts(node)
-    if len(inner) != 1 or inner[0].kind_id != SPREAD:
-        if inner:
-            not_understood(reader, node, scope)
-        return
-    value = evaluate(reader, parts(inner[0])[0], scope)
+    value = evaluate(reader, parts(parts(node)[0])[0], scope)
     if not isinstance(value, JsObject):
         if not (is_nullish(value) or value is False or value is UNKNOWN):
             message = f"Only an object can be spread into props, not {describe(value)}"
@@ -200,7 +181,6 @@ def _spread_attributes(
         if name != "key" and item is not UNDEFINED:
             item = to_value(reader, item, node, scope) if plain and name != "children" else item
             props[name] = Prop(name, item, span)
-            spread.add(name)
 
 
 def _children(

@@ -88,10 +88,10 @@ def parse_number(raw: str) -> int | float:
         number = int(text) if len(text) < 400 else float("inf")
     else:
         number = float(text)
-    return _narrow(number)
+    return narrow(number)
 
 
-def _narrow(number: int | float) -> int | float:
+def narrow(number: int | float) -> int | float:
     if isinstance(number, float):
         exact = number.is_integer() and abs(number) <= MAX_SAFE_INTEGER
         return int(number) if exact else number
@@ -101,4 +101,4 @@ def _narrow(number: int | float) -> int | float:
 
 
 def add_numbers(left: int | float, right: int | float) -> int | float:
-    return _narrow(left + right)
+    return narrow(left + right)

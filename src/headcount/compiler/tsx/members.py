@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from headcount.compiler.element import UNKNOWN, TaskRef, TeamRef, WorkerRef
 from headcount.compiler.report import did_you_mean
-from headcount.compiler.tsx.evaluate import evaluate, handles
+from headcount.compiler.tsx.evaluate import evaluate, handles, too_deep
 from headcount.compiler.tsx.expressions import field, foreign
-from headcount.compiler.tsx.grammar import FIELD_INDEX, FIELD_OBJECT, FIELD_OPTIONAL_CHAIN, FIELD_PROPERTY
+from headcount.compiler.tsx.grammar import CALL, FIELD_INDEX, FIELD_OBJECT, FIELD_PROPERTY, MEMBER, SUBSCRIPT
+from headcount.compiler.tsx.limits import MAX_DEPTH
 from headcount.compiler.tsx.scope import MISSING
 from headcount.compiler.tsx.text import to_text
 from headcount.compiler.tsx.values import (
@@ -36,29 +37,63 @@ REF_MEMBERS = {
 }
 
 
-@handles("member_expression")
+class Skipped:
+    """What a chain gives after `?.` met null: the rest of the chain is not evaluated."""
+
+    __slots__ = ()
+
+
+SKIPPED: Final = Skipped()
+CHAINS: Final = frozenset((MEMBER, SUBSCRIPT, CALL))
+
+
+def unskipped(value: Evaluated) -> Evaluated:
+    return UNDEFINED if value is SKIPPED else value
+
+
+def chained(reader: Reader, node: Node, scope: Scope) -> Evaluated:
+    """The value of a chain's inner part, which may be SKIPPED; parentheses end a chain."""
+    if node.kind_id not in CHAINS:
+        return evaluate(reader, node, scope)
+    reader.depth += 1
+    if reader.depth > MAX_DEPTH:
+        raise too_deep(reader, node, scope)
+    if node.kind_id == CALL:
+        from headcount.compiler.tsx.functions import call_chain
+
+        value = call_chain(reader, node, scope)
+    else:
+        value = _member_chain(reader, node, scope)
+    reader.depth -= 1
+    return value
+
+
+@handles("member_expression", "subscript_expression")
 def member_expression(reader: Reader, node: Node, scope: Scope) -> Evaluated:
-    value = evaluate(reader, field(node, FIELD_OBJECT), scope)
-    name = scope.module.source.text(field(node, FIELD_PROPERTY))
-    return _access(reader, value, name, node, scope)
+    return unskipped(_member_chain(reader, node, scope))
 
 
-@handles("subscript_expression")
-def subscript_expression(reader: Reader, node: Node, scope: Scope) -> Evaluated:
-    value = evaluate(reader, field(node, FIELD_OBJECT), scope)
+def _member_chain(reader: Reader, node: Node, scope: Scope) -> Evaluated:
+    value = chained(reader, field(node, FIELD_OBJECT), scope)
+    if value is SKIPPED or skips(value, node):
+        return SKIPPED
+    if node.kind_id == MEMBER:
+        return member(reader, value, scope.module.source.name(field(node, FIELD_PROPERTY)), node, scope)
     index = evaluate(reader, field(node, FIELD_INDEX), scope)
     if index is UNKNOWN:
         return UNKNOWN
-    if isinstance(index, int) and not isinstance(index, bool) and type(value) in (tuple, Children):
-        return value[index] if 0 <= index < len(value) else _no_item(reader, index, value, node, scope)
+    if isinstance(index, int) and not isinstance(index, bool):
+        if type(value) in (tuple, Children):
+            return value[index] if 0 <= index < len(value) else _no_item(reader, index, value, node, scope)
+        if type(value) is str:
+            return value[index] if 0 <= index < len(value) else UNDEFINED
     key = to_text(reader, index, node, scope)
-    return UNKNOWN if key is UNKNOWN else _access(reader, value, key, node, scope)
+    return UNKNOWN if key is UNKNOWN else member(reader, value, key, node, scope)
 
 
-def _access(reader: Reader, value: Evaluated, name: str, node: Node, scope: Scope) -> Evaluated:
-    if is_nullish(value) and node.child_by_field_id(FIELD_OPTIONAL_CHAIN) is not None:
-        return UNDEFINED
-    return member(reader, value, name, node, scope)
+def skips(value: Evaluated, node: Node) -> bool:
+    """Whether `?.` of this member or call ends the chain here."""
+    return is_nullish(value) and any(child.type in ("?.", "optional_chain") for child in node.children)
 
 
 def member(reader: Reader, value: Evaluated, name: str, node: Node, scope: Scope) -> Evaluated:
@@ -82,6 +117,8 @@ def _other_member(reader: Reader, value: Evaluated, name: str) -> Evaluated:
     names = REF_MEMBERS.get(type(value))
     if names is not None:
         return _ref_member(value, name, names)
+    if isinstance(value, str):
+        return len(value.encode("utf-16-le", "surrogatepass")) // 2 if name == "length" else MISSING
     if type(value) in (tuple, Children):
         return len(value) if name == "length" else MISSING
     exported = getattr(value, "exported", None)

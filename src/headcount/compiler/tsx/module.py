@@ -152,7 +152,7 @@ class LocalEnum(Lazy):
         following: Evaluated = 0
         for item in parts(field(self.node, FIELD_BODY)):
             name_node = field(item, FIELD_NAME) if item.kind_id == ENUM_ASSIGNMENT else item
-            name = self.scope.module.source.text(name_node).strip("'\"")
+            name = self.scope.module.source.name(name_node)
             if item.kind_id == ENUM_ASSIGNMENT:
                 following = evaluate(reader, field(item, FIELD_VALUE), self.scope)
             elif not isinstance(following, int):
@@ -190,7 +190,7 @@ def _bind_variables(reader: Reader, node: Node, scope: Scope) -> None:
             continue
         target = field(declarator, FIELD_NAME)
         if target.kind_id == IDENTIFIER:
-            name = scope.data[target.start_byte : target.end_byte].decode()
+            name = scope.module.source.name(target)
             declare(reader, name, Const(name, declarator, scope), target, scope)
             continue
         forcing: set[int] = set()
@@ -199,12 +199,12 @@ def _bind_variables(reader: Reader, node: Node, scope: Scope) -> None:
 
 
 def _bind_function(reader: Reader, node: Node, scope: Scope) -> None:
-    name = scope.module.source.text(field(node, FIELD_NAME))
+    name = scope.module.source.name(field(node, FIELD_NAME))
     declare(reader, name, Function(node, scope, name), node, scope)
 
 
 def _bind_enum(reader: Reader, node: Node, scope: Scope) -> None:
-    name = scope.module.source.text(field(node, FIELD_NAME))
+    name = scope.module.source.name(field(node, FIELD_NAME))
     declare(reader, name, LocalEnum(name, node, scope), node, scope)
 
 

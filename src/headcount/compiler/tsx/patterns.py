@@ -38,7 +38,7 @@ def bind(reader: Reader, pattern: Node, value: Evaluated, scope: Scope) -> None:
     """Binds the names in `pattern`, in `scope`, to the parts of `value`."""
     kind_id = pattern.kind_id
     if kind_id in (IDENTIFIER, SHORTHAND_PATTERN):
-        scope.names[scope.module.source.text(pattern)] = value
+        scope.names[scope.module.source.name(pattern)] = value
     elif kind_id in (ASSIGNMENT_PATTERN, OBJECT_ASSIGNMENT_PATTERN):
         if value is UNDEFINED:
             value = evaluate(reader, field(pattern, FIELD_RIGHT), scope)
@@ -59,7 +59,7 @@ def names_in(pattern: Node, scope: Scope) -> list[str]:
         node = pending.pop()
         kind_id = node.kind_id
         if kind_id in (IDENTIFIER, SHORTHAND_PATTERN):
-            names.append(scope.module.source.text(node))
+            names.append(scope.module.source.name(node))
         elif kind_id in (ASSIGNMENT_PATTERN, OBJECT_ASSIGNMENT_PATTERN):
             pending.append(field(node, FIELD_LEFT))
         elif kind_id == PAIR_PATTERN:

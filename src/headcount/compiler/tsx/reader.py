@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from headcount.compiler.tsx.values import Evaluated
 
 ROOTS = ("Command", "Agent", "Skill")
+ROOT_MARKS = (".git", "headcount.toml", "package.json")
 __all__ = ["Reader", "jsx"]
 
 
@@ -49,6 +50,7 @@ class Reader:
         "has_placeholders",
         "made",
         "report",
+        "root",
         "uids",
         "values",
     )
@@ -61,6 +63,7 @@ class Reader:
         self.calls = 0
         self.values = 0
         self.has_placeholders = False
+        self.root = ""
         self.uids = Uids()
         self._modules: dict[str, Module | None] = {}
         self._trees: list[tuple[Module, Node]] = []
@@ -86,6 +89,12 @@ class Reader:
         if key not in self._modules:
             self._modules[key] = self._open(path, None)
         return self._modules[key]
+
+    def may_read(self, path: str) -> bool:
+        """Whether an imported file is below the definition's root, with all links resolved."""
+        if not self.root:
+            self.root = _find_root(os.path.dirname(os.path.realpath(self.files[0])))
+        return os.path.realpath(path).startswith(os.path.join(self.root, ""))
 
     def _open(self, path: str, data: bytes | None) -> Module | None:
         self.files.append(path)
@@ -155,6 +164,17 @@ class Reader:
         for module, root in self._trees:
             if module.source.data.count(b"</") > len(module.tags):
                 check_tags(module.source, root, self.report)
+
+
+def _find_root(directory: str) -> str:
+    """The repository or package that a directory belongs to; else the directory itself."""
+    place = directory
+    while not any(os.path.exists(os.path.join(place, mark)) for mark in ROOT_MARKS):
+        parent = os.path.dirname(place)
+        if parent == place:
+            return directory
+        place = parent
+    return place
 
 
 def returned_tag(node: Node) -> Node | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from headcount.compiler.element import Span
 from headcount.compiler.tsx.limits import MAX_BYTES
+from headcount.compiler.tsx.literals import unescape
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -40,6 +41,13 @@ class SourceFile:
 
     def text(self, node: Node) -> str:
         return self.data[node.start_byte : node.end_byte].decode()
+
+    def name(self, node: Node) -> str:
+        """The name that a node spells: `\\u0061b` is `ab`, and quotes around a key do not count."""
+        text = self.text(node)
+        if text[:1] in ("'", '"'):
+            text = text[1:-1]
+        return unescape(text) if "\\" in text else text
 
     def span(self, node: Node) -> Span:
         row, column = node.start_point

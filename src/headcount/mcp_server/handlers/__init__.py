@@ -20,8 +20,8 @@ _MODULES = {
     ),
     "mail": ("send_message", "inbox"),
     "tasks": (
-        "task_create", "task_list", "task_claim", "task_find_available", "task_auto_claim", "task_complete",
-        "member_done", "review_submit",
+        "task_create", "task_update", "task_list", "task_claim", "task_find_available", "task_auto_claim",
+        "task_complete", "member_done", "review_submit",
     ),
     "witness": (
         "witness_findings", "witness_verdict", "witness_nudge", "witness_capture", "witness_handoff",

@@ -55,5 +55,9 @@ def _first_line(text: str, longest: int = 80) -> str:
 
 def inbox(app: App, args: Arguments) -> Answer:
     return mail.inbox(
-        app, args.get("team_name"), unread=args.get("unread", False), mark_read=args.get("mark_read", False)
+        app,
+        args.get("team_name"),
+        unread=args.get("unread", False),
+        mark_read=args.get("mark_read", False),
+        sender=args.get("from"),
     )

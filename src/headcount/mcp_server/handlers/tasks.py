@@ -22,8 +22,30 @@ def task_create(app: App, args: Arguments) -> Answer:
 
 
 def task_list(app: App, args: Arguments) -> Answer:
-    found = tasks.list_tasks(app, args.get("status"), args.get("owner"), args.get("team_name"))
+    found = tasks.list_tasks(
+        app, args.get("status"), args.get("owner"), args.get("team_name"), args.get("metadata")
+    )
     return {"tasks": [tasks.as_json(task) for task in found]}
+
+
+def task_update(app: App, args: Arguments) -> Answer:
+    """Change fields, or release or withdraw the task; one call does one of them."""
+    task_id, team = args["task_id"], args.get("team_name")
+    if "withdraw" in args:
+        task = tasks.withdraw(app, task_id, args["withdraw"], team)
+    elif args.get("release"):
+        task = tasks.release(app, task_id, team)
+    else:
+        task = tasks.change(
+            app,
+            task_id,
+            team,
+            subject=args.get("subject"),
+            description=args.get("description"),
+            depends_on=args.get("dependsOn"),
+            metadata=args.get("metadata"),
+        )
+    return {"task": tasks.as_json(task)}
 
 
 def task_claim(app: App, args: Arguments) -> Answer:

@@ -37,13 +37,13 @@ select task, needed from needs where team = ? order by task, position
 
 -- name: open_needs
 select needed from needs n join tasks d on d.team = n.team and d.id = n.needed
-where n.team = ? and n.task = ? and d.status <> 'complete' order by position
+where n.team = ? and n.task = ? and d.status not in ('complete', 'withdrawn') order by position
 
 -- name: next_available
 select id from tasks t
 where team = ?1 and status = 'pending' and (owner is null or owner = ?2) and not exists (
   select 1 from needs n join tasks d on d.team = n.team and d.id = n.needed
-  where n.team = t.team and n.task = t.id and d.status <> 'complete')
+  where n.team = t.team and n.task = t.id and d.status not in ('complete', 'withdrawn'))
 order by seq limit 1
 
 -- name: claim
@@ -51,7 +51,7 @@ update tasks set status = 'in_progress', owner = ? where team = ? and id = ?
 
 -- name: give_back
 update tasks set status = 'pending', owner = null
-where team = ? and owner = ? and status = 'in_progress' returning id, seq
+where team = ?1 and owner = ?2 and (status = 'in_progress' or (?3 and status = 'in_review')) returning id, seq
 
 -- name: owned
 select id from tasks where team = ? and owner = ? and status = 'in_progress' order by seq

@@ -262,7 +262,8 @@ def test_an_unbound_name_in_a_prompts_template_stays_as_text(prompt: str) -> Non
         "<Team description={`for ${files}`} />",
         "<p>{`for ${files}`}</p>",
         "<p x={defineWorker(`w-${files}`)} />",
-        "<Teammate prompt={`${files.name}`} />",
+        "<p>{`for ${files.name}`}</p>",
+        "<Teammate prompt={`${free}`.trim()} />",
     ],
 )
 def test_an_unbound_name_in_any_other_template_is_reported(other: str) -> None:
@@ -330,3 +331,19 @@ def test_types_and_directives_mean_nothing() -> None:
 def test_a_statement_that_would_have_to_be_executed_is_reported() -> None:
     head = "Members.push(1); if (x) {} for (;;) {} class K {}"
     assert codes("x", head) == ["not-understood"] * 4
+
+
+@pytest.mark.parametrize(
+    "component",
+    [
+        "({ children, tone = 'x' }: any) => <p>{tone}</p>",
+        "({ children: inner }: { children: string }) => <p>x</p>",
+    ],
+)
+def test_children_that_a_component_takes_and_does_not_use_are_reported(component: str) -> None:
+    assert codes("<Note>lost</Note>", f"const Note = {component};") == ["unknown-prop"]
+
+
+def test_a_prop_that_only_a_default_uses_is_used() -> None:
+    head = "const Note = ({ name, title = name }: any) => <p>{title}</p>;"
+    assert shapes("<Note name='a' />", head) == [("p", ["a"])]

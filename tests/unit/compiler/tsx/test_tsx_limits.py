@@ -97,3 +97,10 @@ def test_a_file_over_the_limit_is_reported_without_reading_it() -> None:
 def test_input_that_tree_sitter_itself_would_never_finish_is_reported(source: str) -> None:
     assert "syntax" in read_in_time(source)
     assert "syntax" in read_in_time(definition(source))
+
+
+@pytest.mark.parametrize(
+    "text", ['"' * 80_000, "<T>(" * 124_000, "`${" * 160_000, "'" * 400_000, "a?" * 200_000]
+)
+def test_hard_input_is_reported_in_time(text: str) -> None:
+    assert set(read_in_time(text)) <= {"syntax", "too-deep"}

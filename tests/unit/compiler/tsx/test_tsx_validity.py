@@ -1,0 +1,122 @@
+"""What TypeScript rejects is rejected, wherever it is in the file; the place is the whole token."""
+
+from __future__ import annotations
+
+import pytest
+from tsx_reading import definition, read, read_source
+
+INVALID_HEADS = [
+    "const w = defineWorker('w', , 'haiku');",
+    "const o = { a: 1,, b: 2 };",
+    "const o = { a: 1, a: 2 };",
+    "const class = 1;",
+    "const let = 1;",
+    "const eval = 1;",
+    "const a;",
+    "export const a;",
+    "const { a };",
+    "const { a,, b } = {};",
+    "const f = <T>(a: T) => a;",
+    "const v = null ?? '' || 'y';",
+    "const v = 1 ?? 2 && 3;",
+    "const v = -1 ** 2;",
+    "const s = '\\07';",
+    "const s = '\\8';",
+    "const s = '\\u{110000}';",
+    "const s = `\\07`;",
+    "const n = 010;",
+    "const n = 08;",
+    "const n = 12.5as 0;",
+    "const n = 3in [1];",
+    "const f = (...a, b) => 1;",
+    "const f = (a, a) => 1;",
+    "const f = (a.b) => 1;",
+    "const f = (a?: string = 's') => 1;",
+    "function f(a?, b) {}",
+    "const f = a\n=> 1;",
+    "const f = () => { await 1; };",
+    "const v = yield 1;",
+    "const v = new X?.y;",
+    "const v = { get a(b) {} };",
+    "const v = { set a() {} };",
+    "const v = { class };",
+    "const r = /(/;",
+    "const r = /a/gg;",
+    "enum E { [a] }",
+    "import { default } from 'x';",
+    "import type A, { B } from 'x';",
+    "declare const a: string = 'x';",
+    "export default 1;",
+    "<!-- a comment? -->",
+]
+INVALID_BODIES = [
+    "<!-- hidden -->",
+    "<p>a</p><!-- <p>b</p> -->\n<p>c</p>",
+    "<p a={1} a={2} />",
+    "<p a={} />",
+    "<p {/* c */} />",
+    "<p>{1, 2}</p>",
+    "<p><!-- x --></p>",
+]
+
+
+@pytest.mark.parametrize("head", INVALID_HEADS)
+def test_invalid_code_that_nothing_uses_is_an_error(head: str) -> None:
+    found = read("<p>x</p>", head).diagnostics
+    assert found
+    assert all(each.severity == "error" and each.hint for each in found)
+
+
+@pytest.mark.parametrize("body", INVALID_BODIES)
+def test_invalid_jsx_is_an_error_and_no_word_is_lost(body: str) -> None:
+    assert read(body).diagnostics
+
+
+@pytest.mark.parametrize(
+    ("head", "token"),
+    [
+        ("const class = 1;", "class"),
+        ("const n = 12.5as 0;", "12.5"),
+        ("const s = '\\07';", "\\0"),
+        ("const ünreserved = 1, static = 2;", "static"),
+    ],
+)
+def test_an_error_points_at_the_whole_token(head: str, token: str) -> None:
+    (found,) = read("<p>x</p>", head).diagnostics
+    assert found.text.startswith(token)
+    assert head[found.span.column - 1 :].startswith(token)
+
+
+VALID_HEADS = [
+    "const f = <T,>(a: T) => a;",
+    "const f = <T extends string>(a: T) => a;",
+    "const v = null ?? ('' || 'y');",
+    "const v = [1, , 2];",
+    "const v = { class: 1, 'b': 2, [c]: 3 };",
+    "import { default as x, class as y } from 'x';",
+    "export type * from './types';",
+    "export type * as Types from './types';",
+    "type A = import('x').B;",
+    "interface Box<in out T> { value: T }",
+    "type Source<out T> = () => T;",
+    "function f(a: string): string;\nfunction f(a: any) { return a; }",
+    "const f = async () => await 1;",
+    "let a; var b;",
+    "declare const a: string;",
+    "const n = [1_000, 0xff, 0o17, 0b11, .5, 5., 1e3];",
+]
+
+
+@pytest.mark.parametrize("head", VALID_HEADS)
+def test_valid_code_that_nothing_uses_is_accepted(head: str) -> None:
+    assert read("<p>x</p>", head).diagnostics == ()
+
+
+def test_a_shebang_is_accepted() -> None:
+    assert read_source("#!/usr/bin/env headcount\n" + definition("<p>x</p>")).diagnostics == ()
+
+
+def test_an_html_comment_in_an_attribute_is_text() -> None:
+    found = read("<XmlBlock name='x' note='<!-- kept -->'>y</XmlBlock>")
+    assert found.diagnostics == ()
+    assert "<!-- kept -->" in str(found.root)
