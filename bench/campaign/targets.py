@@ -1,0 +1,106 @@
+"""headcount's own processes of one trial, found from outside, and the signals that a plan sends to them."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+
+from .plan import Kill
+from .processes import Process, of_trial, send
+
+_APPEARS_S = 1.5  # how long a target is waited for: git runs for milliseconds
+_STOPPED_S = 1.0
+
+
+def find(kind: str, place: str, token: str) -> list[Process]:
+    """Return the processes of one kind: engine, keeper, reaper, helper or git."""
+    all_of_it = of_trial(place)
+    engines = [one for one in all_of_it if _is_engine(one)]
+    if kind == "engine":
+        return engines
+    ours = [one for one in all_of_it if one.name.startswith("hc-")]
+    above_agents = {one.parent for one in all_of_it if token.encode() in one.arguments}
+    if kind == "keeper":
+        return [one for one in ours if one.pid in above_agents]
+    if kind == "reaper":
+        return [one for one in ours if one.pid not in above_agents]
+    parents = {one.pid for one in (*engines, *ours)}
+    if kind == "git":
+        return [one for one in all_of_it if one.parent in parents and one.name.startswith("git")]
+    return [
+        one for one in all_of_it if one.parent in {e.pid for e in engines} and not one.name.startswith("git")
+    ]
+
+
+def _is_engine(process: Process) -> bool:
+    words = process.arguments.split(b"\0")
+    return b"engine" in words and any(b"headcount" in word for word in words)
+
+
+class Killer:
+    """Sends the signals of one phase at their moments, in a thread of its own, until it is told to stop."""
+
+    def __init__(
+        self,
+        kills: list[Kill],
+        place: str,
+        token: str,
+        down: Callable[[], subprocess.Popen[str] | None],
+        counts: Counter[str],
+    ) -> None:
+        self._kills = kills
+        self._place = place
+        self._token = token
+        self._down = down
+        self._counts = counts
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Killer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        began = time.monotonic()
+        for kill in self._kills:
+            if self._over.wait(max(0.0, began + kill.after_s - time.monotonic())):
+                return
+            self._perform(kill)
+
+    def _perform(self, kill: Kill) -> None:
+        deadline = time.monotonic() + _APPEARS_S
+        while time.monotonic() < deadline and not self._over.is_set():
+            hit = self._signal_down(kill) if kill.target == "down" else self._signal(kill)
+            if hit:
+                self._counts[f"{kill.target} {kill.signal}"] += hit
+                return
+            time.sleep(0.005)
+
+    def _signal_down(self, kill: Kill) -> int:
+        command = self._down()
+        if command is None or command.poll() is not None:
+            return 0
+        command.send_signal(getattr(signal, f"SIG{kill.signal}"))
+        if kill.signal == "STOP":
+            self._over.wait(_STOPPED_S)
+            command.send_signal(signal.SIGCONT)
+        return 1
+
+    def _signal(self, kill: Kill) -> int:
+        found = find(kill.target, self._place, self._token)
+        # One of several, drawn from the moment of the plan: a replay hits the same kind, not the same pid.
+        chosen = found[int(kill.after_s * 1000) % len(found)] if found else None
+        if chosen is None or not send(chosen, getattr(signal, f"SIG{kill.signal}")):
+            return 0
+        if kill.signal == "STOP":
+            self._over.wait(_STOPPED_S)
+            send(chosen, signal.SIGCONT)
+        return 1
