@@ -57,6 +57,10 @@ class Bystanders:
             found.append("the user's tmux session was ended")
         return found
 
+    def kill_one(self, name: str) -> None:
+        self._started[name].kill()
+        self._started[name].wait()
+
     def end(self) -> None:
         self._file.close()
         if self.server:

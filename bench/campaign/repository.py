@@ -24,13 +24,12 @@ def environment() -> dict[str, str]:
     }  # fmt: skip
 
 
-def git(git_dir: str, *words: str, given: bytes = b"", check: bool = True) -> bytes:
+def git(
+    git_dir: str, *words: str, given: bytes = b"", check: bool = True, more: dict[str, str] | None = None
+) -> bytes:
+    command = ["git", f"--git-dir={git_dir}", *words]
     done = subprocess.run(
-        ["git", f"--git-dir={git_dir}", *words],
-        input=given,
-        capture_output=True,
-        env=environment(),
-        timeout=120,
+        command, input=given, capture_output=True, env={**environment(), **(more or {})}, timeout=120
     )
     if check and done.returncode:
         raise RuntimeError(f"git {' '.join(words)}: {done.stderr.decode(errors='replace')[:500]}")
@@ -72,13 +71,14 @@ def _named_below(path: str) -> set[str]:
         return set()
 
 
-def staged(git_dir: str, index: str | None = None) -> list[tuple[str, str, bytes]]:
-    """Return (mode, object id, path) of every entry of an index, conflict stages included."""
-    command = ["git", f"--git-dir={git_dir}", "ls-files", "--stage", "-z"]
-    env = environment() | ({"GIT_INDEX_FILE": index} if index else {})
-    done = subprocess.run(command, capture_output=True, env=env, timeout=60)
+def staged(git_dir: str, common: str) -> list[tuple[str, str, bytes]]:
+    """Return (mode, object id, path) of every entry of a worktree's index, conflict stages included."""
+    words = ("ls-files", "--stage", "-z")
+    listed = git(git_dir, *words, check=False)
+    if not listed:  # a worktree whose HEAD is broken may still have an index
+        listed = git(common, *words, check=False, more={"GIT_INDEX_FILE": f"{git_dir}/index"})
     entries = []
-    for record in done.stdout.split(b"\0"):
+    for record in listed.split(b"\0"):
         if record:
             head, path = record.split(b"\t", 1)
             mode, oid, _ = head.decode().split()
@@ -114,5 +114,5 @@ def reachable(git_dir: str) -> dict[str, str]:
     """Return every object of a repository that something names, indexes of its worktrees included."""
     roots = named(git_dir)
     for directory in (git_dir, *_worktrees(git_dir)):
-        roots |= {oid for mode, oid, _ in staged(directory) if mode != "160000"}
+        roots |= {oid for mode, oid, _ in staged(directory, git_dir) if mode != "160000"}
     return closure(git_dir, roots)

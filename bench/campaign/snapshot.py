@@ -91,21 +91,16 @@ def _node(directory: int, name: bytes) -> Node | None:
 
 
 def _objects(git_dir: str) -> dict[str, str]:
-    """Return what this worktree names: its HEAD, reflog, pseudo-refs, operations and index; no trees of the cache."""
-    entries = {oid for mode, oid, _ in staged(git_dir) if mode != "160000"}
-    found = closure(git_dir, _own_names(git_dir) | entries)
-    return {oid: kind for oid, kind in found.items() if kind != "tree"}
-
-
-def _own_names(git_dir: str) -> set[str]:
-    """Return the names of this worktree and those of the whole repository; a stash is only there."""
+    """Return what a worktree and its repository name, stashes included, and what is staged; no trees."""
     common = git_dir
     try:
         with open(f"{git_dir}/commondir") as file:
             common = os.path.normpath(os.path.join(git_dir, file.read().strip()))
     except OSError:
-        pass
-    return named(git_dir) | named(common)
+        pass  # the repository's own git directory
+    entries = {oid for mode, oid, _ in staged(git_dir, common) if mode != "160000"}
+    found = closure(common, named(common) | entries)
+    return {oid: kind for oid, kind in found.items() if kind != "tree"}
 
 
 def _inner(top: str, path: bytes) -> dict[str, str]:

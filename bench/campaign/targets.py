@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
 
+from .place import Place
 from .plan import Kill
 from .processes import Process, of_trial, send
 
@@ -16,9 +15,9 @@ _APPEARS_S = 1.5  # how long a target is waited for: git runs for milliseconds
 _STOPPED_S = 1.0
 
 
-def find(kind: str, place: str, token: str) -> list[Process]:
-    """Return the processes of one kind: engine, keeper, reaper, helper or git."""
-    all_of_it = of_trial(place)
+def find(kind: str, place: str, token: str, but: frozenset[int]) -> list[Process]:
+    """Return the processes of one kind: engine, keeper, reaper, helper or git. Those in `but` are the user's."""
+    all_of_it = of_trial(place, but)
     engines = [one for one in all_of_it if _is_engine(one)]
     if kind == "engine":
         return engines
@@ -44,18 +43,10 @@ def _is_engine(process: Process) -> bool:
 class Killer:
     """Sends the signals of one phase at their moments, in a thread of its own, until it is told to stop."""
 
-    def __init__(
-        self,
-        kills: list[Kill],
-        place: str,
-        token: str,
-        down: Callable[[], subprocess.Popen[str] | None],
-        counts: Counter[str],
-    ) -> None:
+    def __init__(self, kills: list[Kill], place: Place, but: frozenset[int], counts: Counter[str]) -> None:
         self._kills = kills
         self._place = place
-        self._token = token
-        self._down = down
+        self._but = but
         self._counts = counts
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -85,7 +76,7 @@ class Killer:
             time.sleep(0.005)
 
     def _signal_down(self, kill: Kill) -> int:
-        command = self._down()
+        command = self._place.running
         if command is None or command.poll() is not None:
             return 0
         command.send_signal(getattr(signal, f"SIG{kill.signal}"))
@@ -95,7 +86,7 @@ class Killer:
         return 1
 
     def _signal(self, kill: Kill) -> int:
-        found = find(kill.target, self._place, self._token)
+        found = find(kill.target, self._place.top, self._place.token, self._but)
         # One of several, drawn from the moment of the plan: a replay hits the same kind, not the same pid.
         chosen = found[int(kill.after_s * 1000) % len(found)] if found else None
         if chosen is None or not send(chosen, getattr(signal, f"SIG{kill.signal}")):

@@ -56,6 +56,7 @@ class Trial:
         self._stop = stop
         self._before: dict[str, Snapshot] = {}
         self._run = plan.ending == "run"
+        self._users: frozenset[int] = frozenset()  # processes of the user
 
     def play(self) -> Result:
         """Play the trial and clean up. The directory stays when a promise was broken."""
@@ -68,6 +69,7 @@ class Trial:
             bystanders = Bystanders(
                 self.place.top, self.place.repo, self.place.environment, self.plan.caller == "tmux"
             )
+            self._users = bystanders.pids
             self._start(bystanders)
             code = self._end_team()
             if not self._stop():
@@ -157,7 +159,7 @@ class Trial:
     def _kills(self, phase: str) -> Killer:
         kills = [kill for kill in self.plan.kills if kill.phase == phase]
         place = self.place
-        return Killer(kills, place.top, place.token, lambda: place.running, self.result.kills)
+        return Killer(kills, place, self._users, self.result.kills)
 
     def _see(self, ran: Ran) -> None:
         if ran.code == _BUG:
@@ -237,7 +239,10 @@ class Trial:
             self._interfere()
         remains = gather(self.place.repo)
         self._restore(remains)
+        seen: set[str] = set()
         for name, before in self._before.items():
+            before.objects = {oid: kind for oid, kind in before.objects.items() if oid not in seen}
+            seen |= set(before.objects)  # worktrees share a repository: each object is reported once
             broken += [
                 f"lost: {what}" for what in lost(name, before, remains, skipped(self.place.repo, name))
             ]
