@@ -39,7 +39,7 @@ def main() -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.campaign", description=(
-        "Start, disturb and end teams of scripted agents, and judge from outside what is left and what is lost."
+        "Start, disturb and end teams of scripted agents; judge from outside what is left and what is lost."
     ))  # fmt: skip
     shapes = sorted({*work.SHAPES, *strays.STARTS, *ANSWERS})
     parser.add_argument("--trials", type=int, default=20, help="how many (default: %(default)s)")
@@ -76,7 +76,7 @@ def play(plan: Plan, headcount: str, over: threading.Event) -> Result:
 def play_all(
     plans: list[Plan], jobs: int, headcount: str, over: threading.Event, deadline: float
 ) -> list[Result]:
-    """Play the plans, some at a time, and print each result. Interrupted, it ends what it started and returns."""
+    """Play the plans, some at a time, and print each result. After an interrupt it cleans up and returns."""
     results: list[Result] = []
     waiting: Iterator[Plan] = iter(plans)
     with ThreadPoolExecutor(jobs) as pool:

@@ -1,8 +1,9 @@
 """A scripted agent, started by headcount in its workspace with the arguments SPEC and TOKEN.
 
-SPEC is a JSON file: what it is to make (`work`), what it is to start (`strays`), how it answers (`answer`). It
-does its work, writes `made` to its ledger and waits while the observer takes a snapshot. Then it starts its strays
-and writes `ready`. After `made` it only adds: whatever the snapshot has must be found later. Standard library only.
+SPEC is a JSON file: what it is to make (`work`), what it is to start (`strays`), how it answers (`answer`).
+It does its work, writes `made` to its ledger and waits while the observer takes a snapshot. Then it starts
+its strays and writes `ready`. After `made` it only adds: everything in the snapshot must be
+found later. Standard library only.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ def _shown(path: bytes) -> str:
     return path.decode(errors="backslashreplace")[:200]
 
 
-# --- what the receipt says about itself -----------------------------------------------------------------------
+# --- what the receipt says about itself -----------------------------------------------------------------
 
 
 def receipts(repo: str) -> list[dict[str, Any]]:

@@ -1,8 +1,8 @@
 """The ledger: what a scripted agent has written, recorded outside the repository after each write returned.
 
 One JSON line for each entry, appended with a single `write`. A `did` entry says that the content with this
-object id is in the slot. A `will` entry before it says that the agent is about to replace the slot. After a kill
-the slot holds the last `did`, or one of the `will` entries after it.
+object id is in the slot. A `will` entry before it says that the agent is about to replace the slot. After a
+kill the slot holds the last `did`, or one of the `will` entries after it.
 """
 
 from __future__ import annotations

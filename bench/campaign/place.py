@@ -81,7 +81,7 @@ class Place:
     # --- the user's repository
 
     def make_repository(self) -> None:
-        """Make a repository with a submodule, ignored names, an executable, a stash and a tag of the user's."""
+        """Make a repository with a submodule, ignored names, an executable, a stash and a tag."""
         with open(f"{self.top}/home/.gitconfig", "w") as file:
             file.write("[user]\n name = u\n email = u@example.invalid\n[init]\n defaultBranch = main\n")
             file.write('[protocol "file"]\n allow = always\n[gc]\n auto = 0\n')
@@ -92,8 +92,9 @@ class Place:
         os.makedirs(self.repo)
         self.git("init", "-q", ".")
         for path, text in {
-            "a.txt": "as it was\n", "list.txt": "one\ntwo\nthree\n", "src/m.py": "print()\n", "tool.sh": "#!/bin/sh\n",
-            "data.bin": "x" * 8192, ".gitignore": "*.log\nbuild/\n.env\nnode_modules/\n",
+            "a.txt": "as it was\n", "list.txt": "one\ntwo\nthree\n", "src/m.py": "print()\n",
+            "tool.sh": "#!/bin/sh\n", "data.bin": "x" * 8192,
+            ".gitignore": "*.log\nbuild/\n.env\nnode_modules/\n",
             ".gitattributes": "list.txt merge=fmt\n",
         }.items():  # fmt: skip
             self._write(f"repo/{path}", text)
@@ -166,7 +167,8 @@ class Place:
             )
             parts = (
                 f"Workflow(name='w', team=crew, tasks_at_once={len(names)})[{parts}, "
-                f"TaskPipeline(title='t')[{tasks}], ShutdownSequence(workers=[{', '.join(names)}], reason='r')]"
+                f"TaskPipeline(title='t')[{tasks}], "
+                f"ShutdownSequence(workers=[{', '.join(names)}], reason='r')]"
             )
         text = "\n".join(
             [
@@ -203,7 +205,7 @@ class Place:
         cwd: str | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> Ran:
-        """Run a command of headcount to its end. Output goes to files: a process that keeps a pipe open hides nothing."""
+        """Run a command of headcount to its end. Output goes to files: an inherited pipe delays nothing."""
         self._outputs += 1
         out = f"{self.top}/out/{self._outputs}-{words[0]}"
         began = time.monotonic()

@@ -71,7 +71,7 @@ class Plan:
 
 
 def draw(seed: int, number: int, only: str = "", calm: bool = False) -> Plan:
-    """Draw a trial; `only` gives every member this one shape, `calm` leaves out all that comes from outside."""
+    """Draw a trial; `only` gives every member this one shape, `calm` leaves out kills and the user."""
     chance = random.Random(f"{seed}/{number}/{only}")
     count = chance.choice((1, 1, 2, 2, 2, 3, 3, 4, 5, 6))
     ending = chance.choice(_ENDINGS)

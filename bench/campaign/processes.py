@@ -1,4 +1,4 @@
-"""Processes, listed from outside: by /proc, by locks, by heartbeats. Nothing that headcount reports is used here."""
+"""Processes, listed from outside: by /proc, locks and heartbeats. Nothing that headcount reports is used."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ def _open_below(pid: int, place: bytes) -> bool:
 def of_trial(place: str, but: frozenset[int] = frozenset()) -> list[Process]:
     """Return every process that belongs to the trial in this directory, headcount's own included.
 
-    A process belongs to it that names the directory in its arguments or environment, or has a file open there; so
-    do its descendants, and headcount's own processes above it (`hc-…`). Those in `but` are the observer's own.
+    A process belongs to it that names the directory in its arguments or environment, or has a file open
+    there. So do its descendants, and headcount's own processes above it (`hc-…`). `but` is left out.
     """
     needle = os.fsencode(place)
     table = {process.pid: process for process in everything()}
@@ -116,11 +116,11 @@ def of_trial(place: str, but: frozenset[int] = frozenset()) -> list[Process]:
     return [table[pid] for pid in sorted(mine)]
 
 
-# --- witnesses of agents that are left ------------------------------------------------------------------------
+# --- witnesses of agents that are left ------------------------------------------------------------------
 
 
 def strays(locks: str, token: str) -> list[str]:
-    """Return what is left of the scripted agents: who carries the token, which locks are held, which hearts beat."""
+    """Return what is left of the scripted agents, by token, by lock and by heartbeat."""
     needle = token.encode()
     found = [f"alive: {process}" for process in everything() if needle in process.arguments]
     before = _beats(locks)
@@ -150,7 +150,7 @@ def _beats(locks: str) -> dict[str, bytes]:
     return {name: _read(f"{locks}/{name}") for name in os.listdir(locks) if name.endswith(".beat")}
 
 
-# --- ending -------------------------------------------------------------------------------------------------------
+# --- ending ---------------------------------------------------------------------------------------------
 
 
 def send(process: Process, number: signal.Signals) -> bool:
@@ -168,8 +168,8 @@ def send(process: Process, number: signal.Signals) -> bool:
 def end_all(place: str, locks: str, limit_s: float = 20.0) -> list[str]:
     """End every process of the trial by its pid, again until none is left; return what is still alive.
 
-    Everything is stopped before anything is killed, so that nothing can fork its way out between two passes. A
-    chain that forks too fast to be seen ends by itself when its directory has the file `stop`.
+    Everything is stopped before anything is killed, so that nothing can fork its way out between two passes.
+    A chain that forks too fast to be seen ends by itself when its directory has the file `stop`.
     """
     with open(f"{locks}/stop", "w"):
         pass

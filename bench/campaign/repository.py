@@ -8,8 +8,8 @@ import subprocess
 
 _HEX = re.compile(rb"\b[0-9a-f]{40}\b")
 _NULL = "0" * 40
-# Files of a git directory that name commits: HEAD, pseudo-refs, operations in progress. Hooks, settings and the
-# object store do not.
+# Files of a git directory that name commits: HEAD, pseudo-refs, operations in progress. Hooks, settings and
+# the object store do not.
 _NAMES = re.compile(r"^(HEAD|[A-Z_]+_HEAD|ORIG_HEAD|BISECT_.*|AUTO_MERGE|rebase-.*|sequencer|logs|refs)$")
 
 
@@ -90,8 +90,8 @@ def closure(git_dir: str, roots: set[str]) -> dict[str, str]:
     """Return the type of every object that these roots lead to and that is really there."""
     there = existing(git_dir, roots)
     listed = git(
-        git_dir, "rev-list", "--objects", "--no-object-names", "--missing=allow-any", "--ignore-missing", "--stdin",
-        given="\n".join(sorted(there)).encode() + b"\n", check=False,
+        git_dir, "rev-list", "--objects", "--no-object-names", "--missing=allow-any", "--ignore-missing",
+        "--stdin", given="\n".join(sorted(there)).encode() + b"\n", check=False,
     )  # fmt: skip
     return there | existing(git_dir, set(listed.decode().split()))
 

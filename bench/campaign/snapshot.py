@@ -13,7 +13,7 @@ from .repository import closure, environment, named, reachable, staged
 
 
 class Node(NamedTuple):
-    """One file, link or directory. The object id is that of the bytes on disk, of a link that of its target."""
+    """One file, link or directory. The object id is that of the bytes on disk, or of a link's target."""
 
     kind: str  # "file", "link", "directory"
     mode: int
@@ -42,7 +42,7 @@ def take(path: str, git_dir: str) -> Snapshot:
 
 
 def walk(path: str, snapshot: Snapshot) -> None:
-    """Read a directory tree by descriptors, so that no path is too long. Its `.git` and `.headcount` are left out."""
+    """Read a tree by descriptors, so that no path is too long. Its `.git` and `.headcount` are left out."""
     top = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         _walk(top, b"", snapshot)

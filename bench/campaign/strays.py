@@ -1,8 +1,9 @@
 """Processes that are hard to end, and writers that do not stop: what scripted agents start.
 
-Every process carries TOKEN in its arguments or holds a lock on the file LOCK, most do both. An inherited
-descriptor keeps the lock through fork, exec, a new name and an empty environment, so an observer that cannot take
-the lock knows that one of them is alive. Each process ends by itself after `LIFE_S`. Standard library only.
+Every process carries a token in its arguments or holds a lock on a file, most do both. An inherited
+descriptor keeps the lock through fork, exec, a new name and an empty environment, so an observer that cannot
+take the lock knows that one of them is alive. Each process ends by itself after
+`LIFE_S`. Standard library only.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _START = (
 
 
 def command(module: str, *words: str) -> list[str]:
-    """Return the command that runs `main` of a module of this package, wherever and with whatever environment."""
+    """Return the command that runs `main` of a module of this package, in any directory and environment."""
     return [sys.executable, "-S", "-c", _START, _ROOT, module, *words]
 
 
@@ -109,7 +110,7 @@ def _daemon(words: list[str], environment: dict[str, str] | None = None) -> None
     os.waitpid(pid, 0)
 
 
-# --- how an agent starts them ------------------------------------------------------------------------------
+# --- how an agent starts them ---------------------------------------------------------------------------
 
 
 def child(post: Post) -> None:
@@ -242,7 +243,7 @@ def own_tmux(post: Post) -> None:
     wait_held(post.lock("tmux"), 3)
 
 
-# --- code that headcount's own git may run --------------------------------------------------------------------
+# --- code that headcount's own git may run --------------------------------------------------------------
 
 
 def _starter(post: Post, kind: str, body: str) -> str:
@@ -309,7 +310,7 @@ def merge_driver(post: Post) -> None:
     _git("config", "merge.fmt.driver", _starter(post, "driver", body) + " %A %O %B")
 
 
-# --- writers ---------------------------------------------------------------------------------------------------
+# --- writers --------------------------------------------------------------------------------------------
 
 
 def writer(post: Post) -> None:
@@ -336,7 +337,7 @@ def last_words(post: Post) -> None:
     signal.signal(signal.SIGTERM, ended)
 
 
-# --- the processes themselves ------------------------------------------------------------------------------------
+# --- the processes themselves ---------------------------------------------------------------------------
 
 
 def _sleeper(token: str, lock: str) -> None:
@@ -456,9 +457,10 @@ def _mapper(token: str, lock: str, ledger_path: str) -> None:
 STARTS: dict[str, Callable[[Post], None]] = {
     start.__name__: start
     for start in (
-        child, holds_output, setsid, double_fork, scrubbed, renamed, chain, stopped, breeder, zombie_leader, subreaper,
-        undumpable, inner_namespace, leaves_cgroup, on_term, ignores_term, kills_keeper, forges_proof, own_tmux,
-        filter_daemon, process_filter, fsmonitor_daemon, hook_daemons, merge_driver, writer, mapper, last_words,
+        child, holds_output, setsid, double_fork, scrubbed, renamed, chain, stopped, breeder, zombie_leader,
+        subreaper, undumpable, inner_namespace, leaves_cgroup, on_term, ignores_term, kills_keeper,
+        forges_proof, own_tmux, filter_daemon, process_filter, fsmonitor_daemon, hook_daemons, merge_driver, writer, mapper,
+        last_words,
     )
 }  # fmt: skip
 WRITERS = ("writer", "mapper", "last_words", "filter_daemon", "process_filter")

@@ -16,7 +16,7 @@ _STOPPED_S = 1.0
 
 
 def find(kind: str, place: str, token: str, but: frozenset[int]) -> list[Process]:
-    """Return the processes of one kind: engine, keeper, reaper, helper or git. Those in `but` are the user's."""
+    """Return the processes of one kind: engine, keeper, reaper, helper or git. `but` is the user's."""
     all_of_it = of_trial(place, but)
     engines = [one for one in all_of_it if _is_engine(one)]
     if kind == "engine":

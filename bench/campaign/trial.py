@@ -192,7 +192,7 @@ class Trial:
         return code
 
     def _requests(self) -> list[list[str]]:
-        """Return the arguments of each `down` until the end: first as planned, then with more and more force."""
+        """Return the arguments of each `down` until the end: first as planned, then with force."""
         member = ["--member", self.plan.mates[0].name]
         first = {"force": [["--force"]], "member": [member, []], "no-wait": [["--no-wait"], []],
                  "keep-team": [["--keep-team"], []]}.get(self.plan.ending, [[]])  # fmt: skip

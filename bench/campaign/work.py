@@ -43,7 +43,7 @@ def commit(message: str, *paths: str, cwd: str | None = None) -> str:
     return git("rev-parse", "HEAD", cwd=cwd)
 
 
-# --- files ------------------------------------------------------------------------------------------------
+# --- files ----------------------------------------------------------------------------------------------
 
 
 def committed(desk: Desk) -> None:
@@ -150,7 +150,7 @@ def over_limit(desk: Desk) -> None:
     write("build/large.bin", os.urandom(4 << 20))
 
 
-# --- settings that hide changes ---------------------------------------------------------------------------
+# --- settings that hide changes -------------------------------------------------------------------------
 
 
 def hidden_flags(desk: Desk) -> None:
@@ -212,7 +212,7 @@ def staged_only(desk: Desk) -> None:
     os.unlink("only-index.log")
 
 
-# --- filters ----------------------------------------------------------------------------------------------
+# --- filters --------------------------------------------------------------------------------------------
 
 
 def _filtered(desk: Desk, name: str) -> None:
@@ -257,7 +257,7 @@ def lfs_pointer(desk: Desk) -> None:
     commit("an image", ".gitattributes", "image.psd")
 
 
-# --- commits and refs -------------------------------------------------------------------------------------
+# --- commits and refs -----------------------------------------------------------------------------------
 
 
 def stash(desk: Desk) -> None:
@@ -333,7 +333,7 @@ def unborn(desk: Desk) -> None:
     git("add", "unborn.txt")
 
 
-# --- repositories inside ----------------------------------------------------------------------------------
+# --- repositories inside --------------------------------------------------------------------------------
 
 
 def nested(desk: Desk) -> None:
@@ -378,7 +378,7 @@ def further_worktree(desk: Desk) -> None:
     write("further/loose.txt", desk.text("in a further worktree, untracked"))
 
 
-# --- operations in progress; one at most, and last ----------------------------------------------------------
+# --- operations in progress; one at most, and last ------------------------------------------------------
 
 
 def _two_sides(desk: Desk) -> str:
@@ -429,7 +429,7 @@ def bisect(desk: Desk) -> None:
     git("bisect", "start", "HEAD", "HEAD~3", check=False)
 
 
-# --- a repository that is out of order; one at most, and last -------------------------------------------------
+# --- a repository that is out of order; one at most, and last -------------------------------------------
 
 
 def index_lock(desk: Desk) -> None:
@@ -474,18 +474,19 @@ Shape = Callable[[Desk], None]
 PLAIN: dict[str, Shape] = {
     shape.__name__: shape
     for shape in (
-        committed, staged, untracked, ignored, all_ignored, empty_directories, modes, exec_bit, links, odd_names,
-        forbidden_names, many_files, deep_path, over_limit, hidden_flags, quiet_change, fsmonitor_lies, no_untracked,
-        sparse, split_index, intent_to_add, staged_only, filter_worktree, filter_command_line,
-        filter_info_attributes, lfs_pointer, stash, detached, left_behind, branch_deleted, renamed_branch, own_tag,
-        fetch_head, replaced, unborn, nested, gitlink, submodule, uninitialised_submodule, further_worktree,
+        committed, staged, untracked, ignored, all_ignored, empty_directories, modes, exec_bit, links,
+        odd_names, forbidden_names, many_files, deep_path, over_limit, hidden_flags, quiet_change,
+        fsmonitor_lies, no_untracked, sparse, split_index, intent_to_add, staged_only, filter_worktree,
+        filter_command_line, filter_info_attributes, lfs_pointer, stash, detached, left_behind,
+        branch_deleted, renamed_branch, own_tag, fetch_head, replaced, unborn, nested, gitlink, submodule,
+        uninitialised_submodule, further_worktree,
     )
 }  # fmt: skip
 LAST: dict[str, Shape] = {
     shape.__name__: shape
     for shape in (
-        merge_conflict, rebase, rebase_autostash, cherry_pick, am, bisect, index_lock, broken_index, broken_head,
-        no_git_file, bare_setting, locked_worktree, signed_commits,
+        merge_conflict, rebase, rebase_autostash, cherry_pick, am, bisect, index_lock, broken_index,
+        broken_head, no_git_file, bare_setting, locked_worktree, signed_commits,
     )
 }  # fmt: skip
 SHAPES = {**PLAIN, **LAST}

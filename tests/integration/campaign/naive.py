@@ -2,8 +2,8 @@
 
     naive.py up FILE · naive.py down … · naive.py salvage list|verify
 
-`up` makes a worktree for each worker and starts its command. `down` ends only the process that it started, removes
-the worktrees and answers that all is well.
+`up` makes a worktree for each worker and starts its command. `down` ends only the process that it started,
+removes the worktrees and answers that all is well.
 """
 
 from __future__ import annotations
@@ -65,7 +65,9 @@ def down() -> None:
     for member in state.values():
         os.kill(member["pid"], signal.SIGKILL)
         subprocess.run(["git", "worktree", "remove", "--force", "--force", member["place"]], check=True)
-    print(json.dumps({"teamId": "crew#1", "status": "shutdown", "deleted": True, "members": [], "warnings": []}))
+    print(
+        json.dumps({"teamId": "crew#1", "status": "shutdown", "deleted": True, "members": [], "warnings": []})
+    )
 
 
 if __name__ == "__main__":
