@@ -459,7 +459,8 @@ STARTS: dict[str, Callable[[Post], None]] = {
     for start in (
         child, holds_output, setsid, double_fork, scrubbed, renamed, chain, stopped, breeder, zombie_leader,
         subreaper, undumpable, inner_namespace, leaves_cgroup, on_term, ignores_term, kills_keeper,
-        forges_proof, own_tmux, filter_daemon, process_filter, fsmonitor_daemon, hook_daemons, merge_driver, writer, mapper,
+        forges_proof, own_tmux, filter_daemon, process_filter, fsmonitor_daemon, hook_daemons, merge_driver,
+        writer, mapper,
         last_words,
     )
 }  # fmt: skip
