@@ -19,6 +19,9 @@ def blob_id(content: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
+_EMPTY = blob_id(b"")
+
+
 class Ledger:
     """The agent's side: append only."""
 
@@ -72,5 +75,5 @@ def slots(entries: list[dict[str, Any]]) -> list[Slot]:
         if entry["kind"] == "did":
             accepted[entry["slot"]] = [entry["oid"]]
         elif entry["kind"] == "will" and entry["slot"] in accepted:
-            accepted[entry["slot"]].append(entry["oid"])
+            accepted[entry["slot"]] += [entry["oid"], _EMPTY]  # opening the file has emptied it
     return [Slot(name, tuple(oids)) for name, oids in accepted.items()]

@@ -160,7 +160,7 @@ def test_a_slot_holds_its_last_content_or_one_that_was_about_to_replace_it(
     ledger.write(str(desk.repo / "slot"), b"two")
     ledger.add("will", slot=str(desk.repo / "slot"), oid=blob_id(b"three"))
     found = slots(read(ledger.path))
-    assert [slot.accepted for slot in found] == [(blob_id(b"two"), blob_id(b"three"))]
+    assert [slot.accepted for slot in found] == [(blob_id(b"two"), blob_id(b"three"), blob_id(b""))]
     assert unrecorded("ada", found, gather(str(desk.repo))) == []
     (desk.repo / "slot").write_bytes(b"one")
     assert len(unrecorded("ada", found, gather(str(desk.repo)))) == 1
