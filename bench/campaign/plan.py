@@ -126,6 +126,7 @@ def _kills(chance: random.Random) -> tuple[Kill, ...]:
         if target == "down" and phase != "down":
             target = "engine"
         name = chance.choice((*_SIGNALS, "INT")) if target == "down" else chance.choice(_SIGNALS)
-        longest = 1.2 if phase == "up" else 0.5 if phase == "work" else 6.0
-        kills.append(Kill(phase, round(chance.uniform(0.0, longest), 3), target, name))
+        # Members have two seconds to answer: asking ends, inspecting and saving begin about then.
+        spans = {"up": (0.0, 1.2), "work": (0.0, 0.5), "down": chance.choice(((0.0, 1.5), (1.8, 4.5)))}
+        kills.append(Kill(phase, round(chance.uniform(*spans[phase]), 3), target, name))
     return tuple(sorted(kills, key=lambda kill: (kill.phase, kill.after_s)))

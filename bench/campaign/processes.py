@@ -64,6 +64,18 @@ def everything() -> list[Process]:
     return [process for process in found if process is not None]
 
 
+def children(pid: int) -> list[int]:
+    """Return the children of a process now. This is quick, so processes of milliseconds can be caught."""
+    found: list[int] = []
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return found
+    for thread in threads:
+        found += map(int, _read(f"/proc/{pid}/task/{thread}/children").split())
+    return found
+
+
 def _open_below(pid: int, place: bytes) -> bool:
     """Tell whether the process has its directory or an open file below the place."""
     try:

@@ -9,9 +9,10 @@ from collections import Counter
 
 from .place import Place
 from .plan import Kill
-from .processes import Process, of_trial, send
+from .processes import Process, children, of_trial, read, send
 
-_APPEARS_S = 1.5  # how long a target is waited for: git runs for milliseconds
+_APPEARS_S = 4.0  # how long a target is waited for
+_GIT_S = 0.5  # git runs for milliseconds: its parents are watched so long before they are listed again
 _STOPPED_S = 1.0
 
 
@@ -27,12 +28,24 @@ def find(kind: str, place: str, token: str, but: frozenset[int]) -> list[Process
         return [one for one in ours if one.pid in above_agents]
     if kind == "reaper":
         return [one for one in ours if one.pid not in above_agents]
-    parents = {one.pid for one in (*engines, *ours)}
     if kind == "git":
-        return [one for one in all_of_it if one.parent in parents and one.name.startswith("git")]
+        return _git_below([*engines, *ours])
     return [
         one for one in all_of_it if one.parent in {e.pid for e in engines} and not one.name.startswith("git")
     ]
+
+
+def _git_below(parents: list[Process]) -> list[Process]:
+    """Watch headcount's processes for a moment and return the first git that one of them starts."""
+    deadline = time.monotonic() + _GIT_S
+    while time.monotonic() < deadline:
+        for parent in parents:
+            for pid in children(parent.pid):
+                child = read(pid)
+                if child is not None and child.name.startswith("git"):
+                    return [child]
+        time.sleep(0.001)
+    return []
 
 
 def _is_engine(process: Process) -> bool:
