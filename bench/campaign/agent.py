@@ -35,7 +35,7 @@ def main(spec_path: str, token: str) -> None:
         "began", cwd=os.getcwd(), git_dir=git_dir, generation=os.environ.get("HEADCOUNT_GENERATION", "1")
     )
     _attempt(ledger, spec["work"], lambda name: SHAPES[name](Desk(token, spec["side"])))
-    ledger.add("made")
+    ledger.add("made", cwd=os.getcwd())
     _wait_for(spec["go"])  # the observer takes its snapshot here
     _attempt(ledger, spec["strays"], lambda name: STARTS[name](post))
     ledger.add("ready")

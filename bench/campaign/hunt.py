@@ -97,6 +97,9 @@ def lost(member: str, before: Snapshot, remains: Remains, skipped: set[bytes]) -
             found.append(f"{node.kind} with its bytes of {member}: {_shown(path)}")
         elif not _has_mode(node, now_there):
             found.append(f"mode {node.mode:o} of a {node.kind} of {member}: {_shown(path)}")
+    for name, oid in before.state.items():
+        if not remains.has(oid) and not os.path.exists(f"{before.git_dir}/{name}"):
+            found.append(f"{name} of an operation in progress of {member}")
     for path in before.empty:
         if path not in remains.trees and not any(path in tree.nodes for tree in trees):
             found.append(f"empty directory of {member}: {_shown(path)}")

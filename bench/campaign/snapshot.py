@@ -25,19 +25,22 @@ class Snapshot:
     """One workspace at one moment."""
 
     path: str
+    git_dir: str = ""
     nodes: dict[bytes, Node] = field(default_factory=dict)
     empty: set[bytes] = field(default_factory=set)
     objects: dict[str, str] = field(default_factory=dict)  # id to type
     inner: dict[bytes, dict[str, str]] = field(default_factory=dict)  # repositories inside: path to objects
     ignored: set[bytes] = field(default_factory=set)
+    state: dict[str, str] = field(default_factory=dict)  # files of an operation in progress: name to id
 
 
 def take(path: str, git_dir: str) -> Snapshot:
-    snapshot = Snapshot(path)
+    snapshot = Snapshot(path, git_dir)
     walk(path, snapshot)
     if git_dir and os.path.isdir(git_dir):
         snapshot.objects = _objects(git_dir)
         snapshot.ignored = _ignored(path, git_dir)
+        snapshot.state = _state(git_dir)
     return snapshot
 
 
@@ -59,7 +62,7 @@ def _walk(directory: int, prefix: bytes, snapshot: Snapshot) -> None:
         if name == b".headcount" and not prefix:
             continue
         if name == b".git":
-            if prefix:
+            if prefix or os.path.isdir(f"{snapshot.path}/.git"):  # the file of a worktree leads elsewhere
                 snapshot.inner[prefix[:-1]] = _inner(snapshot.path, prefix[:-1])
             continue
         try:
@@ -101,6 +104,28 @@ def _objects(git_dir: str) -> dict[str, str]:
     entries = {oid for mode, oid, _ in staged(git_dir, common) if mode != "160000"}
     found = closure(common, named(common) | entries)
     return {oid: kind for oid, kind in found.items() if kind != "tree"}
+
+
+def _state(git_dir: str) -> dict[str, str]:
+    """Return the files of an operation in progress, such as messages and patches."""
+    found: dict[str, str] = {}
+    for name in os.listdir(git_dir):
+        path = f"{git_dir}/{name}"
+        if name.startswith("rebase-") or name == "sequencer":
+            below = Snapshot(path)
+            walk(path, below)
+            found |= {f"{name}/{os.fsdecode(at)}": node.oid for at, node in below.nodes.items() if node.oid}
+        elif name in (
+            "MERGE_HEAD",
+            "MERGE_MSG",
+            "SQUASH_MSG",
+            "CHERRY_PICK_HEAD",
+            "REVERT_HEAD",
+            "BISECT_LOG",
+        ):
+            with open(path, "rb") as file:
+                found[name] = blob_id(file.read())
+    return found
 
 
 def _inner(top: str, path: bytes) -> dict[str, str]:

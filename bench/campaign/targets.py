@@ -35,6 +35,10 @@ def find(kind: str, place: str, token: str, but: frozenset[int]) -> list[Process
     ]
 
 
+def headcounts_own(place: str, but: frozenset[int]) -> list[Process]:
+    return [one for one in of_trial(place, but) if _is_engine(one) or one.name.startswith("hc-")]
+
+
 def _git_below(parents: list[Process]) -> list[Process]:
     """Watch headcount's processes for a moment and return the first git that one of them starts."""
     deadline = time.monotonic() + _GIT_S

@@ -13,19 +13,21 @@ from dataclasses import dataclass, field
 
 from . import ledger
 from .bystanders import Bystanders
-from .hunt import Remains, gather, lost, receipts, skipped, unrecorded
+from .hunt import Remains, gather, lost, skipped, unrecorded
 from .place import TEAM, Place, Ran
 from .plan import Mate, Plan
 from .processes import end_all, strays
 from .repository import git
 from .snapshot import Snapshot, take, walk
-from .targets import Killer
+from .targets import Killer, headcounts_own
 
 _READY_S = 40.0
 _DOWN_S = 90.0
 _RUN_S = 75.0
 _ALL_DOWNS_S = 220.0
+_RESIDENT_S = 30.0
 _BUG = 70
+INTERRUPTED = "interrupted"
 
 
 @dataclass
@@ -74,6 +76,8 @@ class Trial:
             code = self._end_team()
             if not self._stop():
                 self._judge(code, bystanders, users, refs)
+            if self._stop():
+                self.result.unplayed = INTERRUPTED
         except (OSError, RuntimeError, ValueError) as error:
             self.result.unplayed = f"{type(error).__name__}: {error}"
         finally:
@@ -84,7 +88,7 @@ class Trial:
                 self.result.unplayed = f"could not end {left}"
         self.result.seconds = time.monotonic() - began
         self._note_result()
-        if self.result.verdict in ("kept", "admitted"):
+        if self.result.verdict in ("kept", "admitted") or self.result.unplayed == INTERRUPTED:
             shutil.rmtree(self.place.top, ignore_errors=True)
         return self.result
 
@@ -100,8 +104,6 @@ class Trial:
         definition = self.place.definition(first, self._run)
         given, cwd = self._caller(bystanders)
         if self._run:
-            for mate in mates:
-                self._let_go(mate)
             return
         with self._kills("up"):
             up = self.place.headcount("up", definition, "--json", given=given, cwd=cwd, stop=self._stop)
@@ -121,7 +123,6 @@ class Trial:
         made = [mate for mate in mates if self._wait_for(mate, "made")]
         for mate in made:
             self._snapshot(mate)
-            self._let_go(mate)
         with self._kills("work"):
             for mate in made:
                 self._wait_for(mate, "ready")
@@ -137,10 +138,6 @@ class Trial:
             return {}, f"{self.place.top}/linked"
         return {}, repo
 
-    def _let_go(self, mate: Mate) -> None:
-        with open(self.place.go(mate.name), "w"):
-            pass
-
     def _wait_for(self, mate: Mate, kind: str) -> bool:
         """Tell whether the agent got so far; it may have been ended before, by a kill or a failed start."""
         deadline = time.monotonic() + (_READY_S if self.result.kills["engine KILL"] == 0 else _READY_S / 3)
@@ -153,8 +150,15 @@ class Trial:
         return False
 
     def _snapshot(self, mate: Mate) -> None:
-        began = next(e for e in ledger.read(self.place.ledger(mate.name)) if e["kind"] == "began")
-        self._before[mate.name] = take(began["cwd"], began["git_dir"])
+        """Record the workspace of an agent that waits for it, and let the agent continue."""
+        entries = {entry["kind"]: entry for entry in ledger.read(self.place.ledger(mate.name))}
+        try:
+            self._before[mate.name] = take(entries["made"]["cwd"], entries["began"]["git_dir"])
+        except OSError as error:
+            self.place.note(f"no snapshot of {mate.name}: {error}")
+            self.result.counted["no snapshot"] += 1
+        with open(self.place.go(mate.name), "w"):
+            pass
 
     def _kills(self, phase: str) -> Killer:
         kills = [kill for kill in self.plan.kills if kill.phase == phase]
@@ -175,8 +179,7 @@ class Trial:
         deadline = time.monotonic() + _ALL_DOWNS_S
         with self._kills("down"):
             if self._run:
-                self._see(self.place.headcount("run", f"{self.place.top}/team.py", "--json", limit_s=_RUN_S,
-                                               stop=self._stop))  # fmt: skip
+                self._run_tasks()
             for words in self._requests():
                 if time.monotonic() > deadline or self._stop():
                     break
@@ -190,6 +193,20 @@ class Trial:
         if not self._stop() and self.plan.number % 3 == 0:
             self._see(self.place.headcount("sweep", "--json", limit_s=_DOWN_S))
         return code
+
+    def _run_tasks(self) -> None:
+        """Run the team's tasks; members that `run` starts are recorded when they have made their work."""
+        watchers = [threading.Thread(target=self._record, args=(mate,)) for mate in self.plan.mates]
+        for watcher in watchers:
+            watcher.start()
+        definition = f"{self.place.top}/team.py"
+        self._see(self.place.headcount("run", definition, "--json", limit_s=_RUN_S, stop=self._stop))
+        for watcher in watchers:
+            watcher.join()
+
+    def _record(self, mate: Mate) -> None:
+        if self._wait_for(mate, "made"):
+            self._snapshot(mate)
 
     def _requests(self) -> list[list[str]]:
         """Return the arguments of each `down` until the end: first as planned, then with force."""
@@ -241,6 +258,8 @@ class Trial:
         self._restore(remains)
         seen: set[str] = set()
         for name, before in self._before.items():
+            if any(mate.name == name and mate.answer == "tidies" for mate in self.plan.mates):
+                before.state = {}  # it may have concluded the operation
             before.objects = {oid: kind for oid, kind in before.objects.items() if oid not in seen}
             seen |= set(before.objects)  # worktrees share a repository: each object is reported once
             broken += [
@@ -252,6 +271,18 @@ class Trial:
             broken += [f"lost: {what}" for what in unrecorded(mate.name, slots, remains)]
             self.result.counted["ledger entries"] += len(slots)
         broken += self._changed_for_user(users, refs)
+        if self.plan.number % 5 == 0 and code == 0:
+            broken += self._residents()
+
+    def _residents(self) -> list[str]:
+        """Return processes of headcount itself that live on although no team is open."""
+        deadline = time.monotonic() + _RESIDENT_S
+        left = headcounts_own(self.place.top, self._users)
+        while left and time.monotonic() < deadline and not self._stop():
+            time.sleep(0.5)
+            left = headcounts_own(self.place.top, self._users)
+        self.result.counted["waited for headcount itself"] += 1
+        return [f"headcount's own process is left: {one}" for one in left]
 
     def _last_word(self) -> str:
         outputs = sorted(
@@ -325,13 +356,3 @@ def ledger_of_stash(repo: str) -> str:
             return file.read()
     except FileNotFoundError:
         return ""
-
-
-def methods(repo: str) -> Counter[str]:
-    """Count by which proof the receipts say that members are gone."""
-    found: Counter[str] = Counter()
-    for receipt in receipts(repo):
-        for member in receipt.get("members", ()):
-            proof = member.get("processes") or {}
-            found[str(proof.get("method"))] += 1
-    return found

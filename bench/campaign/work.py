@@ -30,8 +30,8 @@ def write(path: str | bytes, content: bytes) -> None:
         file.write(content)
 
 
-def git(*words: str, check: bool = True, cwd: str | None = None) -> str:
-    done = subprocess.run(["git", *words], capture_output=True, cwd=cwd, stdin=subprocess.DEVNULL)
+def git(*words: str, check: bool = True, cwd: str | None = None, given: bytes = b"") -> str:
+    done = subprocess.run(["git", *words], capture_output=True, cwd=cwd, input=given)
     if check and done.returncode:
         raise RuntimeError(f"git {' '.join(words)}: {done.stderr.decode(errors='replace')}")
     return done.stdout.decode(errors="replace").strip()
@@ -188,6 +188,32 @@ def no_untracked(desk: Desk) -> None:
     write("unshown.txt", desk.text("not shown"))
 
 
+def ignore_case(desk: Desk) -> None:
+    """Two names that differ in case only, and a setting by which git takes the second for the first."""
+    git("config", "core.ignoreCase", "true")
+    write("A.TXT", desk.text("another case"))
+    write("SRC/new.py", desk.text("in a directory of another case"))
+
+
+def stale_untracked_cache(desk: Desk) -> None:
+    """A new file in a directory whose times are as git remembers them."""
+    git("config", "core.trustctime", "false")
+    git("config", "core.checkStat", "minimal")
+    git("update-index", "--untracked-cache")
+    os.utime("src", (1_700_000_000, 1_700_000_000))
+    git("status")
+    write("src/unseen.txt", desk.text("not in the untracked cache"))
+    os.utime("src", (1_700_000_000, 1_700_000_000))
+
+
+def other_worktree(desk: Desk) -> None:
+    """A setting by which git looks at a clean copy instead of the workspace."""
+    subprocess.run(["cp", "-a", ".", desk.side + "/copy"], check=True)
+    git("config", "extensions.worktreeConfig", "true")
+    git("config", "--worktree", "core.worktree", desk.side + "/copy")
+    write("looked-away.txt", desk.text("where git does not look"))
+
+
 def sparse(desk: Desk) -> None:
     git("sparse-checkout", "set", "--no-cone", "/*", "!/src/")
     write("src/m.py", desk.text("outside the sparse checkout"))
@@ -316,6 +342,13 @@ def fetch_head(desk: Desk) -> None:
     subprocess.run(["rm", "-rf", scratch], check=True)
 
 
+def worktree_ref(desk: Desk) -> None:
+    """A commit that only a ref of this worktree names, and no reflog."""
+    oid = git("hash-object", "-w", "--stdin", given=desk.text("of a worktree ref"))
+    tree = git("mktree", given=f"100644 blob {oid}\tx\n".encode())
+    git("update-ref", "refs/worktree/mine", git("commit-tree", "-m", "only here", tree))
+
+
 def replaced(desk: Desk) -> None:
     """A commit that a replace ref hides behind another one."""
     write("replaced.txt", desk.text("the original"))
@@ -347,6 +380,15 @@ def nested(desk: Desk) -> None:
     write("nested/up.txt", desk.text("inner, modified"))
     git("stash", "-q", cwd="nested")
     write("nested/loose.txt", desk.text("inner, untracked"))
+    subprocess.run(["rm", "-rf", scratch], check=True)
+
+
+def bare_inside(desk: Desk) -> None:
+    scratch = desk.side + "/for-bare"
+    git("init", "-q", scratch)
+    write(scratch + "/b.txt", desk.text("in a bare repository"))
+    commit("b", "b.txt", cwd=scratch)
+    git("clone", "-q", "--bare", scratch, "mirror.git")
     subprocess.run(["rm", "-rf", scratch], check=True)
 
 
@@ -452,6 +494,21 @@ def no_git_file(desk: Desk) -> None:
     os.rename(".git", desk.side + "/git-file")
 
 
+def new_repository(desk: Desk) -> None:
+    """The agent has made a repository of its own where its worktree was."""
+    write("before-init.txt", desk.text("before a new repository"))
+    os.rename(".git", desk.side + "/git-file")
+    git("init", "-q")
+    commit("all anew", "before-init.txt")
+    write("after-init.txt", desk.text("stashed in a new repository"))
+    git("stash", "-q", "-u", "--", "after-init.txt")
+
+
+def moved_workspace(desk: Desk) -> None:
+    write("moved.txt", desk.text("in a workspace that was moved"))
+    git("worktree", "move", ".", desk.side + "/moved")
+
+
 def bare_setting(desk: Desk) -> None:
     write("bare.txt", desk.text("core.bare is true"))
     git("config", "core.bare", "true")
@@ -475,18 +532,20 @@ PLAIN: dict[str, Shape] = {
     shape.__name__: shape
     for shape in (
         committed, staged, untracked, ignored, all_ignored, empty_directories, modes, exec_bit, links,
-        odd_names, forbidden_names, many_files, deep_path, over_limit, hidden_flags, quiet_change,
+        ignore_case, stale_untracked_cache, odd_names, forbidden_names, many_files, deep_path, over_limit,
+        hidden_flags, quiet_change,
         fsmonitor_lies, no_untracked, sparse, split_index, intent_to_add, staged_only, filter_worktree,
         filter_command_line, filter_info_attributes, lfs_pointer, stash, detached, left_behind,
-        branch_deleted, renamed_branch, own_tag, fetch_head, replaced, unborn, nested, gitlink, submodule,
-        uninitialised_submodule, further_worktree,
+        branch_deleted, renamed_branch, own_tag, fetch_head, worktree_ref, replaced,
+        unborn, nested, bare_inside, gitlink, submodule, uninitialised_submodule, further_worktree,
     )
 }  # fmt: skip
 LAST: dict[str, Shape] = {
     shape.__name__: shape
     for shape in (
         merge_conflict, rebase, rebase_autostash, cherry_pick, am, bisect, index_lock, broken_index,
-        broken_head, no_git_file, bare_setting, locked_worktree, signed_commits,
+        other_worktree, new_repository, moved_workspace, broken_head, no_git_file,
+        bare_setting, locked_worktree, signed_commits,
     )
 }  # fmt: skip
 SHAPES = {**PLAIN, **LAST}
