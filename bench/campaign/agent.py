@@ -34,6 +34,8 @@ def main(spec_path: str, token: str) -> None:
     ledger.add(
         "began", cwd=os.getcwd(), git_dir=git_dir, generation=os.environ.get("HEADCOUNT_GENERATION", "1")
     )
+    # Without its `.git` file, git would find the user's repository around the workspace and commit there.
+    os.environ["GIT_CEILING_DIRECTORIES"] = os.path.dirname(os.getcwd())
     _attempt(ledger, spec["work"], lambda name: SHAPES[name](Desk(token, spec["side"])))
     ledger.add("made", cwd=os.getcwd())
     _wait_for(spec["go"])  # the observer takes its snapshot here

@@ -26,6 +26,7 @@ _DOWN_S = 90.0
 _RUN_S = 75.0
 _ALL_DOWNS_S = 220.0
 _RESIDENT_S = 30.0
+_USUAL_UP_S = 2.5
 _BUG = 70
 INTERRUPTED = "interrupted"
 
@@ -57,6 +58,7 @@ class Trial:
         self.result = Result(plan, self.place.top)
         self._stop = stop
         self._before: dict[str, Snapshot] = {}
+        self._stretch = 1.0
         self._run = plan.ending == "run"
         self._users: frozenset[int] = frozenset()  # processes of the user
 
@@ -108,6 +110,7 @@ class Trial:
         with self._kills("up"):
             up = self.place.headcount("up", definition, "--json", given=given, cwd=cwd, stop=self._stop)
             self._see(up)
+        self._stretch = min(6.0, max(1.0, up.seconds / _USUAL_UP_S))
         for mate in mates:
             if mate.spawned:
                 words = [
@@ -163,7 +166,7 @@ class Trial:
     def _kills(self, phase: str) -> Killer:
         kills = [kill for kill in self.plan.kills if kill.phase == phase]
         place = self.place
-        return Killer(kills, place, self._users, self.result.kills)
+        return Killer(kills, place, self._users, self.result.kills, self._stretch)
 
     def _see(self, ran: Ran) -> None:
         if ran.code == _BUG:
