@@ -103,9 +103,7 @@ def hash_node(root: bytes, node: Node, algorithm: str, deadline: float = math.in
     return hash_path(root, node.path, node.is_link, algorithm, deadline)
 
 
-def hash_path(
-    root: bytes, path: bytes, is_link: bool, algorithm: str, deadline: float = math.inf
-) -> str:
+def hash_path(root: bytes, path: bytes, is_link: bool, algorithm: str, deadline: float = math.inf) -> str:
     if is_link:
         target = read_link(root, path)
         return hash_blob(algorithm, len(target), [target])

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
 from bench.campaign.bystanders import Bystanders
 from bench.campaign.hunt import gather, lost, unrecorded
 from bench.campaign.ledger import Ledger, blob_id, read, slots
