@@ -149,8 +149,9 @@ def _archive(job: Job) -> _Result:
 
 
 def _tombstone(job: Job) -> _Result:
-    """Check everything that the receipt names once more. Then move the team's own files to its archive, unless
-    an earlier step failed and the team is not deleted. The members' environment and git's configuration may hold
+    """Check everything that the receipt names once more. Then move the team's own files to its archive,
+    unless an earlier step failed and the team is not deleted. The members' environment and git's
+    configuration may hold
     keys: they do not outlive the team."""
     lost = _check_saved(job, [ref for member in job.team.members.values() for ref in member.refs])
     files = f"{job.world.home}/teams/{job.team.name}"

@@ -49,7 +49,7 @@ def test_a_team_that_a_bug_holds_up_is_said_to_be_until_it_goes_on(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lab.create(QUICK)
-    monkeypatch.setattr(engine_module, "hear", _breaks)
+    monkeypatch.setattr(engine_module, "apply", _breaks)
     deadline = time.monotonic() + LIMIT_S
     while "a bug" not in str(status(lab.app)[0]["broken"]):
         assert time.monotonic() < deadline
