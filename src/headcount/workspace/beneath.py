@@ -43,9 +43,9 @@ def reach(root: bytes, path: bytes) -> Iterator[tuple[int | None, bytes]]:
 
 def list_names(root: bytes, path: bytes) -> list[bytes]:
     """The names in a directory, sorted."""
+    if not is_long(root, path):
+        return sorted(os.listdir(os.path.join(root, path)))
     with reach(root, path) as (fd, name):
-        if fd is None:
-            return sorted(os.listdir(name))
         inner = os.open(name, _DIRECTORY, dir_fd=fd)
         try:
             return sorted(map(os.fsencode, os.listdir(inner)))

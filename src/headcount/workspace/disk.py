@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from headcount.errors import WorldError
-from headcount.workspace.beneath import DEEPEST, list_names, reach
+from headcount.workspace.beneath import DEEPEST, is_long, list_names, reach
 
 CHUNK = 1 << 20
 
@@ -93,8 +93,11 @@ def list_directory(root: bytes, skip: Callable[[bytes], bool]) -> Listing:
 
 
 def read_node(root: bytes, path: bytes) -> Node:
-    with reach(root, path) as (fd, name):
-        found = os.lstat(name, dir_fd=fd)
+    if is_long(root, path):
+        with reach(root, path) as (fd, name):
+            found = os.lstat(name, dir_fd=fd)
+    else:  # nearly always, and twice as fast
+        found = os.lstat(root + b"/" + path)
     return Node(path, found.st_mode, found.st_size, (found.st_ino, found.st_size, found.st_mtime_ns))
 
 
@@ -118,8 +121,11 @@ def hash_path(root: bytes, path: bytes, is_link: bool, algorithm: str, deadline:
 
 def open_path(root: bytes, path: bytes) -> int:
     """A descriptor to read a file by; never what a link leads to, and never waiting for a pipe."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    if not is_long(root, path):
+        return os.open(root + b"/" + path, flags)
     with reach(root, path) as (fd, name):
-        return os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=fd)
+        return os.open(name, flags, dir_fd=fd)
 
 
 def read_link(root: bytes, path: bytes) -> bytes:
@@ -177,7 +183,11 @@ def try_recording(place: str) -> Recorded:
 
 
 def hash_blob(algorithm: str, size: int, chunks: Iterable[bytes]) -> str:
-    digest = hashlib.new(algorithm, b"blob %d\0" % size, usedforsecurity=False)
+    return hash_object(algorithm, "blob", size, chunks)
+
+
+def hash_object(algorithm: str, kind: str, size: int, chunks: Iterable[bytes]) -> str:
+    digest = hashlib.new(algorithm, b"%s %d\0" % (kind.encode(), size), usedforsecurity=False)
     seen = 0
     for chunk in chunks:
         digest.update(chunk)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import IO
 
-from headcount.errors import GitError
+from headcount.errors import GitError, WorldError
 from headcount.workspace.beneath import Target
-from headcount.workspace.disk import CHUNK
+from headcount.workspace.disk import CHUNK, hash_object
 from headcount.workspace.git import Git
 from headcount.workspace.programs import is_plain
 
@@ -101,6 +101,7 @@ class Blob:
     oid: str
     size: int
     chunks: Iterator[bytes]
+    kind: str = "blob"
 
 
 def read_blobs(git: Git, oids: Iterable[str]) -> Iterator[Blob]:
@@ -121,9 +122,31 @@ def try_blobs(git: Git, oids: Iterable[str]) -> Iterator[tuple[str, Blob | None]
             for oid in asked:
                 header = answers.readline().split()
                 if len(header) == 3:
-                    yield oid, Blob(oid, int(header[2]), _chunks(answers, int(header[2])))
+                    size = int(header[2])
+                    yield oid, Blob(oid, size, _chunks(answers, size), header[1].decode())
                 else:
                     yield oid, None
+
+
+def find_whole(git: Git, algorithm: str, oids: Iterable[str]) -> list[str]:
+    """Those of these objects, of any type, whose bytes are what their name says.
+
+    git stops at the first damaged one, so it is started again behind it.
+    """
+    left, whole = list(oids), []
+    while left:
+        done = 0
+        for oid, found in try_blobs(git, left):
+            done += 1
+            try:
+                if found and hash_object(algorithm, found.kind, found.size, found.chunks) == oid:
+                    whole.append(oid)
+                    continue
+            except WorldError:
+                pass
+            break
+        left = left[done:]
+    return whole
 
 
 @contextmanager

@@ -30,7 +30,7 @@ from headcount.errors import GitError
 from headcount.workspace.files import sync_directory
 from headcount.workspace.git import Git
 from headcount.workspace.names import SALVAGE
-from headcount.workspace.objects import FAST, read_types
+from headcount.workspace.objects import FAST, find_whole, read_types
 from headcount.workspace.repository import Repository, first_line
 
 _PREFIX = "headcount-saving-"  # `git prune` removes what begins with `tmp_`
@@ -61,15 +61,29 @@ class Quarantine:
     @property
     def git(self) -> Git:
         """git that writes here and reads the repository's objects too."""
-        return self.repo.git.offline().with_env(GIT_OBJECT_DIRECTORY=self.objects)
+        return self.repo.git.with_env(GIT_OBJECT_DIRECTORY=self.objects)
 
     @property
     def alone(self) -> Git:
         """git that sees this directory only, and so writes objects which the repository has already."""
-        return self.repo.git.offline().with_env(GIT_OBJECT_DIRECTORY=self.scratch("alone"))
+        return self.repo.git.with_env(GIT_OBJECT_DIRECTORY=self.scratch("alone"))
 
     def pack(self, oids: Iterable[str]) -> str:
-        """Write these objects as one pack, verify it, and return its name without an ending."""
+        """Write these objects as one pack, verify it, and return its name without an ending.
+
+        Objects of the member's history that were damaged before are left out: nothing can save them. The
+        caller reads back what was in the workspace.
+        """
+        wanted = list(oids)
+        try:
+            return self._pack(wanted)
+        except GitError as error:
+            whole = find_whole(self.git, self.repo.hash_name, wanted)
+            if error.code != "git-failed" or len(whole) == len(wanted):
+                raise
+            return self._pack(whole)
+
+    def _pack(self, oids: list[str]) -> str:
         wanted = "".join(f"{oid}\n" for oid in oids).encode()
         args = ("pack-objects", "--quiet", "--delta-base-offset", _WINDOW, self.scratch("pack"))
         name = f"pack-{self.git.run(*FAST, *_ONE_PACK, *args, stdin=wanted).text}"
@@ -153,7 +167,7 @@ def open_quarantine(repo: Repository) -> Iterator[Quarantine]:
 
 def _remove(path: str) -> None:
     """Its lock goes last: what a kill leaves of the rest is removed by the next one."""
-    for name in os.listdir(path):
+    for name in os.listdir(path) if os.path.isdir(path) else ():
         if os.path.isdir(os.path.join(path, name)):
             shutil.rmtree(os.path.join(path, name), ignore_errors=True)
         elif name != "lock":
@@ -305,7 +319,7 @@ def _without(quarantine: Quarantine, stores: set[str]) -> Git:
             os.symlink(os.path.join(objects, name), os.path.join(view, name))
     lasting = [store for store in _alternates(objects) if store not in stores]
     _write(os.path.join(view, "info", "alternates"), "".join(f"{store}\n" for store in lasting))
-    return quarantine.repo.git.offline().with_env(GIT_OBJECT_DIRECTORY=view)
+    return quarantine.repo.git.with_env(GIT_OBJECT_DIRECTORY=view)
 
 
 def _list_refs(repo: Repository, below: str, *filters: str) -> list[str]:

@@ -77,6 +77,10 @@ class Repository:
         """The same, with one time limit over every git command that is run from now on."""
         return replace(self, git=self.git.until(timeout_s))
 
+    def offline(self) -> Repository:
+        """The same, without network (`Git.offline`)."""
+        return replace(self, git=self.git.offline())
+
     @property
     def objects(self) -> str:
         """The directory of its own object store."""

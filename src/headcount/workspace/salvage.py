@@ -55,7 +55,7 @@ def salvage(
     `generation` is the incarnation it is saved for, if that is a later one than the workspace was made for.
     `findings` only go into the commit's message; what is saved is decided by looking.
     """
-    repo = repo.until(timeout_s)
+    repo = repo.until(timeout_s).offline()
     saver = _Saver(repo, workspace, generation or workspace.generation, _message(findings), when or utc_now())
     try:
         return saver.save_in_time(Limits.mb(max_mb, ignored_max_mb))
@@ -169,7 +169,7 @@ class _Writer:
         object was made may delete it at any moment, so loose objects count only if the base has them.
         """
         leaves = self.picture.leaves
-        known = read_types(self.repo.git.offline(), {leaf.oid for leaf in leaves.values()}).keys()
+        known = read_types(self.repo.git, {leaf.oid for leaf in leaves.values()}).keys()
         loose = known & list_loose(self.repo)
         if loose and self.workspace.base:
             loose -= {leaf.oid for leaf in read_tree(self.repo.git, self.workspace.base).values()}
@@ -228,7 +228,7 @@ class _Writer:
 
 def _read_back(repo: Repository, tree: str, picture: Picture) -> None:
     """The tree holds exactly what was read from disk, and each blob the bytes that its name says."""
-    git = repo.git.offline()
+    git = repo.git
     leaves = read_tree(git, tree)
     saved = {path: leaf for path, leaf in leaves.items() if path.startswith((FILES, STATE))}
     read = picture.leaves

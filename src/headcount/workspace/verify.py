@@ -232,8 +232,8 @@ def verify(
     With a workspace, compare it with what is on disk just now. With a receipt, the ref must be there and name
     what the receipt names, in the kept pack that it names.
     """
-    repo = repo.until(timeout_s)
-    git = repo.git.offline()
+    repo = repo.until(timeout_s).offline()
+    git = repo.git
     problems = _lost(repo, ref, receipt) if receipt else []
     if problems and repo.commit(ref) is None and repo.commit(receipt.commit if receipt else "") is None:
         return Verification(ref, tuple(problems))
@@ -260,8 +260,9 @@ def check(repo: Repository, receipt: Salvage) -> list[str]:
 
     Faster than `verify`, which also reads what the repository had before.
     """
+    repo = repo.offline()
+    git = repo.git
     problems = _lost(repo, receipt.ref, receipt)
-    git = repo.git.offline()
     if receipt.commit not in read_types(git, [receipt.commit]):
         return problems
     leaves = {leaf.oid for leaf in read_tree(git, receipt.commit).values() if leaf.mode != "160000"}
@@ -276,7 +277,7 @@ def check(repo: Repository, receipt: Salvage) -> list[str]:
 def _lost(repo: Repository, ref: str, receipt: Salvage) -> list[str]:
     now = repo.commit(ref)
     if now is None:
-        there = receipt.commit in read_types(repo.git.offline(), [receipt.commit])
+        there = receipt.commit in read_types(repo.git, [receipt.commit])
         return [f"{ref} is gone; its commit {receipt.commit} is " + ("still there" if there else "gone, too")]
     return [] if now == receipt.commit else [f"{ref} is at {now}, and the receipt names {receipt.commit}"]
 

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import pytest
 from gitworld import World, git, gone, loosen, open_world, work
 
 from headcount.domain.findings import Salvage, Workspace
-from headcount.errors import GitError
+from headcount.errors import GitError, WorldError
 from headcount.workspace import (
     Integration,
     Removed,
@@ -412,3 +413,44 @@ def test_F48_beside_a_git_that_deletes_all_the_time_every_salvage_is_whole(
             stop.touch()
             deleting.wait(timeout=60)
     assert [verify(world.repo, saved.ref, receipt=saved).problems for saved in made] == [()] * len(made)
+
+
+def test_a_damaged_object_in_the_members_history_does_not_keep_the_rest_from_being_saved(
+    world: World,
+) -> None:
+    alice = world.member()
+    (Path(alice.path) / "a.txt").write_text("damaged later\n")
+    git(alice.path, "commit", "-qam", "first")
+    oid = git(alice.path, "rev-parse", "HEAD:a.txt")
+    (Path(alice.path) / "a.txt").write_text("fine\n")
+    git(alice.path, "commit", "-qam", "second")
+    (Path(alice.path) / "new.txt").write_text("new\n")
+    loose = Path(world.repo.objects, oid[:2], oid[2:])
+    loose.chmod(0o644)
+    loose.write_bytes(b"damaged")
+    saved = world.salvage(alice)
+    assert git(world.top, "show", f"{saved.ref}:files/new.txt") == "new"
+    assert git(world.top, "show", f"{saved.ref}^1:a.txt") == "fine"
+
+
+def test_two_salvages_of_one_workspace_at_once_are_both_whole(world: World) -> None:
+    alice = full_of_work(world)
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(lambda _: world.salvage(alice), range(4)))
+    assert all(verify(world.repo, saved.ref, alice, receipt=saved).ok for saved in made)
+
+
+def test_objects_that_cannot_be_written_are_an_error_and_nothing_is_left(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alice = world.member()
+    (Path(alice.path) / "new.txt").write_text("new\n")
+
+    def read_only(*_: object, **__: object) -> str:
+        raise OSError(30, "Read-only file system")
+
+    with monkeypatch.context() as patched, pytest.raises(WorldError) as raised:
+        patched.setattr("tempfile.mkdtemp", read_only)
+        world.salvage(alice)
+    assert raised.value.code == "salvage-failed" and "Read-only" in raised.value.why
+    assert world.salvage(alice).created
