@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from findings import seconds, told
@@ -116,7 +117,7 @@ def main() -> None:
             answers: list[str] = []
             up.append(seconds(lambda env=env: headcount(top, env, "up", str(scratch / "team.py"))))
             while len(os.listdir(env["READY"])) < options.members:
-                pass
+                time.sleep(0.05)
             down.append(seconds(lambda env=env, to=answers: to.append(headcount(top, env, "down", "--json"))))
             check(top, answers[0], options.members)
         print(f"{options.files} files, {options.members} members, {options.rounds} rounds")

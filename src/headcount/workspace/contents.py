@@ -49,17 +49,13 @@ class Difference:
     why: str
 
 
-def find_unlisted(territory: Territory, entries: Iterable[Entry], status: Status) -> list[Difference]:
+def find_unlisted(territory: Territory, entries: Mapping[bytes, Entry], status: Status) -> list[Difference]:
     """Files that are neither in the index nor in the status, such as those in an unpopulated submodule."""
-    tracked = {entry.path for entry in entries}
     told = {os.fsencode(path) for path in (*status.untracked, *status.ignored)}
-    gitlinks = {entry.path for entry in entries if entry.mode == GITLINK}
     found = []
-    for path in territory.files:
-        if path in tracked or path in told:
-            continue
+    for path in sorted(territory.files - entries.keys() - told):
         above = list(_directories_of(path))
-        if any(place in gitlinks for place in above):
+        if any(place in entries and entries[place].mode == GITLINK for place in above):
             why = "in the directory of a submodule that is not checked out"
             found.append(Difference(Kind.SUBMODULE, path, why))
         elif not any(place + b"/" in told for place in above):
@@ -68,34 +64,33 @@ def find_unlisted(territory: Territory, entries: Iterable[Entry], status: Status
 
 
 def find_uncommittable(
-    territory: Territory, entries: Iterable[Entry], umask: int | None, sticky: int
+    territory: Territory, entries: Mapping[bytes, Entry], umask: int | None, sticky: int
 ) -> Iterator[Difference]:
     """Empty directories, and permissions other than those that git would give a file or a directory.
 
     `sticky` is a set-group-ID bit that new directories inherit here.
     """
-    gitlinks = {entry.path for entry in entries if entry.mode == GITLINK}
     for path in territory.empty:
-        if path not in gitlinks:
+        if path not in entries:  # that of a submodule is
             yield Difference(Kind.EMPTY_DIRECTORY, path, "an empty directory")
     if umask is None:
         return
     for path, mode in territory.directories.items():
         if stat.S_IMODE(mode) != 0o777 & ~umask | sticky:
             yield Difference(Kind.PERMISSIONS, path, f"mode {stat.S_IMODE(mode):o}")
-    for entry in entries:
-        mode_now = territory.files.get(entry.path)
-        if mode_now is None or not stat.S_ISREG(mode_now) or entry.mode == LINK:
+    for path, mode in territory.touched.items():
+        entry = entries.get(path)
+        if entry is None or entry.mode == LINK or not stat.S_ISREG(mode):
             continue
         usual = (0o777 if entry.mode == EXECUTABLE else 0o666) & ~umask
-        if stat.S_IMODE(mode_now) != usual:
-            yield Difference(Kind.PERMISSIONS, entry.path, f"mode {stat.S_IMODE(mode_now):o}")
+        if stat.S_IMODE(mode) != usual:
+            yield Difference(Kind.PERMISSIONS, path, f"mode {stat.S_IMODE(mode):o}")
 
 
 def find_different(
     git: Git,
     territory: Territory,
-    entries: Iterable[Entry],
+    entries: Mapping[bytes, Entry],
     find_lfs_store: Callable[[], str | None],
 ) -> list[Difference]:
     """Tracked files with other bytes than their blob.
@@ -106,17 +101,17 @@ def find_different(
     root = os.fsencode(git.work_tree)
     deadline = math.inf if git.deadline is None else git.deadline
     suspects: dict[bytes, Entry] = {}
-    for entry in entries:
-        mode = territory.files.get(entry.path)
-        if mode is None or entry.mode == GITLINK:
+    for path, mode in territory.touched.items():
+        entry = entries.get(path)
+        if entry is None or entry.mode == GITLINK:
             continue
         try:
             algorithm = _ALGORITHMS[len(entry.oid)]
-            oid = hash_path(root, entry.path, stat.S_ISLNK(mode), algorithm, deadline)
+            oid = hash_path(root, path, stat.S_ISLNK(mode), algorithm, deadline)
         except FileNotFoundError:
             continue  # a running member has just removed it; git status reports that
         if oid != entry.oid.hex() or stat.S_ISLNK(mode) is not (entry.mode == LINK):
-            suspects[entry.path] = entry
+            suspects[path] = entry
     if not suspects:
         return []
     filters = _read_filters(git, suspects)

@@ -192,8 +192,8 @@ class _Reading:
             status = read_status(seeing)
         prefix = os.fsdecode(territory.root) + "/" if territory.root else ""
         _StatusReport(self, prefix, kind, hidden).report(status)
-        tree = _Tree(git, territory, entries)
-        for difference in find_unlisted(territory, entries, status):
+        tree = _Tree(git, territory, {entry.path: entry for entry in entries})
+        for difference in find_unlisted(territory, tree.entries, status):
             self._add_difference(tree, difference, "read directory")
         return status, tree
 
@@ -367,13 +367,13 @@ class _Tree:
 
     git: Git
     territory: Territory
-    entries: list[Entry]
+    entries: dict[bytes, Entry]
     _submodules: frozenset[bytes] | None = None
 
     def submodules(self) -> frozenset[bytes]:
         """Paths that are a submodule's in the index and in `.gitmodules`."""
         if self._submodules is None:
-            gitlinks = frozenset(entry.path for entry in self.entries if entry.mode == GITLINK)
+            gitlinks = frozenset(path for path, entry in self.entries.items() if entry.mode == GITLINK)
             self._submodules = gitlinks & read_submodule_paths(self.git) if gitlinks else gitlinks
         return self._submodules
 

@@ -13,6 +13,7 @@ from headcount.workspace.files import read_file
 from headcount.workspace.git import Git
 
 _LINK_BYTES = 1 << 16
+_CONTENT = (stat.S_IFREG, stat.S_IFLNK)
 _SCHEME = re.compile(r"(?:ssh|git|https?|ftps?|git\+ssh|ssh\+git)://(?:[^/@]*@)?(\[[^]]*\]|[^/:]*)")
 _HOST = re.compile(r"(?:[^/@:]*@)?(\[[^]]*\]|[^/:]+):(?!:)")
 _THIS_MACHINE = re.compile(r"|localhost|.*\.localhost|127\..*|\[::1\]|0\.0\.0\.0", re.IGNORECASE)
@@ -23,11 +24,12 @@ class Territory:
     """What one repository has of a directory tree: all below its root but what is inside another repository.
 
     `root` is relative to the workspace, all other paths are relative to `root`. `files` are regular files and
-    links; the mode is None for a file that nothing has written since git checked it out.
+    links, `touched` the modes of those that may have been written since git checked them out.
     """
 
     root: bytes
-    files: dict[bytes, int | None] = field(default_factory=dict)
+    files: set[bytes] = field(default_factory=set)
+    touched: dict[bytes, int] = field(default_factory=dict)
     directories: dict[bytes, int] = field(default_factory=dict)
     empty: list[bytes] = field(default_factory=list)
 
@@ -54,6 +56,7 @@ def survey(root: str, checkout: Checkout | None) -> list[Territory]:
             found.append(territory)
         elif directory and not entries:
             territory.empty.append(directory)
+        before = directory + b"/" if directory else b""
         for entry in entries:
             if entry.name == b".git":
                 continue
@@ -61,13 +64,15 @@ def survey(root: str, checkout: Checkout | None) -> list[Territory]:
                 seen = entry.stat(follow_symlinks=False)
             except FileNotFoundError:
                 continue
-            path = os.path.join(directory, entry.name)
-            if stat.S_ISDIR(seen.st_mode):
-                territory.directories[path] = seen.st_mode
+            path, mode = before + entry.name, seen.st_mode
+            sort = stat.S_IFMT(mode)
+            if sort == stat.S_IFDIR:
+                territory.directories[path] = mode
                 pending.append((territory, path))
-            elif stat.S_ISREG(seen.st_mode) or stat.S_ISLNK(seen.st_mode):
-                untouched = began <= seen.st_ctime_ns < ended
-                territory.files[path] = None if untouched else seen.st_mode
+            elif sort in _CONTENT:
+                territory.files.add(path)
+                if not began <= seen.st_ctime_ns < ended:
+                    territory.touched[path] = mode
     return found
 
 
