@@ -314,6 +314,9 @@ class Workspaces(Protocol):
     def checkout(self, branch: str, plan: Mapping[str, Any]) -> AbstractContextManager[str]:
         """A directory with what is on the branch, for as long as it is needed."""
 
+    def remove_left_checkouts(self) -> list[str]:
+        """Remove the checkouts of gates whose engine was killed; their paths."""
+
     def added_lines(self, base: str, branch: str) -> dict[str, int]:
         """Lines added since `base`, by path."""
 

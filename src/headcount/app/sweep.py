@@ -17,6 +17,7 @@ from headcount.domain.findings import GoneProof
 from headcount.engine.writing import utc_now
 from headcount.errors import HeadcountError
 from headcount.runtime.mark import parse_mark
+from headcount.workspace.gates import find_left
 from headcount.workspace.port import EngineWorkspaces
 from headcount.workspace.worktrees import Workspaces
 
@@ -43,12 +44,14 @@ def sweep(app: App, *, dry_run: bool = False) -> dict[str, Any]:
         "openTeams": open_teams,
         "adopted": open_teams if adopts else [],
         "orphans": [_describe(orphan) for orphan in found],
+        "checkouts": find_left(f"{app.home}/gates"),
         "dryRun": dry_run,
     }
     if dry_run:
         return answer
     if adopts:
         ensure_driven(app)
+    answer["checkouts"] = make_workspaces(app).remove_left_checkouts()
     answer["ended"] = [_end(app, orphan) for orphan in found]
     return answer
 

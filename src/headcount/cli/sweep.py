@@ -43,9 +43,12 @@ def run(args: argparse.Namespace) -> int:
         print(f"{verb} team {team}: it is open, and nobody drove it.")
     for orphan in answer["orphans"] if args.dry_run else answer["ended"]:
         _tell(orphan, args.dry_run)
+    for place in answer["checkouts"]:
+        print(f"{place}: the checkout of a gate whose engine was killed")
     for team in answer["nativeTeams"]:
         print("\n".join(describe_native(team)))
-    print(f"{'Found' if args.dry_run else 'Swept'} {len(answer['orphans'])} leftovers.")
+    count = len(answer["orphans"]) + len(answer["checkouts"])
+    print(f"{'Found' if args.dry_run else 'Swept'} {count} leftovers.")
     return 1 if problems else 0
 
 

@@ -11,7 +11,7 @@ from headcount.app.app import open_app
 from headcount.app.branches import count_unseen
 from headcount.app.definition import read_definition
 from headcount.app.teams import roster, status
-from headcount.app.up import check_repository, start_team
+from headcount.app.up import check_repository, find_risks, start_team
 from headcount.app.world import find_repository
 from headcount.cli.status import describe
 from headcount.cli.terminal import Live
@@ -35,6 +35,8 @@ def run(args: argparse.Namespace) -> int:
     definition = read_definition(args.file)
     app = open_app()
     check_repository(app, os.getcwd())
+    for risk in find_risks(app):
+        print(f"Warning: {risk.what}.\nHint: Prevent it with `{risk.do}`", file=sys.stderr)
     live = Live(sys.stderr, after_s=_QUIET_S)
     team = start_team(app, definition, lambda team: None if args.json else live.show(_progress(team)))
     failed = [m for m in team.members.values() if m.failure]

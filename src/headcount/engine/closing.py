@@ -78,6 +78,7 @@ def _run_finalizer(job: Job, key: str, argv: list[str]) -> str:
 
 def _workspaces(job: Job) -> _Result:
     """Each through the gate. Several may share one: then the last incarnation's proof counts."""
+    job.world.workspaces.remove_left_checkouts()
     removed = set(job.everyone.get("removed", {}).get("", {}).get("paths", ()))
     last_user = {
         w["path"]: (key, w) for key, w in job.everyone["workspace"].items() if w["path"] not in removed

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from contextlib import contextmanager
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -14,6 +12,7 @@ from headcount.domain.policy import Policy
 from headcount.errors import UsageError
 from headcount.workspace.archive import archive, verify_archive
 from headcount.workspace.findings import read_findings
+from headcount.workspace.gates import make_checkout, remove_left
 from headcount.workspace.integration import Conflict, Integration
 from headcount.workspace.packing import put_back
 from headcount.workspace.programs import Recorded
@@ -24,7 +23,8 @@ from headcount.workspace.verify import check
 from headcount.workspace.worktrees import Workspaces
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
+    from contextlib import AbstractContextManager
 
     from headcount.domain.findings import Findings, GoneProof, Workspace
 
@@ -40,6 +40,7 @@ class EngineWorkspaces:
         self._opened = repo
         self._recorded: dict[Recorded | None, Repository] = {}
         self._root = root
+        self._gates = f"{os.path.dirname(root)}/gates"
         self._archive_directory = archive_directory
         self._sharing = Lock()
 
@@ -134,20 +135,13 @@ class EngineWorkspaces:
         git = repo.git.on(workspace.git_dir, workspace.path)
         return git.run("checkout", "--quiet", "--detach", commit, ok=range(256)).code == 0
 
-    @contextmanager
-    def checkout(self, branch: str, plan: Mapping[str, Any]) -> Iterator[str]:
+    def checkout(self, branch: str, plan: Mapping[str, Any]) -> AbstractContextManager[str]:
         """Outside of the user's worktrees; made by us a moment ago and used by nobody else, so it can go."""
-        repo = self._git_repository(plan)
-        with tempfile.TemporaryDirectory(prefix="headcount-gate-") as scratch:
-            place = f"{scratch}/tree"
-            repo.git.run("worktree", "add", "--quiet", "--detach", "--no-checkout", place, branch)
-            try:
-                git_dir = repo.find_git_dir(place)
-                assert git_dir is not None
-                repo.git.on(git_dir, place).run("read-tree", "--reset", "-u", "HEAD")
-                yield place
-            finally:
-                repo.git.run("worktree", "remove", "--force", place, ok=range(256))
+        return make_checkout(self._git_repository(plan), self._gates, branch)
+
+    def remove_left_checkouts(self) -> list[str]:
+        """Those of gates whose engine was killed; where they were."""
+        return remove_left(self._opened, self._gates) if self._opened is not None else []
 
     def added_lines(self, base: str, branch: str) -> dict[str, int]:
         """Binary files have no lines, and are left out."""
