@@ -92,7 +92,8 @@ class Place:
         os.makedirs(self.repo)
         self.git("init", "-q", ".")
         for path, text in {
-            "a.txt": "as it was\n", "list.txt": "one\ntwo\nthree\n", "shared.txt": "one\n", "src/m.py": "print()\n",
+            "a.txt": "as it was\n", "list.txt": "one\ntwo\nthree\n",
+            "shared.txt": "one\n", "src/m.py": "print()\n",
             "tool.sh": "#!/bin/sh\n", "data.bin": "x" * 8192,
             ".gitignore": "*.log\nbuild/\n.env\nnode_modules/\n",
             ".gitattributes": "shared.txt merge=fmt\n",
