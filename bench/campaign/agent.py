@@ -64,10 +64,10 @@ def _do_task(ledger: Ledger, token: str) -> None:
     """Commit a file of its own and a line in a file that all of them change, then signal done."""
     name = f"task-{os.environ['HEADCOUNT_MEMBER']}.txt"
     ledger.write(name, f"task of {token}\n".encode())
-    with open("list.txt", "a") as file:
+    with open("shared.txt", "a") as file:
         file.write(token + "\n")
-    git("add", "-f", name, "list.txt")
-    git("commit", "-q", "-m", "task")
+    git("add", "-f", name, "shared.txt", check=False)
+    git("commit", "-q", "-m", "task", "--", name, "shared.txt", check=False)
     _headcount("done")
 
 

@@ -92,10 +92,11 @@ class Place:
         os.makedirs(self.repo)
         self.git("init", "-q", ".")
         for path, text in {
-            "a.txt": "as it was\n", "list.txt": "one\ntwo\nthree\n", "src/m.py": "print()\n",
+            "a.txt": "as it was\n", "list.txt": "one\ntwo\nthree\n",
+            "shared.txt": "one\n", "src/m.py": "print()\n",
             "tool.sh": "#!/bin/sh\n", "data.bin": "x" * 8192,
             ".gitignore": "*.log\nbuild/\n.env\nnode_modules/\n",
-            ".gitattributes": "list.txt merge=fmt\n",
+            ".gitattributes": "shared.txt merge=fmt\n",
         }.items():  # fmt: skip
             self._write(f"repo/{path}", text)
         os.chmod(f"{self.repo}/tool.sh", 0o755)

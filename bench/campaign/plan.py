@@ -88,9 +88,16 @@ def draw(seed: int, number: int, only: str = "", calm: bool = False) -> Plan:
         escalation=chance.choice(("force-kill", "force-kill", "ask")),
         caller="plain" if calm else chance.choice(_CALLERS),
         kills=_kills(chance) if not calm and chance.random() < 0.75 else (),
-        interference="" if calm else chance.choice(("", "", "", "gc", "pack-refs", "fetch")),
+        interference="" if calm else _interference(chance, mates),
         gate=_gate(chance, ending, calm),
     )
+
+
+def _interference(chance: random.Random, mates: tuple[Mate, ...]) -> str:
+    drawn = chance.choice(("", "", "", "gc", "pack-refs", "fetch"))
+    # git itself prunes what only FETCH_HEAD or a ref of another worktree names: the loss is the user's own.
+    unsafe = {"fetch_head", "worktree_ref"} & {shape for mate in mates for shape in mate.work}
+    return "pack-refs" if drawn == "gc" and unsafe else drawn
 
 
 def _gate(chance: random.Random, ending: str, calm: bool) -> str:

@@ -394,9 +394,13 @@ def bare_inside(desk: Desk) -> None:
 
 def gitlink(desk: Desk) -> None:
     """A clone that was committed as a link, and whose remote was a scratch directory."""
-    git("init", "-q", "linked")
+    scratch = desk.side + "/remote.git"
+    git("init", "-q", "--bare", scratch)
+    git("clone", "-q", scratch, "linked")
     write("linked/inside.txt", desk.text("inside a gitlink"))
     commit("inside", "inside.txt", cwd="linked")
+    git("push", "-q", "origin", "HEAD", cwd="linked")
+    subprocess.run(["rm", "-rf", scratch], check=True)
     git("-c", "advice.addEmbeddedRepo=false", "add", "linked")
     git("commit", "-q", "-m", "a link")
 
