@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 SQL = statements("identity")
 MARK = "HEADCOUNT_MARK"
-_KEEPER = b"hc-keeper"  # `runtime.keeper.NAME`; a member's command imports as little as it can
+# `runtime.reaper.KEEPER` and `SERVER`; a member's command imports as little as it can.
+_ABOVE_MEMBERS = (b"hc-keeper", b"hc-reaper")
 _SELECTOR_BYTES = 8
 _MEMBER_VARIABLES = (MARK, "HEADCOUNT_MEMBER", "HEADCOUNT_TOKEN")
 
@@ -110,7 +111,7 @@ def _member(db: apsw.Connection, environ: Mapping[str, str]) -> Caller:
 
 def descends_from_member(pid: int | None = None, proc: str = "/proc") -> bool:
     """Whether a process above this one carries a mark, even though our own environment was cleaned of it; or
-    is a keeper, which is all that is left above a daemon."""
+    is a keeper or the reaper above keepers, which is all that is left above a daemon."""
     needle = b"\0" + MARK.encode() + b"="
     parent = os.getppid() if pid is None else pid
     while parent > 1:
@@ -121,7 +122,7 @@ def descends_from_member(pid: int | None = None, proc: str = "/proc") -> bool:
         except OSError:
             pass  # another user's, or gone: its own parent may still tell
         name, parent = _name_and_parent(parent, proc)
-        if name == _KEEPER:
+        if name in _ABOVE_MEMBERS:
             return True
     return False
 
