@@ -18,7 +18,7 @@ from typing import Any
 
 from headcount.errors import Bug, ProcessError
 from headcount.ports import SpawnSpec
-from headcount.runtime import log
+from headcount.runtime import containment, log
 from headcount.runtime.forkserver import MEMBERS, ForkServer
 from headcount.runtime.handshake import ask_keeper, wait_readable
 from headcount.runtime.mark import Mark, parse_mark, state_id
@@ -96,6 +96,17 @@ class Shared:
         self.server = ForkServer(MEMBERS)
         self.table = ProcessTable()
         self.members = Members()
+        self._cgroup_base: str | None = None
+        self._tried_cgroup: Identity | None = None
+
+    def cgroup_base(self) -> str | None:
+        """Where members' cgroups can be made: that of the server above all keepers. None: nowhere."""
+        self.server.ensure()
+        if self._tried_cgroup != self.server.identity:
+            self._tried_cgroup = self.server.identity
+            base = containment.cgroup_of(self.server.identity.pid)
+            self._cgroup_base = base if containment.can_make_cgroup(base) else None
+        return self._cgroup_base
 
 
 class ProcessRuntime:
@@ -124,10 +135,11 @@ class ProcessRuntime:
         """Start it, or find it started: the same mark never runs twice. Raises when nothing runs."""
         directory = self._directory(spec.mark)
         seal = spec.seal or secrets.token_bytes(16)
-        known = {"seals": [*spec.seals, digest(seal)]}
+        known: dict[str, Any] = {"seals": [*spec.seals, digest(seal)]}
         if directory.known() is None:
             try:
-                reply, record = ask_keeper(spec, seal, directory, self.connect, self._start_timeout_s)
+                more = {"seal": seal, **self._contain(spec, known)}
+                reply, record = ask_keeper(spec, more, directory, self.connect, self._start_timeout_s)
             except (ProcessError, OSError):
                 if self._call_off(spec.mark, directory):
                     raise
@@ -140,6 +152,21 @@ class ProcessRuntime:
         if handle is None:
             raise ProcessError(f"Did not start {spec.mark}", "it was called off", code="start-failed")
         return handle
+
+    def _contain(self, spec: SpawnSpec, known: dict[str, Any]) -> dict[str, Any]:
+        """What the keeper has to do for the containment, chosen by what the machine can do."""
+        if spec.containment == containment.SUBREAPER:
+            return {}
+        base = self.shared.cgroup_base()
+        namespace = spec.containment != containment.CGROUP and containment.can_make_namespace()
+        chosen = containment.choose(spec.containment, spec.agent, base is not None, namespace)
+        if chosen == containment.CGROUP:
+            assert base is not None
+            cgroup = containment.Cgroup.of(base, spec.mark)
+            cgroup.create()
+            known["cgroup"] = cgroup.path
+            return {"cgroup": cgroup.path}
+        return {"namespace": chosen == containment.NAMESPACE}
 
     def adopt(self, mark: str, known: Mapping[str, Any] | None = None) -> Handle | None:
         """The handle of a start that happened; None without one. `known`: what the store has of it."""
@@ -169,7 +196,8 @@ class ProcessRuntime:
         agent = told.agent
         if is_alive(agent) and not _is_evident(agent, told.mark, keeper):
             agent = find_agent(self._table.fresh(), keeper, told.mark) or NOBODY
-        return self._complete(replace(told, keeper=keeper, agent=agent), known)
+        init = told.init if _is_below(told.init, keeper) or not is_alive(told.init) else NOBODY
+        return self._complete(replace(told, keeper=keeper, agent=agent, init=init), known)
 
     def _complete(self, record: Record, known: Mapping[str, Any]) -> Record:
         """Add what the kernel knows of the keeper's place."""
@@ -178,8 +206,15 @@ class ProcessRuntime:
             record,
             above=find_server(record.keeper.pid) if alive else NOBODY,
             terminal=find_parent(record.keeper.pid) if alive and record.pane else NOBODY,
+            cgroup=known.get("cgroup") or self._find_cgroup(record),
             seals=tuple(known.get("seals", ())),
         )
+
+    def _find_cgroup(self, record: Record) -> str:
+        """Where the keeper's member would have one: beside the keeper."""
+        base = containment.cgroup_of(record.keeper.pid) if is_alive(record.keeper) else None
+        cgroup = containment.Cgroup.of(base or "", record.mark)
+        return cgroup.path if base and os.path.isdir(cgroup.path) else ""
 
     def _see_again(
         self, mark: str, directory: SpawnDirectory, within_s: float, known: Mapping[str, Any] | None
@@ -421,6 +456,10 @@ class ProcessRuntime:
 def _is_named_keeper(identity: Identity) -> bool:
     process = read_process(identity.pid, with_mark=False)
     return process is not None and process.name == KEEPER
+
+
+def _is_below(init: Identity, keeper: Identity) -> bool:
+    return is_alive(init) and _is_named_keeper(init) and find_parent(init.pid) == keeper != NOBODY
 
 
 def _is_evident(agent: Identity, mark: str, keeper: Identity) -> bool:

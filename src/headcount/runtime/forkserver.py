@@ -17,6 +17,8 @@ from contextlib import suppress
 
 from headcount.errors import ProcessError
 from headcount.runtime import reaper
+from headcount.runtime.containment import can_make_cgroup, cgroup_of, scope_command
+from headcount.runtime.processes import is_alive
 from headcount.runtime.spawn import NOBODY, Identity
 
 _START_S = 20.0
@@ -27,6 +29,12 @@ _IMPORT = (
 )
 REAPER = [sys.executable, "-I", "-S", "-c", _IMPORT, os.path.dirname(os.path.abspath(reaper.__file__))]
 MEMBERS, COMMANDS = "members", "commands"
+
+
+def _environment() -> dict[str, str]:
+    """What systemd-run needs to find the user's manager."""
+    names = ("XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
+    return {name: os.environ[name] for name in names if name in os.environ}
 
 
 class ForkServer:
@@ -52,6 +60,13 @@ class ForkServer:
                 ours.close()
                 raise
         return ours
+
+    def ensure(self) -> None:
+        """Start it unless it runs."""
+        with self._lock:
+            if self._control is None or not is_alive(self._identity):
+                self._close()
+                self._control = self._start()
 
     def settle(self) -> None:
         """Return when a server of commands has ended all that a killed reaper left to it."""
@@ -81,9 +96,11 @@ class ForkServer:
         with theirs:
             # The room at the end is where each keeper writes its directory.
             command = [*REAPER, self._kind, str(theirs.fileno()), "-" * reaper.TITLE_ROOM]
+            scope = scope_command() if self._kind == MEMBERS and not can_make_cgroup(cgroup_of()) else []
             starter = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                env={}, cwd="/", start_new_session=True, pass_fds=[theirs.fileno()],
+                [*scope, *command], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL, env=_environment() if scope else {}, cwd="/",
+                start_new_session=True, pass_fds=[theirs.fileno()],
             )  # fmt: skip
         starter.wait()
         ours.settimeout(_START_S)

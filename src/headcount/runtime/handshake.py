@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import select
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from headcount.errors import ProcessError
@@ -25,10 +25,15 @@ Connect = Callable[[SpawnSpec, str, float], socket.socket]
 
 
 def ask_keeper(
-    spec: SpawnSpec, seal: bytes, directory: SpawnDirectory, connect: Connect, timeout_s: float
+    spec: SpawnSpec,
+    more: Mapping[str, Any],
+    directory: SpawnDirectory,
+    connect: Connect,
+    timeout_s: float,
 ) -> tuple[str, Record | None]:
-    """What the keeper answered, "" when it answered nothing; and its record, if it has started the member."""
-    order = _order(spec, seal, directory.path)
+    """What the keeper answered, "" when it answered nothing; and its record, if it has started the member.
+    `more`: its seal, and how it contains the member."""
+    order = {**_order(spec, directory.path), **more}
     os.makedirs(directory.path, mode=0o700, exist_ok=True)
     if spec.hold:
         directory.put_hold(spec.hold)
@@ -44,7 +49,7 @@ def ask_keeper(
         return _read_reply(connection)
 
 
-def _order(spec: SpawnSpec, seal: bytes, home: str) -> dict[str, Any]:
+def _order(spec: SpawnSpec, home: str) -> dict[str, Any]:
     size = sum(len(os.fsencode(word)) for pair in spec.env.items() for word in pair)
     size += sum(len(os.fsencode(word)) for word in spec.argv)
     if size > _ORDER_BYTES:
@@ -56,7 +61,6 @@ def _order(spec: SpawnSpec, seal: bytes, home: str) -> dict[str, Any]:
         )
     return {
         "home": home,
-        "seal": seal,
         "mark": spec.mark,
         "argv": list(spec.argv),
         "cwd": spec.cwd,

@@ -59,7 +59,7 @@ class Members:
             ending = set(self._ending)
         siblings = {mark: r for mark, r in known.items() if r.above == record.above and r.boot == record.boot}
         owners = {mark for mark, r in siblings.items() if not is_alive(r.keeper)} | {record.mark}
-        of_ours = {r.keeper for r in siblings.values()} | {r.terminal for r in siblings.values()}
+        of_ours = {who for r in siblings.values() for who in (r.keeper, r.terminal, r.init)}
         found = Orphans([], [])
         for process in _other_children(record.above, of_ours):
             could_own = {process.mark} if process.mark in owners else owners

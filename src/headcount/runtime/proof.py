@@ -10,6 +10,10 @@ from headcount.runtime.spawn import Identity
 BY_SUBREAPER = "subreaper+mark"
 """A subreaper saw the kernel's "no children left", and no process carries the mark. The subreaper is its
 keeper, or the one above, which inherits what a killed keeper leaves."""
+BY_CGROUP = "cgroup+mark"
+"""The kernel says that its cgroup has no process, and no process carries the mark."""
+BY_NAMESPACE = "namespace+mark"
+"""The first process of its PID namespace has ended, and with it the kernel ended all inside."""
 BY_MARK_ONLY = "by mark only"
 """No subreaper can tell any more: what scrubbed its environment cannot be found."""
 BY_REBOOT = "reboot+mark"

@@ -62,6 +62,8 @@ _APART = (_signal.SIGHUP, _signal.SIGINT, _signal.SIGQUIT, _signal.SIGTERM, _sig
 _DEFAULT, _IGNORE = 0, 1
 _SIG_SETMASK = 2
 _RLIMIT_NOFILE = 7
+_CLONE_NEWNS, _CLONE_NEWUSER, _CLONE_NEWPID = 0x20000, 0x10000000, 0x20000000
+_MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REC, _MS_PRIVATE = 2, 4, 8, 1 << 14, 1 << 18
 _MOST_FILES = (1 << 64) - 1
 _NOT_STARTED = 126
 _PATIENCE_S = 60  # how long a record is tried again while the disk is full
@@ -341,9 +343,18 @@ def _execute(argv: list[str], env: dict[str, str]) -> None:
     raise failure
 
 
-def _become_program(spec: Spec, stdio: list[int], go: int, failed: int, terminal: bool = False) -> None:
+def _become_program(
+    spec: Spec, stdio: list[int], go: int, failed: int, terminal: bool = False, reports: int = -1
+) -> None:
     """In the forked child: wait for the word, then exec. Never returns."""
     try:
+        if spec.get("cgroup"):
+            enter_cgroup(str(spec["cgroup"]))
+        if spec.get("namespace"):
+            enter_namespace()
+            if os.fork():
+                os._exit(0)  # the keeper inherits the first process of the namespace
+            _be_init(reports)
         os.setsid()
         _reset_signals()
         if terminal:
@@ -364,18 +375,82 @@ def _become_program(spec: Spec, stdio: list[int], go: int, failed: int, terminal
         os._exit(_NOT_STARTED)
 
 
+def enter_cgroup(path: str) -> None:
+    """Move this process, and with it all that it starts from now on."""
+    fd = os.open(f"{path}/cgroup.procs", os.O_WRONLY)
+    os.write(fd, b"0")
+    os.close(fd)
+
+
+def enter_namespace() -> None:
+    """Let the next child be the first process of a PID namespace, with mounts of its own.
+
+    Root needs no user namespace for it. Others get one in which they are who they are, so that files keep
+    their owner; and the kernel lets only a dumpable process describe it.
+    """
+    if _libc.unshare(_CLONE_NEWPID | _CLONE_NEWNS) != 0:
+        user, group = os.getuid(), os.getgid()
+        if _libc.unshare(_CLONE_NEWUSER | _CLONE_NEWPID | _CLONE_NEWNS) != 0:
+            raise OSError(ctypes.get_errno(), "unshare")
+        _libc.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)
+        same_user, same_group = f"{user} {user} 1", f"{group} {group} 1"
+        for name, text in (("setgroups", "deny"), ("uid_map", same_user), ("gid_map", same_group)):
+            fd = os.open(f"/proc/self/{name}", os.O_WRONLY)
+            os.write(fd, text.encode())
+            os.close(fd)
+        hide_memory()
+    if _libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None) != 0:
+        raise OSError(ctypes.get_errno(), "mount /")
+
+
+def _be_init(reports: int) -> None:
+    """The first process of a namespace, in a forked child: show its own processes in /proc, fork, and in the
+    first process wait until nothing is left. Returns in the second process, which becomes the member."""
+    if _libc.mount(b"proc", b"/proc", b"proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC, None) != 0:
+        raise OSError(ctypes.get_errno(), "mount /proc")
+    program = os.fork()
+    if program == 0:
+        return
+    os.closerange(0, reports)
+    os.closerange(reports + 1, 256)
+    os.write(reports, b"s")
+    while True:
+        try:
+            pid, status = os.waitpid(-1, 0)
+        except ChildProcessError:
+            os._exit(0)
+        if pid == program:
+            os.write(reports, status.to_bytes(4, "big"))
+
+
 class _Program:
     """A forked child that has not run its program yet."""
 
     def __init__(self, spec: Spec, stdio: list[int], terminal: bool = False) -> None:
         go_read, self._go = os.pipe()
         self._failed, failed_write = os.pipe()
+        self.reports, reports_write = os.pipe() if spec.get("namespace") else (-1, -1)
+        self.init = 0
         self.pid = os.fork()
         if self.pid == 0:
             os.close(self._go)
-            _become_program(spec, stdio, go_read, failed_write, terminal)
+            _become_program(spec, stdio, go_read, failed_write, terminal, reports_write)
         os.close(go_read)
         os.close(failed_write)
+        if spec.get("namespace"):
+            os.close(reports_write)
+            self._find_inside()
+
+    def _find_inside(self) -> None:
+        """Two forks later: the first process of the namespace, and below it the program, by our numbers."""
+        started = os.read(self.reports, 1)
+        os.waitpid(self.pid, 0)
+        if not started:
+            failure = int.from_bytes(os.read(self._failed, 4), "big") or errno.EIO
+            raise OSError(failure, f"no namespace: {os.strerror(failure)}")
+        (self.init,) = _children()
+        with open(f"/proc/{self.init}/task/{self.init}/children", "rb") as file:
+            self.pid = int(file.read())
 
     def let_go(self) -> int:
         """Let it run; 0, or the error number with which it could not."""
@@ -414,6 +489,9 @@ class Keeper:
         self.record: Spec = {}
         self._error = ""
         self._ending = False
+        self._init = 0
+        self._reported = _thread.allocate_lock()
+        self._reported.acquire()
         self._reaped: list[list[int]] = []
         self._reaped_count = 0
 
@@ -423,8 +501,10 @@ class Keeper:
         _become_reaper(KEEPER, self.terminal)
         _signal.signal(END_ALL, self._end_all)
         program = _Program(self.spec, self._open_stdio(), self.terminal)
-        self.member = program.pid
+        self.member, self._init = program.pid, program.init
         self._let_go_of_stdio()
+        if self._init:
+            _thread.start_new_thread(self._await_report, (program.reports,))
         try:
             self._write_record(place)
         except BaseException:
@@ -471,8 +551,17 @@ class Keeper:
             "at": time.time(),
             "place": place,
         }
+        if self._init:
+            self.record |= {"init": self._init, "init_start": start_time(self._init)}
         if not write_once(f"{self.home}/{PROCESS}", as_json(**self.record)):
             raise _NotStarted("it was started, or called off, before")
+
+    def _await_report(self, reports: int) -> None:
+        """In a namespace the member is not our child: its first process tells how it ended."""
+        _signal.pthread_sigmask(_signal.SIG_BLOCK, [END_ALL])
+        told = os.read(reports, 4)
+        self._record_exit(int.from_bytes(told, "big") if told else _signal.SIGKILL)
+        self._reported.release()
 
     def _end_all(self, number: int, frame: object) -> None:
         self._ending = True
@@ -490,9 +579,11 @@ class Keeper:
                 time.sleep(_KILL_PAUSE_S)
             elif pid == self.member:
                 self._record_exit(status)
-            else:
+            elif pid != self._init:
                 self._reaped_count += 1
                 self._reaped = [*self._reaped[1 - _REAPED_KEPT :], [pid, status]]
+        if self._init:
+            self._reported.acquire(True, _PATIENCE_S)
         os.close(self._output)
         self._pumped.acquire(True, 1.0)
         seal = bytes.hex(self.spec["seal"])  # type: ignore[arg-type]

@@ -47,6 +47,10 @@ class Record:
     """The tmux server that the keeper runs in."""
     above: Identity = NOBODY
     """The subreaper above the keeper, which inherits what a killed keeper leaves."""
+    init: Identity = NOBODY
+    """The first process of its PID namespace."""
+    cgroup: str = ""
+    """The directory of its cgroup."""
     seals: tuple[str, ...] = field(default=(), compare=False)
     """Digests of the secrets that this incarnation's keepers were given; of several, after a crash."""
 
@@ -63,12 +67,15 @@ class Record:
             "place": [self.pane, self.session, str(self.terminal.pid)] if self.pane else [],
             "terminal_start": self.terminal.start,
             "above": list(self.above),
+            "init": self.init.pid,
+            "init_start": self.init.start,
+            "cgroup": self.cgroup,
             "seals": list(self.seals),
         }
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Record:
-        """Of a keeper's own record the last three are missing."""
+        """A keeper's own record has less, and what an earlier version wrote, too."""
         pane, session, server = fields["place"] or ("", "", "0")
         return cls(
             mark=str(fields["mark"]),
@@ -80,6 +87,8 @@ class Record:
             session=str(session),
             terminal=_identity(int(server), fields.get("terminal_start", 0)),
             above=_identity(*fields.get("above", NOBODY)),
+            init=_identity(fields.get("init", 0), fields.get("init_start", 0)),
+            cgroup=str(fields.get("cgroup", "")),
             seals=tuple(map(str, fields.get("seals", ()))),
         )
 

@@ -64,8 +64,8 @@ class TmuxRuntime(ProcessRuntime):
                 connection.close()
 
     def _open_pane(self, spec: SpawnSpec, home: str) -> int:
-        """The pid of the new pane's process. One call, so that the log is attached before the pane prints. The
-        mark goes into the session afterwards: for panes that the agent may open, and not for the keeper."""
+        """The pid of the new pane's process. One call, so that the log is attached before the pane prints.
+        The mark goes into the session afterwards: for panes that the agent may open, not for the keeper."""
         name, output = _session_name(spec.mark), shlex.quote(f"{home}/{OUTPUT}")
         command = (
             *("start-server", ";", "set-option", "-g", "history-limit", str(_HISTORY_LINES), ";"),

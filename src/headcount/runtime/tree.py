@@ -1,9 +1,11 @@
 """All processes of one incarnation: finding, pausing and ending them, and the proof that none is left.
 
-Four kinds of evidence make a process ours, strongest first:
+Six kinds of evidence make a process ours, strongest first:
 
     descent   it is below the keeper, or below a process of ours
     orphan    it came to the subreaper above the keepers when the keeper was killed (`orphans.py`)
+    namespace it is in the PID namespace that the keeper made, or below its first process
+    cgroup    it is in the cgroup that has the incarnation's name
     mark      the incarnation's mark, whole, in its environment
     session   it is in the session that the agent leads, while that agent is alive and ours
 
@@ -24,6 +26,7 @@ import time
 from collections.abc import Iterable
 from signal import SIGCONT, SIGKILL, SIGSTOP, SIGTERM
 
+from headcount.runtime.containment import Cgroup
 from headcount.runtime.orphans import Members
 from headcount.runtime.processes import (
     Process,
@@ -37,7 +40,9 @@ from headcount.runtime.processes import (
     wait_until_gone,
 )
 from headcount.runtime.proof import (
+    BY_CGROUP,
     BY_MARK_ONLY,
+    BY_NAMESPACE,
     BY_REBOOT,
     BY_SUBREAPER,
     Held,
@@ -73,6 +78,8 @@ class Tree:
         self._gone: Proof | None = None
         self._sealed = False
         self.rebooted = record.boot != boot_id()
+        cgroup = Cgroup(record.cgroup)
+        self._cgroup = cgroup if cgroup.belongs_to(record.mark) and not self.rebooted else None
 
     # --- finding
 
@@ -89,6 +96,8 @@ class Tree:
 
     def _with_kernel_lists(self, ours: dict[int, tuple[Process, str]]) -> dict[int, tuple[Process, str]]:
         """Add what the kernel's lists of children name: a pass over /proc misses what forks all the time."""
+        for process in self._cgroup.processes() if self._cgroup is not None else ():
+            ours.setdefault(process.pid, (process, "cgroup"))
         roots: list[Process] = []
         if self.keeper_alive():
             below = read_below(self.record.keeper.pid)
@@ -120,6 +129,9 @@ class Tree:
         for identity, seen in self._seen.items():
             if (process := everyone.find(identity)) is not None:
                 ours[process.pid] = (process, seen.evidence)
+        init = None if self.rebooted else everyone.find(self.record.init)
+        if init is not None:
+            ours[init.pid] = (init, "namespace")
         keeper = None if self.rebooted else everyone.find(self.record.keeper)
         if keeper is not None:
             ours.pop(keeper.pid, None)
@@ -204,6 +216,8 @@ class Tree:
         deadline = time.monotonic() + limit_s
         while True:
             targets = self.find()
+            if self._cgroup is not None:
+                self._cgroup.kill()
             self._send(targets, SIGKILL)
             if self.keeper_alive():
                 self._let_keeper_kill()
@@ -264,6 +278,8 @@ class Tree:
         if proof.empty and not proof.doubt:
             self._members.set_gone(self.record.mark)
             self._gone = proof
+            if self._cgroup is not None:
+                self._cgroup.remove()
         return proof
 
     def _look_for_proof(self) -> Proof:
@@ -302,6 +318,10 @@ class Tree:
         """How it is proved, what is in doubt, and which processes cause the doubt."""
         if self.rebooted:
             return BY_REBOOT, "", []
+        if self.record.init != NOBODY:
+            return BY_NAMESPACE, "", []
+        if self._cgroup is not None and not self._cgroup.is_populated():
+            return BY_CGROUP, "", []
         if keeper_alive or self._is_sealed():
             return BY_SUBREAPER, "", []
         if not is_alive(self.record.above):

@@ -114,7 +114,7 @@ def descends_from_member(pid: int | None = None, proc: str = "/proc") -> bool:
     is a keeper or the reaper above keepers, which is all that is left above a daemon."""
     needle = b"\0" + MARK.encode() + b"="
     parent = os.getppid() if pid is None else pid
-    while parent > 1:
+    while parent > 0:  # in a namespace of its own a member's keeper has the number 1
         try:
             with open(f"{proc}/{parent}/environ", "rb") as file:
                 if needle in b"\0" + file.read():
