@@ -1,4 +1,4 @@
-"""Members that attack the proof: what they write is not believed, and what they hide is found by the kernel."""
+"""Members that attack the proof: nothing that they write counts, and the kernel finds what they hide."""
 
 from __future__ import annotations
 
