@@ -320,8 +320,13 @@ class Tree:
             return BY_REBOOT, "", []
         if self.record.init != NOBODY:
             return BY_NAMESPACE, "", []
-        if self._cgroup is not None and not self._cgroup.is_populated():
-            return BY_CGROUP, "", []
+        method, doubt, doubtful = self._method_of_subreapers(keeper_alive)
+        if self._cgroup is None or self._cgroup.is_populated():
+            return method, doubt, doubtful
+        # A process of the same user can leave its cgroup. Only a subreaper knows that none did.
+        return BY_CGROUP, doubt and f"its cgroup is empty, but {doubt}", doubtful
+
+    def _method_of_subreapers(self, keeper_alive: bool) -> tuple[str, str, list[Process]]:
         if keeper_alive or self._is_sealed():
             return BY_SUBREAPER, "", []
         if not is_alive(self.record.above):
