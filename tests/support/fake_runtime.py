@@ -15,13 +15,15 @@ command line: `("fake", "stray", "ignore-term")`.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from signal import SIGKILL, SIGTERM
+from typing import Any
 
 from headcount.errors import ProcessError
 from headcount.ports import SpawnSpec
-from headcount.runtime.census import Process
 from headcount.runtime.mark import parse_mark
+from headcount.runtime.processes import Process
 from headcount.runtime.proof import BY_MARK_ONLY, BY_SUBREAPER, Held, Proof, SeenProcess
 from headcount.runtime.spawn import ExitStatus, Identity, Record
 
@@ -82,6 +84,9 @@ class FakeHandle:
         self.tree = tree
         self.record = tree.record
 
+    def as_dict(self) -> dict[str, Any]:
+        return self.record.as_dict()
+
     def close(self) -> None:
         pass
 
@@ -120,11 +125,11 @@ class FakeRuntime:
                 tree.end(processes[0], int(word.removeprefix("exit=")))
         return tree
 
-    def adopt(self, mark: str) -> FakeHandle | None:
+    def adopt(self, mark: str, known: Mapping[str, Any] | None = None) -> FakeHandle | None:
         tree = self.machine.trees.get(mark)
         return FakeHandle(tree) if tree else None
 
-    def cancel(self, mark: str) -> FakeHandle | None:
+    def cancel(self, mark: str, known: Mapping[str, Any] | None = None) -> FakeHandle | None:
         self.machine.trees.setdefault(mark, None)
         return self.adopt(mark)
 

@@ -12,6 +12,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import apsw
 
 from headcount.agents.clients import CLIENTS, read_version, version_numbers
+from headcount.runtime.containment import (
+    AUTO,
+    CGROUP,
+    NAMESPACE,
+    SUBREAPER,
+    can_make_cgroup,
+    can_make_namespace,
+    cgroup_of,
+    choose,
+    scope_command,
+)
 from headcount.store.database import OLDEST_SAFE, sqlite_version
 
 if TYPE_CHECKING:
@@ -32,7 +43,7 @@ class Check(NamedTuple):
 
 
 def examine() -> list[Check]:
-    checks: list[Callable[[], Check]] = [_python, _sqlite, _git, _tmux, _processes]
+    checks: list[Callable[[], Check]] = [_python, _sqlite, _git, _tmux, _processes, _containment]
     return [check() for check in checks] + [_client(client) for client in CLIENTS.values()]
 
 
@@ -73,6 +84,19 @@ def _processes() -> Check:
         return Check("processes", "missing", str(error), "headcount needs Linux 5.4 or newer with /proc")
     ok = subreaper and readable
     return Check("processes", "ok" if ok else "missing", "subreaper, pidfd, /proc" if ok else "not usable")
+
+
+def _containment() -> Check:
+    """What can hold a member's processes together here, and which of it `containment = "auto"` takes."""
+    cgroup = can_make_cgroup(cgroup_of())
+    scope = not cgroup and bool(scope_command())
+    namespace = can_make_namespace()
+    means = {CGROUP: cgroup or scope, NAMESPACE: namespace, SUBREAPER: True}
+    can = ", ".join(name for name, available in means.items() if available)
+    through = " through systemd-run --user --scope" if scope else ""
+    taken = choose(AUTO, "command", cgroup or scope, namespace)
+    hint = "" if taken == CGROUP else "A delegated cgroup v2 (for example a systemd user session) proves more"
+    return Check("containment", "ok", f"{can}; auto takes {taken}{through}", hint)
 
 
 def _client(client: Client) -> Check:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from headcount.errors import ProcessError
-from headcount.runtime.census import read_process
+from headcount.runtime.processes import read_process
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

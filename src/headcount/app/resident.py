@@ -23,6 +23,7 @@ from headcount.engine.engine import Engine
 from headcount.errors import ProcessError, StoreError
 from headcount.runtime.limits import raise_file_limit
 from headcount.runtime.mark import put_back_seed, read_seed
+from headcount.runtime.reaper import hide_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -161,6 +162,7 @@ def _run(app: App, lock: DriveLock, until: Callable[[Engine], bool]) -> Engine:
 def _engine(app: App, lock: DriveLock) -> Iterator[Engine]:
     """Where something hangs when it leaves, nobody takes over before this process has ended with it."""
     raise_file_limit()
+    hide_memory()  # it makes the secrets of keepers
     fence = app.store.take_lease(LEASE, f"{os.getpid()}", _LEASE_TTL_S, steal=True)
     world = make_world(app)
     seed = read_seed(app.home)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from headcount.app.app import policy_of
 from headcount.domain.findings import Kind
 from headcount.domain.times import utc
+from headcount.engine.receipt import unproved
 from headcount.protocol.member import State
 from headcount.protocol.team import Status, decisions_now
-from headcount.runtime.proof import BY_MARK_ONLY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +32,8 @@ _TOLD = (
     "archived",
 )
 
+
+_OF_THE_TEAM = ("teamId", "deleted", "warnings", "archive", "unproved")
 
 # A team's states while a stand-down is under way, and what each is called as a stage of it.
 UNDER_WAY = {"pending_shutdown": "asking", "stopping": "stopping", "closing": "closing"}
@@ -64,7 +66,7 @@ def report(tx: Tx, team: Team, request_id: str | None, gone: Sequence[str] = ())
 
 
 def _reservations(tx: Tx, team: Team, members: list[Member]) -> list[str]:
-    return _less_than_proved(tx, team, members) + _less_than_saved(tx, team, members)
+    return [*unproved(members, tx.facts(team.id, "proof")).values(), *_less_than_saved(tx, team, members)]
 
 
 def _less_than_saved(tx: Tx, team: Team, members: list[Member]) -> list[str]:
@@ -78,17 +80,6 @@ def _less_than_saved(tx: Tx, team: Team, members: list[Member]) -> list[str]:
     ]
 
 
-def _less_than_proved(tx: Tx, team: Team, members: list[Member]) -> list[str]:
-    """Whose keeper died before it: what had no environment, and no parent but the keeper, was not found."""
-    proofs = tx.facts(team.id, "proof")
-    return [
-        f"{m.name} was proved gone {BY_MARK_ONLY}, because its keeper was killed: "
-        "what it had started without its environment may be alive"
-        for m in members
-        if proofs.get(m.key, {}).get("method") == BY_MARK_ONLY
-    ]
-
-
 def report_gone(tx: Tx, team: Team, gone: Sequence[str]) -> dict[str, Any]:
     """All that were asked for had gone before: nothing is asked again, and the proof is shown."""
     told = tx.journal(team.id, kinds=_TOLD)
@@ -96,7 +87,7 @@ def report_gone(tx: Tx, team: Team, gone: Sequence[str]) -> dict[str, Any]:
     members = [team.members[key] for key in gone]
     standing = report(tx, team, None)
     return {
-        **{key: standing[key] for key in ("teamId", "deleted", "warnings", "archive")},
+        **{key: standing[key] for key in _OF_THE_TEAM if key in standing},
         "status": "shutdown",
         "requestId": ended_by[-1].data["request"] if ended_by else None,
         "seconds": 0.0,
@@ -139,6 +130,8 @@ def _more(
         policy = policy_of(tx.team_settings(team.id))
         found = [describe_escalation(team, m.escalation, policy) for m in targets if m.escalation]
         return {"escalations": found}
+    if status == "shutdown" and (doubts := unproved(targets, tx.facts(team.id, "proof"))):
+        return {"unproved": [m.name for m in targets if m.key in doubts]}
     if status == "stuck":
         return {"alive": {m.name: list(m.alive) for m in targets if m.stuck}}
     return {}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypedDict, cast
 
 from headcount.app.judge import judge
 from headcount.engine.job import World
+from headcount.runtime.base import Shared
 from headcount.runtime.commands import Commands
 from headcount.runtime.limits import members_file_limit
 from headcount.runtime.plain import PlainRuntime
@@ -53,7 +54,8 @@ class Runtimes(TypedDict):
 
 
 def make_runtimes(app: App) -> Runtimes:
-    return {"plain": PlainRuntime(app.home), "tmux": TmuxRuntime(app.home)}
+    shared = Shared()
+    return {"plain": PlainRuntime(app.home, shared), "tmux": TmuxRuntime(app.home, shared)}
 
 
 def find_repository(app: App, commands: Commands | None = None) -> Repository | None:

@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         for check in checks:
             state = paint(check.state.ljust(8), _COLOUR[check.state], sys.stdout)
-            print(f"{state}{check.name.ljust(11)}{check.found}")
+            print(f"{state}{check.name.ljust(13)}{check.found}")
             if check.hint:
                 print(f"        {check.hint}")
     return 1 if any(check.state == "missing" for check in checks) else 0

@@ -52,7 +52,8 @@ def run(args: argparse.Namespace) -> int:
     else:
         _summary(team, args.member, answer, _commits(app, answer))
     waiting = args.no_wait and answer["status"] == "pending_shutdown"
-    return 0 if waiting or answer["status"] == "shutdown" else 1
+    home = answer["status"] == "shutdown" and not answer.get("unproved")
+    return 0 if waiting or home else 1
 
 
 def _wait(

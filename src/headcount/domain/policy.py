@@ -59,6 +59,10 @@ class Policy:
     peer_mail: bool = field(default=False, metadata=_doc("members may write to each other"))
     salvage_max_mb: int = field(default=2048, metadata=_doc("above: said, the workspace kept, nothing cut"))
     salvage_ignored_max_mb: int = field(default=256, metadata=_doc("the same, for ignored files"))
+    containment: str = field(
+        default="auto",
+        metadata=_doc("how a member's processes are held together: the strongest safe means, or one by name"),
+    )
 
     @property
     def starting_timeout_s(self) -> float:

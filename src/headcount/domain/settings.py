@@ -198,6 +198,7 @@ _KINDS: Final = {
     "policy.judge": _JUDGE,
     "policy.require_merged": _choice("run", "always", "never"),
     "policy.salvage_ignored_max_mb": _count(0),
+    "policy.containment": _choice("auto", "namespace", "cgroup", "subreaper"),
     "agents.default": _WORD,
     "agents.permissions": _choice("edit", "full"),
     "agents.NAME.agent": _WORD,

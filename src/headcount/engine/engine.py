@@ -22,7 +22,7 @@ from headcount.engine.apply import apply
 from headcount.engine.clock import Clock
 from headcount.engine.cycling import grown_old
 from headcount.engine.handles import Handles
-from headcount.engine.job import Job, Outcome, World
+from headcount.engine.job import PROCESS, Job, Outcome, World
 from headcount.engine.jobs import is_held, is_superseded, lane_of, make_job
 from headcount.engine.lanes import Lanes
 from headcount.engine.later import Later
@@ -63,7 +63,7 @@ class _Known(NamedTuple):
 
     team: Team
     policy: Policy
-    starts: dict[str, Mapping[str, Any]]  # by incarnation: `mark` and `runtime`
+    starts: dict[str, Mapping[str, Any]]  # by incarnation: `mark`, `runtime` and `process`
 
 
 class _Displaced(Exception):
@@ -284,7 +284,11 @@ class Engine:
                 team = tx.load_team(name)
                 if team is not None:
                     policy = self._policy_of(tx.team_settings(team.id))
-                    starts = {key: _how_to_find(start) for key, start in tx.facts(team.id, "start").items()}
+                    processes = tx.facts(team.id, PROCESS)
+                    starts = {
+                        key: _how_to_find(start, processes.get(key, {}))
+                        for key, start in tx.facts(team.id, "start").items()
+                    }
                     self._known[name] = _Known(team, policy, starts)
 
     def _find_again(self, team: Team, member: Member, start: Mapping[str, Any]) -> None:
@@ -296,7 +300,8 @@ class Engine:
             _LOG.exception("%s of %s could not be found again", member.key, team.name)
             return
         if found is not None and member.activity is not Activity.PAUSED:
-            job = Job(Act(ActKind.RESUME, member.key, 0), team, self._policy_of({}), self._world, start=start)
+            job = Job(Act(ActKind.RESUME, member.key, 0), team, self._policy_of({}), self._world, start=start,
+                      process=start[PROCESS])  # fmt: skip
             self._lanes.put(f"{team.id}/{member.key}", lambda: self._perform(job, perform))
 
     # --- committing ---------------------------------------------------------------------------------
@@ -378,7 +383,7 @@ class Engine:
     def _begin(self, job: Job) -> None:
         self._under_way.add((job.team.id, job.act.id))
         if job.start.get("mark") and job.team.name in self._known:
-            self._known[job.team.name].starts[job.act.about] = _how_to_find(job.start)
+            self._known[job.team.name].starts[job.act.about] = _how_to_find(job.start, job.process)
         self._lanes.put(lane_of(job.team, job.act), lambda: self._perform(job, perform, job.act))
 
     def _look_at_end(self, end: End) -> None:
@@ -388,7 +393,8 @@ class Engine:
             return
         team, member = known.team, known.team.members[end.key]
         look = Act(ActKind.KILL, end.key, member.epoch)  # about the same processes, but it signals none
-        job = Job(look, team, known.policy, self._world, member, start=known.starts[end.key])
+        start = known.starts[end.key]
+        job = Job(look, team, known.policy, self._world, member, start=start, process=start[PROCESS])
         how = self._until_seen(ended if end.agent else prove)
         self._lanes.put(f"{team.id}/{end.key}", lambda: self._perform(job, how))
 
@@ -408,7 +414,8 @@ class Engine:
     def _perform(self, job: Job, how: Callable[[Job], Outcome], act: Act | None = None) -> None:
         """In a thread. A bug must not leave the act pending for ever."""
         try:
-            handle = self._find_handle(job.team, job.act.about, job.start) if job.start.get("mark") else None
+            start = {**job.start, PROCESS: job.process}
+            handle = self._find_handle(job.team, job.act.about, start) if job.start.get("mark") else None
             outcome = how(replace(job, handle=handle))
         except Exception as error:
             outcome = failed(job, error)
@@ -419,11 +426,13 @@ class Engine:
 
     def _find_handle(self, team: Team, key: str, start: Mapping[str, Any]) -> Handle | None:
         settle = bool(team.members[key].failure)
-        return self._handles.find(team.name, key, self._runtime(start), str(start["mark"]), settle=settle)
+        return self._handles.find(
+            team.name, key, self._runtime(start), str(start["mark"]), start[PROCESS], settle=settle
+        )
 
     def _runtime(self, start: Mapping[str, Any]) -> Runtime:
         return self._world.runtimes[str(start.get("runtime", "plain"))]
 
 
-def _how_to_find(start: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {name: start[name] for name in ("mark", "runtime") if name in start}
+def _how_to_find(start: Mapping[str, Any], process: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {**{name: start[name] for name in ("mark", "runtime") if name in start}, PROCESS: process}

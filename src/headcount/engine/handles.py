@@ -8,7 +8,8 @@ import threading
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
     from headcount.ports import Handle, Runtime
 
@@ -32,13 +33,21 @@ class Handles:
             return self._held.get((team, key))
 
     def find(
-        self, team: str, key: str, runtime: Runtime, mark: str, *, settle: bool = False
+        self,
+        team: str,
+        key: str,
+        runtime: Runtime,
+        mark: str,
+        known: Mapping[str, Any] | None = None,
+        *,
+        settle: bool = False,
     ) -> Handle | None:
-        """The handle of a start that happened; with `settle`, one that has not can never happen any more."""
+        """The handle of a start that happened; with `settle`, one that has not can never happen any more.
+        `known`: what the store has of its processes."""
         held = self.held(team, key)
         if held is not None:
             return held
-        handle = runtime.cancel(mark) if settle else runtime.adopt(mark)
+        handle = runtime.cancel(mark, known) if settle else runtime.adopt(mark, known)
         return self.hold(team, key, handle) if handle is not None else None
 
     def hold(self, team: str, key: str, handle: Handle) -> Handle:

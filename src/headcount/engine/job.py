@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from headcount.protocol.team import Team
 
 
+PROCESS = "process"  # the fact about an incarnation that says which processes its start made
+
+
 @dataclass(frozen=True, slots=True)
 class World:
     """The adapters that one engine works with, chosen in `app.py`."""
@@ -50,6 +53,9 @@ class Job:
     everyone: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     token: str = ""
     text: str = ""  # of a request to review another commit
+    # What the store knows of its processes, and the secret of the keeper that is to be started.
+    process: Mapping[str, Any] = field(default_factory=dict)
+    seal: bytes = field(default=b"", repr=False)
     # Of a nudge: how often it was tried before, and whether the mail that goes with it has been read.
     tries: int = 0
     mail_read: bool = False

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from headcount.domain import prompts
 from headcount.domain.environment import build_environment
 from headcount.engine.export import export, tell_complete
-from headcount.engine.job import Job
+from headcount.engine.job import PROCESS, Job
 from headcount.engine.nudging import has_read_mail
 from headcount.engine.preparing import ROSTER
 from headcount.ports import Identity
@@ -48,8 +49,10 @@ def make_job(tx: Tx, team: Team, act: Act, policy: Policy, world: World, tries: 
     start = with_git_config(tx, team.id, tx.fact(team.id, act.about, "start") or {})
     start["env"] = {**environment, **start.get("env", {})}
     job = replace(job, start=start, workspace=tx.fact(team.id, act.about, "workspace"))
+    job = replace(job, process=tx.fact(team.id, act.about, PROCESS) or {})
     if act.kind is ActKind.START:
-        return replace(job, token=_new_token(tx, team, act.about))
+        seal, process = _new_seal(tx, team, act.about)
+        return replace(job, token=_new_token(tx, team, act.about), seal=seal, process=process)
     if act.kind is ActKind.NUDGE:
         return replace(job, mail_read=has_read_mail(tx, team, act.about))
     return job
@@ -97,6 +100,16 @@ def _new_token(tx: Tx, team: Team, key: str) -> str:
     token = secrets.token_urlsafe(24)
     tx.add_token(Identity(team.id, key, team.members[key].role), token)
     return token
+
+
+def _new_seal(tx: Tx, team: Team, key: str) -> tuple[bytes, Mapping[str, Any]]:
+    """The secret of its keeper. Its digest must be known before the keeper can use it; after a crash there is
+    one more, because the keeper that was started before has the earlier one."""
+    seal = secrets.token_bytes(16)
+    known = tx.fact(team.id, key, PROCESS) or {}
+    process = {**known, "seals": [*known.get("seals", ()), sha256(seal).hexdigest()]}
+    tx.put_fact(team.id, key, PROCESS, process)
+    return seal, process
 
 
 def _everyone(tx: Tx, team: Team, act: Act) -> dict[str, Any]:

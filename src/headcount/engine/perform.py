@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from headcount.domain.findings import GoneProof, Workspace
 from headcount.engine import closing, run_acts
-from headcount.engine.job import Job, Outcome
+from headcount.engine.job import PROCESS, Job, Outcome
 from headcount.engine.nudging import nudge
 from headcount.engine.readiness import wait_ready
 from headcount.engine.writing import utc_now
@@ -42,7 +42,7 @@ def perform(job: Job) -> Outcome:
     """Whoever ran and whose records are lost is ended by its mark: only a failed start left nobody."""
     mark = str(job.start.get("mark", ""))
     if job.handle is None and mark and job.act.kind in _ENDING and not _member(job).failure:
-        job = replace(job, handle=job.runtime.adopt_by_mark(mark))
+        job = replace(job, handle=job.runtime.adopt_by_mark(mark, job.process))
     if job.workspace is None and mark and job.act.kind in _READING:
         return _perform_in_what_was_made(job)
     return _PERFORM[job.act.kind](job)
@@ -82,23 +82,32 @@ def _start(job: Job) -> Outcome:
         workspace = _make_workspace(job)
     except (HeadcountError, OSError) as error:
         return Outcome((ev.StartFailed(key, _undo_start(job, None, error)),))
-    facts = {(key, "workspace"): workspace.as_dict()}
+    facts: dict[tuple[str, str], Mapping[str, Any]] = {(key, "workspace"): workspace.as_dict()}
     handle: Handle | None = None
     try:
         handle = job.runtime.start(_spec(job, workspace))
         wait_ready(job, handle)
     except (HeadcountError, OSError) as error:
-        if not _is_ended(job, handle):
-            return Outcome(facts=facts, handle=handle)  # not undone: the start's limit goes on with it
+        if not _is_ended(job, handle):  # not undone: the start's limit goes on with it
+            return Outcome(facts=facts | _process(job, handle), handle=handle)
         kept = facts if job.start.get("workspace") else {}
         return Outcome((ev.StartFailed(key, _undo_start(job, workspace, error)),), kept)
-    return Outcome((ev.Registered(key),), facts, handle=handle)
+    return Outcome((ev.Registered(key),), facts | _process(job, handle), handle=handle)
+
+
+def _process(job: Job, handle: Handle | None) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """Which processes it made, for the store: the files that say the same can be written by the member."""
+    if handle is None:
+        return {}
+    made = handle.as_dict()
+    seals = dict.fromkeys((*job.process.get("seals", ()), *made.get("seals", ())))
+    return {(job.act.about, PROCESS): {**made, "seals": list(seals)}}
 
 
 def _is_ended(job: Job, handle: Handle | None) -> bool:
     """Nothing of a start that failed runs, or ever will. Where that cannot be seen, it is not so."""
     try:
-        left = handle or job.runtime.cancel(str(job.start["mark"]))
+        left = handle or job.runtime.cancel(str(job.start["mark"]), job.process)
         if left is None:
             return True
         empty = job.runtime.kill(left, job.policy.stop_grace_s).empty
@@ -143,7 +152,8 @@ def _spec(job: Job, workspace: Workspace) -> SpawnSpec:
     }
     return SpawnSpec(
         start["mark"], tuple(start["argv"]), workspace.path, env, stdin=bool(start.get("stdin")),
-        hold=str(start.get("hold") or ""),
+        hold=str(start.get("hold") or ""), seal=job.seal, seals=tuple(job.process.get("seals", ())),
+        containment=job.policy.containment, agent=str(start.get("agent", "command")),
     )  # fmt: skip
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 Facts = dict[str, "Mapping[str, Any]"]
 
+_BY_MARK_ONLY = "by mark only"  # `runtime.proof`
+_OLD_DOUBT = "its keeper was killed, and what it started without its environment may be alive"
 _SAID = (
     "answered",
     "decided",
@@ -50,8 +52,23 @@ def compose(
         "members": [_member(m, said.get(m.key, []), facts) for m in team.members.values()],
         "tasks": [{"id": t.id, "subject": t.subject, "status": t.status, "owner": t.owner} for t in tasks],
         "unread_mail": [{"id": m.id, "to": m.to, "from": m.sender, "subject": m.subject} for m in unread],
-        "warnings": list(team.warnings),
+        "warnings": [*team.warnings, *unproved(team.members.values(), facts.get("proof", {})).values()],
     }
+
+
+def unproved(members: Iterable[Member], proofs: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """The members that are gone without a full proof, by key, each with a sentence about it."""
+    doubts = {m.key: (m, doubt_of(proofs[m.key])) for m in members if m.key in proofs}
+    return {
+        key: f"{member.name} was proved gone {proofs[key]['method']}: {doubt}"
+        for key, (member, doubt) in doubts.items()
+        if doubt and proofs[key].get("empty", True)
+    }
+
+
+def doubt_of(proof: Mapping[str, Any]) -> str:
+    """Why this is not a full proof; "" when it is one. An earlier version wrote the method alone."""
+    return str(proof.get("doubt", _OLD_DOUBT if proof.get("method") == _BY_MARK_ONLY else ""))
 
 
 def _member(member: Member, said: list[dict[str, Any]], facts: Mapping[str, Facts]) -> dict[str, Any]:

@@ -1,37 +1,45 @@
 """What the runtimes have in common: the start as a handshake with a keeper, and all that works on trees.
 
-A start is believed when the record is on disk. Everything after it goes by that record, so an engine
-that crashed, or never was, makes no difference: `adopt` gives the same handle.
+A start counts when the keeper has answered with its record. The engine keeps that record in the store. An
+engine that crashed before it could do so finds the keeper's own file, and believes what the kernel confirms.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import signal
+import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from headcount.errors import Bug, ProcessError
 from headcount.ports import SpawnSpec
-from headcount.runtime import log, own_tmux
-from headcount.runtime.census import (
-    Census,
+from headcount.runtime import containment, log, own_tmux
+from headcount.runtime.forkserver import MEMBERS, ForkServer
+from headcount.runtime.handshake import ask_keeper, wait_readable
+from headcount.runtime.mark import Mark, parse_mark, state_id
+from headcount.runtime.orphans import Members
+from headcount.runtime.processes import (
     Process,
+    ProcessTable,
     find_agent,
     find_keepers,
+    find_parent,
+    find_server,
     is_alive,
+    is_keeper_of,
     open_pidfd,
-    send_signal,
+    read_process,
     wait_until_gone,
 )
-from headcount.runtime.handshake import ask_keeper, wait_readable
-from headcount.runtime.keeper import boot_id
-from headcount.runtime.mark import Mark, parse_mark, state_id
 from headcount.runtime.proof import Held, Proof
+from headcount.runtime.reaper import KEEPER, boot_id
 from headcount.runtime.said import SAID, Said
-from headcount.runtime.spawn import ExitStatus, Identity, Record, SpawnDirectory
+from headcount.runtime.spawn import NOBODY, ExitStatus, Identity, Record, SpawnDirectory, digest
 from headcount.runtime.tree import Tree
 
 _START_TIMEOUT_S = 20.0
@@ -47,10 +55,12 @@ class Handle:
     """One incarnation's processes. Each descriptor becomes readable at an end, and is None when that is
     past: `exit_fd` the agent's own, `keeper_fd` that of all that it started."""
 
-    def __init__(self, record: Record, directory: SpawnDirectory, census: Census) -> None:
+    def __init__(
+        self, record: Record, directory: SpawnDirectory, table: ProcessTable, members: Members
+    ) -> None:
         self.record = record
         self.directory = directory
-        self.tree = Tree(record, directory, census)
+        self.tree = Tree(record, directory, table, members)
         self.exit_fd: int | None = None
         self.keeper_fd: int | None = None
         if not self.tree.rebooted:
@@ -67,26 +77,56 @@ class Handle:
             self.close()  # there is one left, and it is needed
             raise
 
+    def as_dict(self) -> dict[str, Any]:
+        """What the store keeps of it, and `adopt` takes."""
+        return self.record.as_dict()
+
     def close(self) -> None:
-        """Lets go of descriptors; the processes do not notice."""
+        """Close the descriptors; the processes do not notice."""
         for fd in (self.exit_fd, self.keeper_fd):
             if fd is not None:
                 os.close(fd)
         self.exit_fd = self.keeper_fd = None
 
 
-class ProcessRuntime:
-    """Give `launch` a directory, and it starts a keeper there."""
+class Shared:
+    """What the runtimes of one engine share: the server above all keepers, and what is known of processes."""
 
-    def __init__(self, state_directory: str, start_timeout_s: float = _START_TIMEOUT_S) -> None:
+    def __init__(self) -> None:
+        self.server = ForkServer(MEMBERS)
+        self.table = ProcessTable()
+        self.members = Members()
+        self._cgroup_base: str | None = None
+        self._tried_cgroup: Identity | None = None
+
+    def cgroup_base(self) -> str | None:
+        """Where members' cgroups can be made: that of the server above all keepers. None: nowhere."""
+        self.server.ensure()
+        if self._tried_cgroup != self.server.identity:
+            self._tried_cgroup = self.server.identity
+            base = containment.cgroup_of(self.server.identity.pid)
+            self._cgroup_base = base if containment.can_make_cgroup(base) else None
+        return self._cgroup_base
+
+
+class ProcessRuntime:
+    """`connect` starts a keeper for a directory, and returns the connection to it."""
+
+    def __init__(
+        self,
+        state_directory: str,
+        shared: Shared | None = None,
+        start_timeout_s: float = _START_TIMEOUT_S,
+    ) -> None:
         self.state_directory = os.path.realpath(state_directory)
         self.state_id = state_id(self.state_directory)
-        self.census = Census()
+        self.shared = shared or Shared()
+        self._table = self.shared.table
         self._start_timeout_s = start_timeout_s
         self._run_directory = f"{self.state_directory}/run"
         os.makedirs(self._run_directory, mode=0o700, exist_ok=True)
 
-    def launch(self, spec: SpawnSpec, home: str) -> None:
+    def connect(self, spec: SpawnSpec, home: str, timeout_s: float) -> socket.socket:
         raise NotImplementedError
 
     # --- starting
@@ -94,59 +134,124 @@ class ProcessRuntime:
     def start(self, spec: SpawnSpec) -> Handle:
         """Start it, or find it started: the same mark never runs twice. Raises when nothing runs."""
         directory = self._directory(spec.mark)
+        seal = spec.seal or secrets.token_bytes(16)
+        known: dict[str, Any] = {"seals": [*spec.seals, digest(seal)]}
         if directory.known() is None:
             sockets = own_tmux.make_directory(self.state_directory, spec.mark)
             spec = replace(spec, env={**spec.env, own_tmux.VARIABLE: sockets})
             try:
-                reply = ask_keeper(spec, directory, self.launch, self._start_timeout_s)
+                more = {"seal": seal, **self._contain(spec, known)}
+                reply, record = ask_keeper(spec, more, directory, self.connect, self._start_timeout_s)
             except (ProcessError, OSError):
                 if self._call_off(spec.mark, directory):
                     raise
-                reply = "started"  # in spite of the error
+                reply, record = "started", None  # in spite of the error
             if reply != "started":
                 self._refuse(spec, directory, reply)
-        handle = self.adopt(spec.mark) or self._adopt_unrecorded(spec.mark)
+            elif record is not None:
+                return self._handle(self._complete(record, known), directory)
+        handle = self.adopt(spec.mark, known) or self._adopt_unrecorded(spec.mark, known)
         if handle is None:
             raise ProcessError(f"Did not start {spec.mark}", "it was called off", code="start-failed")
         return handle
 
-    def adopt(self, mark: str) -> Handle | None:
-        """The handle of a start that happened, whoever asked for it; None when there was none."""
+    def _contain(self, spec: SpawnSpec, known: dict[str, Any]) -> dict[str, Any]:
+        """What the keeper has to do for the containment, chosen by what the machine can do."""
+        if spec.containment == containment.SUBREAPER:
+            return {}
+        base = self.shared.cgroup_base()
+        namespace = spec.containment != containment.CGROUP and containment.can_make_namespace()
+        chosen = containment.choose(spec.containment, spec.agent, base is not None, namespace)
+        if chosen == containment.CGROUP:
+            assert base is not None
+            cgroup = containment.Cgroup.of(base, spec.mark)
+            cgroup.create()
+            known["cgroup"] = cgroup.path
+            return {"cgroup": cgroup.path}
+        return {"namespace": chosen == containment.NAMESPACE}
+
+    def adopt(self, mark: str, known: Mapping[str, Any] | None = None) -> Handle | None:
+        """The handle of a start that happened; None without one. `known`: what the store has of it."""
         self._refuse_anothers(mark)
         directory = self._directory(mark)
-        record = directory.known() or self._see_again(mark, directory, _LOST_S)
-        return Handle(record, directory, self.census) if record else None
+        record = self._recorded(directory, known or {}) or self._see_again(mark, directory, _LOST_S, known)
+        return self._handle(record, directory) if record else None
 
-    def _see_again(self, mark: str, directory: SpawnDirectory, within_s: float) -> Record | None:
-        """The record of one that runs, when it was removed or damaged: else it would be taken for one that
-        has ended, and be ended for that."""
+    def _handle(self, record: Record, directory: SpawnDirectory) -> Handle:
+        handle = Handle(record, directory, self._table, self.shared.members)
+        self.shared.members.add(record)
+        return handle
+
+    def _recorded(self, directory: SpawnDirectory, known: Mapping[str, Any]) -> Record | None:
+        """What the store knows, or what the file says and the kernel confirms."""
+        if "keeper" in known:
+            record = Record.from_dict(known)
+            if record.boot != boot_id() or not is_alive(record.keeper) or _is_named_keeper(record.keeper):
+                return record
+            return replace(record, keeper=NOBODY)
+        told = directory.known()
+        if told is None or told.boot != boot_id():
+            return told and replace(told, seals=tuple(known.get("seals", ())))
+        keeper = told.keeper
+        if is_alive(keeper) and not is_keeper_of(keeper, directory.path):
+            keeper = self._keepers().get(os.path.basename(directory.path), NOBODY)
+        agent = told.agent
+        if is_alive(agent) and not _is_evident(agent, told.mark, keeper):
+            agent = find_agent(self._table.fresh(), keeper, told.mark) or NOBODY
+        init = told.init if _is_below(told.init, keeper) or not is_alive(told.init) else NOBODY
+        return self._complete(replace(told, keeper=keeper, agent=agent, init=init), known)
+
+    def _complete(self, record: Record, known: Mapping[str, Any]) -> Record:
+        """Add what the kernel knows of the keeper's place."""
+        alive = is_alive(record.keeper)
+        return replace(
+            record,
+            above=find_server(record.keeper.pid) if alive else NOBODY,
+            terminal=find_parent(record.keeper.pid) if alive and record.pane else NOBODY,
+            cgroup=known.get("cgroup") or self._find_cgroup(record),
+            seals=tuple(known.get("seals", ())),
+        )
+
+    def _find_cgroup(self, record: Record) -> str:
+        """Where the keeper's member would have one: beside the keeper."""
+        base = containment.cgroup_of(record.keeper.pid) if is_alive(record.keeper) else None
+        cgroup = containment.Cgroup.of(base or "", record.mark)
+        return cgroup.path if base and os.path.isdir(cgroup.path) else ""
+
+    def _see_again(
+        self, mark: str, directory: SpawnDirectory, within_s: float, known: Mapping[str, Any] | None
+    ) -> Record | None:
+        """The record of one that runs, if its file was removed or damaged: it would pass for ended."""
         ended = directory.is_called_off() or directory.exit_status()
-        if ended or mark not in self.census.recent(within_s).marked:
+        if ended or mark not in self._table.recent(within_s).marked:
             return None
         keeper = self._keepers().get(mark)
-        agent = find_agent(self.census.fresh(), keeper, mark) if keeper else None
-        return Record(mark, agent, keeper, boot_id(), time.time()) if keeper and agent else None
+        agent = find_agent(self._table.fresh(), keeper, mark) if keeper else None
+        if keeper is None or agent is None:
+            return None
+        return self._complete(Record(mark, agent, keeper, boot_id(), time.time()), known or {})
 
-    def adopt_by_mark(self, mark: str) -> Handle:
-        """For processes of which no record is left: by mark, and by the keeper, if that is still there."""
+    def adopt_by_mark(self, mark: str, known: Mapping[str, Any] | None = None) -> Handle:
+        """For processes without a record: by mark, and by the keeper, if that is still there."""
         self._refuse_anothers(mark)
-        nobody = Identity(0, 0)
-        directory = self._directory(mark)
-        keeper = self._keepers().get(mark, nobody)
-        return Handle(Record(mark, nobody, keeper, boot_id(), time.time()), directory, self.census)
+        keeper = self._keepers().get(mark, NOBODY)
+        record = self._complete(Record(mark, NOBODY, keeper, boot_id(), time.time()), known or {})
+        return self._handle(record, self._directory(mark))
 
     def put_back(self, handle: Handle) -> None:
-        """Its records were removed while it runs: what they said of its start is known here."""
+        """Write its record again: somebody removed it while it runs."""
         handle.directory.put_back(handle.record)
 
     def _refuse_anothers(self, mark: str) -> None:
         """A copy of a state directory has the records of the original's members; they are not its own (I10).
-        One that was moved, they have moved with."""
+        The members of one that was moved have moved with it."""
         parsed = parse_mark(mark)
         if parsed is None or parsed.state == self.state_id:
             return
-        everyone = self.census.fresh()
-        homes = [home for home in find_keepers(everyone) if os.path.basename(home) == mark]
+        everyone = self._table.fresh()
+        homes = [
+            home for home in find_keepers(everyone) if os.path.basename(home) == mark and os.path.isdir(home)
+        ]
         if f"{self._run_directory}/{mark}" not in homes and (homes or mark in everyone.marked):
             raise ProcessError(
                 f"Did not touch {mark}",
@@ -155,12 +260,12 @@ class ProcessRuntime:
                 code="another-state",
             )
 
-    def _adopt_unrecorded(self, mark: str) -> Handle | None:
+    def _adopt_unrecorded(self, mark: str, known: Mapping[str, Any]) -> Handle | None:
         """It runs, and its record is gone: somebody has removed it at once."""
         directory = self._directory(mark)
-        if (record := self._see_again(mark, directory, 0.0)) is not None:
-            return Handle(record, directory, self.census)
-        handle = self.adopt_by_mark(mark)
+        if (record := self._see_again(mark, directory, 0.0, known)) is not None:
+            return self._handle(record, directory)
+        handle = self.adopt_by_mark(mark, known)
         if handle.tree.find():
             return handle
         handle.close()
@@ -172,7 +277,7 @@ class ProcessRuntime:
 
     def _runs(self, mark: str) -> bool:
         """Something of it, or a keeper that does not end as one does whose start was called off."""
-        if mark in self.census.fresh().marked:
+        if mark in self._table.fresh().marked:
             return True
         keeper = self._keepers().get(mark)
         return keeper is not None and not wait_until_gone([keeper], _CALLED_OFF_S)
@@ -181,16 +286,16 @@ class ProcessRuntime:
         """Those of this state directory that are alive, by mark, whatever is left of their records."""
         return {
             os.path.basename(home): keeper
-            for home, keeper in find_keepers(self.census.fresh()).items()
+            for home, keeper in find_keepers(self._table.fresh()).items()
             if os.path.dirname(home) == self._run_directory
         }
 
-    def cancel(self, mark: str) -> Handle | None:
-        """Settle a start of which nobody knows how far it came: it can no longer happen, or here it is."""
-        handle = self.adopt(mark)
+    def cancel(self, mark: str, known: Mapping[str, Any] | None = None) -> Handle | None:
+        """Settle a start that may or may not have happened: the handle, or None, and then it never will."""
+        handle = self.adopt(mark, known)
         if handle is None:
             self._directory(mark).cancel()
-            handle = self.adopt(mark)
+            handle = self.adopt(mark, known)
         return handle
 
     def discard(self, mark: str) -> None:
@@ -257,7 +362,7 @@ class ProcessRuntime:
         """Every process of this state directory that is alive, by mark: those that carry it, and, where
         none does any more, what lives below a recorded keeper."""
         marked: dict[str, list[Process]] = {}
-        for text, processes in self.census.fresh().marked.items():
+        for text, processes in self._table.fresh().marked.items():
             mark = parse_mark(text)
             if mark is not None and mark.state == self.state_id:
                 marked[text] = processes
@@ -315,7 +420,7 @@ class ProcessRuntime:
         What follows is due after `limit_s`, so nothing is waited for any longer, taken or not.
         """
         if text is None:
-            return not handle.tree.rebooted and send_signal(handle.record.agent, signal.SIGTERM)
+            return handle.tree.signal_agent(signal.SIGTERM)
         line = log.plain_text(text.encode()).strip("\n")
         return self.alive(handle) and self.type_exit(handle, line, limit_s)
 
@@ -352,7 +457,23 @@ class ProcessRuntime:
         return self._released(handle, handle.tree.prove_gone())
 
     def close(self) -> None:
-        """Ends what the runtime itself needs; members and keepers go on."""
+        """Members, keepers and the server above them go on; that server ends with the last of them."""
+        self.shared.server.close()
+
+
+def _is_named_keeper(identity: Identity) -> bool:
+    process = read_process(identity.pid, with_mark=False)
+    return process is not None and process.name == KEEPER
+
+
+def _is_below(init: Identity, keeper: Identity) -> bool:
+    return is_alive(init) and _is_named_keeper(init) and find_parent(init.pid) == keeper != NOBODY
+
+
+def _is_evident(agent: Identity, mark: str, keeper: Identity) -> bool:
+    """Whether it carries the mark, or is the keeper's child."""
+    process = read_process(agent.pid)
+    return process is not None and (process.mark == mark or process.ppid == keeper.pid != 0)
 
 
 def wait_for(condition: Callable[[], bool], timeout_s: float, step_s: float = 0.01) -> bool:

@@ -1,104 +1,88 @@
-"""The caller's side of a start: its wish goes to the keeper through one FIFO, the answer through another.
+"""The caller's side of a start: it sends its order to the keeper over one connection, which answers there.
 
-No secret touches the disk, and a caller that dies takes its wish with it.
+No secret touches the disk, and a caller that dies takes its order with it.
 """
 
 from __future__ import annotations
 
-import marshal
 import os
 import select
-import time
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+import socket
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from headcount.errors import ProcessError
 from headcount.ports import SpawnSpec
-from headcount.runtime.keeper import OUTPUT, REPLY, SPEC, STDIN
+from headcount.runtime import reaper
 from headcount.runtime.limits import members_file_limit
 from headcount.runtime.mark import VARIABLE
-from headcount.runtime.spawn import SpawnDirectory
+from headcount.runtime.reaper import OUTPUT, STDIN
+from headcount.runtime.spawn import Record, SpawnDirectory
 
-_SPEC_BYTES = 1 << 20  # the kernel takes no more than twice that, for arguments and environment together
+_ORDER_BYTES = 1 << 20  # the kernel takes no more than twice that, for arguments and environment together
+
+Connect = Callable[[SpawnSpec, str, float], socket.socket]
 
 
 def ask_keeper(
-    spec: SpawnSpec, directory: SpawnDirectory, launch: Callable[[SpawnSpec, str], None], timeout_s: float
-) -> str:
-    """What the keeper said that `launch` starts; "" when it said nothing."""
+    spec: SpawnSpec,
+    more: Mapping[str, Any],
+    directory: SpawnDirectory,
+    connect: Connect,
+    timeout_s: float,
+) -> tuple[str, Record | None]:
+    """What the keeper answered, "" when it answered nothing; and its record, if it has started the member.
+    `more`: its seal, and how it contains the member."""
+    order = {**_order(spec, directory.path), **more}
     os.makedirs(directory.path, mode=0o700, exist_ok=True)
     if spec.hold:
         directory.put_hold(spec.hold)
-    for name in (SPEC, REPLY, OUTPUT, STDIN):
+    for name in (OUTPUT, STDIN):
         if not os.path.exists(directory.file(name)):
             os.mkfifo(directory.file(name), 0o600)
-    with ExitStack() as opened:
-        for name in (SPEC, REPLY):
-            opened.callback(_remove, directory.file(name))
-        reply_fd = os.open(directory.file(REPLY), os.O_RDONLY | os.O_NONBLOCK)
-        opened.callback(os.close, reply_fd)
-        spec_fd = os.open(directory.file(SPEC), os.O_RDWR | os.O_NONBLOCK)
-        opened.callback(os.close, spec_fd)
-        message = _encode(spec)
-        written = _write(spec_fd, message)
-        launch(spec, directory.path)
-        _write_rest(spec_fd, message[written:], reply_fd, timeout_s)
-        return _read_reply(reply_fd, timeout_s)
+    with connect(spec, directory.path, timeout_s) as connection:
+        connection.settimeout(timeout_s)
+        try:
+            reaper.send(connection, order)
+        except (TimeoutError, BrokenPipeError):
+            pass  # it has died, or has an answer
+        return _read_reply(connection)
 
 
-def _remove(path: str) -> None:
-    with suppress(FileNotFoundError):
-        os.unlink(path)
-
-
-def _encode(spec: SpawnSpec) -> bytes:
-    body = marshal.dumps(
-        {
-            "mark": spec.mark,
-            "argv": list(spec.argv),
-            "cwd": spec.cwd,
-            "env": {**spec.env, VARIABLE: spec.mark},
-            "stdin": spec.stdin,
-            "log_limit": spec.log_limit,
-            "files": members_file_limit(),
-        }
-    )
-    if len(body) > _SPEC_BYTES:
+def _order(spec: SpawnSpec, home: str) -> dict[str, Any]:
+    size = sum(len(os.fsencode(word)) for pair in spec.env.items() for word in pair)
+    size += sum(len(os.fsencode(word)) for word in spec.argv)
+    if size > _ORDER_BYTES:
         raise ProcessError(
             f"Did not start {spec.argv[0]}",
-            f"its arguments and environment have {len(body):,} bytes",
+            f"its arguments and environment have {size:,} bytes",
             ("Hand the prompt over in {prompt_file} instead of {prompt}",),
             code="start-too-large",
         )
-    return len(body).to_bytes(8, "big") + body
+    return {
+        "home": home,
+        "mark": spec.mark,
+        "argv": list(spec.argv),
+        "cwd": spec.cwd,
+        "env": {**spec.env, VARIABLE: spec.mark},
+        "stdin": spec.stdin,
+        "log_limit": spec.log_limit,
+        "files": members_file_limit(),
+    }
 
 
-def _write(fd: int, data: bytes) -> int:
+def _read_reply(connection: socket.socket) -> tuple[str, Record | None]:
+    """What the keeper answered; "" when it answered nothing, or died."""
     try:
-        return os.write(fd, data)
-    except BlockingIOError:
-        return 0
-
-
-def _write_rest(fd: int, message: bytes, reply_fd: int, timeout_s: float) -> None:
-    """As the keeper reads it, until it answers: a pipe may hold two pages only, where its user has many
-    others open (pipe(7), pipe-user-pages-soft)."""
-    deadline = time.monotonic() + timeout_s
-    waiting = select.poll()
-    waiting.register(fd, select.POLLOUT)
-    waiting.register(reply_fd, select.POLLIN)
-    while message:
-        ready = dict(waiting.poll(max(0.0, deadline - time.monotonic()) * 1000))
-        if fd not in ready or reply_fd in ready:
-            return
-        message = message[_write(fd, message) :]
-
-
-def _read_reply(fd: int, timeout_s: float) -> str:
-    """What the keeper said; "" when it said nothing, or died."""
-    if not wait_readable(fd, timeout_s):
-        return ""
-    return os.read(fd, 512).decode(errors="replace")
+        reply = reaper.receive(connection)
+    except OSError:
+        return "", None
+    match reply:
+        case (str(text), dict(fields)):
+            return text, Record.from_dict(fields)
+        case (str(text),):
+            return text, None
+    return "", None
 
 
 def wait_readable(fd: int, timeout_s: float) -> bool:

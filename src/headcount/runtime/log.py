@@ -1,4 +1,4 @@
-"""Reading what a member printed: segments named by offset, as `keeper.Log` writes them."""
+"""Reading what a member printed: segments named by offset, as `reaper.Log` writes them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import re
 from typing import NamedTuple
 
-from headcount.runtime.keeper import LOG_PREFIX
+from headcount.runtime.reaper import LOG_PREFIX
 
 # CSI, then OSC/DCS/PM/APC/SOS strings with their terminator, then two-byte escapes.
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_].*?(?:\x07|\x1b\\|$)|\x1b[ -/]*[0-~]", re.DOTALL)

@@ -18,7 +18,7 @@ import secrets
 from typing import NamedTuple
 
 from headcount.errors import UsageError
-from headcount.runtime.keeper import write_once
+from headcount.runtime.reaper import write_once
 
 VARIABLE = "HEADCOUNT_MARK"
 CODE = "hc1.code"

@@ -5,21 +5,17 @@ from __future__ import annotations
 import array
 import fcntl
 import os
+import socket
 import termios
 
 from headcount.ports import SpawnSpec
 from headcount.runtime.base import TAKEN_S, Handle, ProcessRuntime, wait_for
-from headcount.runtime.forkserver import ForkServer
-from headcount.runtime.keeper import STDIN
+from headcount.runtime.reaper import KEEP, STDIN
 
 
 class PlainRuntime(ProcessRuntime):
-    def __init__(self, state_directory: str) -> None:
-        super().__init__(state_directory)
-        self._forkserver = ForkServer()
-
-    def launch(self, spec: SpawnSpec, home: str) -> None:
-        self._forkserver.fork_keeper(home)
+    def connect(self, spec: SpawnSpec, home: str, timeout_s: float) -> socket.socket:
+        return self.shared.server.connect(KEEP)
 
     def put_in_front(self, handle: Handle, text: str, urgent: bool) -> bool:
         """Into the pipe that is its standard input: a queue that it reads at its next pause."""
@@ -43,9 +39,6 @@ class PlainRuntime(ProcessRuntime):
             return wait_for(lambda: _unread(fd) == 0 or not self.alive(handle), limit_s) and _unread(fd) == 0
         finally:
             os.close(fd)
-
-    def close(self) -> None:
-        self._forkserver.close()
 
 
 def _open_stdin(handle: Handle) -> int | None:

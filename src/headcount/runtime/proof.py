@@ -8,11 +8,16 @@ from dataclasses import dataclass
 from headcount.runtime.spawn import Identity
 
 BY_SUBREAPER = "subreaper+mark"
-"""Its keeper saw the kernel's "no children left", and no process carries the mark."""
+"""A subreaper saw the kernel's "no children left", and no process carries the mark. The subreaper is its
+keeper, or the one above, which inherits what a killed keeper leaves."""
+BY_CGROUP = "cgroup+mark"
+"""The kernel says that its cgroup has no process, and no process carries the mark."""
+BY_NAMESPACE = "namespace+mark"
+"""The first process of its PID namespace has ended, and with it the kernel ended all inside."""
 BY_MARK_ONLY = "by mark only"
-"""The keeper died first: what scrubbed its environment after that cannot be found."""
+"""No subreaper can tell any more: what scrubbed its environment cannot be found."""
 BY_REBOOT = "reboot+mark"
-"""The machine has started anew since."""
+"""The machine was restarted after the start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +46,14 @@ class SeenProcess:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """`empty` is a claim only together with `method`."""
+    """`empty` is a claim only together with `method`, and a full proof only without a `doubt`."""
 
     empty: bool
     method: str
     at: float
     processes: tuple[SeenProcess, ...]
     alive: tuple[SeenProcess, ...]
+    doubt: str = ""
 
     def as_dict(self) -> dict[str, object]:
         return {
@@ -56,6 +62,7 @@ class Proof:
             "at": self.at,
             "processes": [process.as_dict() for process in self.processes],
             "alive": [process.as_dict() for process in self.alive],
+            "doubt": self.doubt,
         }
 
 

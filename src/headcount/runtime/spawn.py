@@ -1,18 +1,25 @@
 """One start, on disk: `<state>/run/<mark>/`, and what the keeper has written there.
 
-Whatever an engine knew before it crashed, these files say whether the start happened, which
-processes it made, how the agent ended and when nothing was left.
+These files tell an engine that crashed whether the start happened, which processes it made, how the agent
+ended and when nothing was left. Members can write there too. So nothing is signalled because of them alone,
+and only a record with the keeper's seal counts as a proof.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from dataclasses import dataclass
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from headcount.errors import ProcessError
-from headcount.runtime.keeper import EMPTY, EXIT, PROCESS, as_json, process_json, write_once
+from headcount.runtime.reaper import EMPTY, EXIT, PROCESS, as_json, write_once
+
+_PID_MOST = 1 << 31
+_RECORD_MOST = 65536  # bytes; the keeper's own records have less than 4,000
 
 
 class Identity(NamedTuple):
@@ -22,9 +29,12 @@ class Identity(NamedTuple):
     start: int
 
 
+NOBODY = Identity(0, 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What the keeper wrote before the agent ran."""
+    """The processes of one start, as the keeper reported them and the kernel confirmed them."""
 
     mark: str
     agent: Identity
@@ -33,7 +43,64 @@ class Record:
     at: float
     pane: str = ""
     session: str = ""
-    server_pid: int = 0
+    terminal: Identity = NOBODY
+    """The tmux server that the keeper runs in."""
+    above: Identity = NOBODY
+    """The subreaper above the keeper, which inherits what a killed keeper leaves."""
+    init: Identity = NOBODY
+    """The first process of its PID namespace."""
+    cgroup: str = ""
+    """The directory of its cgroup."""
+    seals: tuple[str, ...] = field(default=(), compare=False)
+    """Digests of the secrets that this incarnation's keepers were given; of several, after a crash."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the store, which members do not write to."""
+        return {
+            "mark": self.mark,
+            "pid": self.agent.pid,
+            "start": self.agent.start,
+            "keeper": self.keeper.pid,
+            "keeper_start": self.keeper.start,
+            "boot": self.boot,
+            "at": self.at,
+            "place": [self.pane, self.session, str(self.terminal.pid)] if self.pane else [],
+            "terminal_start": self.terminal.start,
+            "above": list(self.above),
+            "init": self.init.pid,
+            "init_start": self.init.start,
+            "cgroup": self.cgroup,
+            "seals": list(self.seals),
+        }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Record:
+        """A keeper's own record has less, and what an earlier version wrote, too."""
+        pane, session, server = fields["place"] or ("", "", "0")
+        return cls(
+            mark=str(fields["mark"]),
+            agent=_identity(fields["pid"], fields["start"]),
+            keeper=_identity(fields["keeper"], fields["keeper_start"]),
+            boot=str(fields["boot"]),
+            at=float(fields["at"]),
+            pane=str(pane),
+            session=str(session),
+            terminal=_identity(int(server), fields.get("terminal_start", 0)),
+            above=_identity(*fields.get("above", NOBODY)),
+            init=_identity(fields.get("init", 0), fields.get("init_start", 0)),
+            cgroup=str(fields.get("cgroup", "")),
+            seals=tuple(map(str, fields.get("seals", ()))),
+        )
+
+
+def _identity(pid: object, start: object) -> Identity:
+    if type(pid) is not int or type(start) is not int or not (0 <= pid < _PID_MOST and 0 <= start < 1 << 63):
+        raise ValueError(f"{pid!r} started at {start!r} is not a process")
+    return Identity(pid, start)
+
+
+def digest(seal: bytes) -> str:
+    return hashlib.sha256(seal).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +123,13 @@ class ExitStatus:
 
 @dataclass(frozen=True, slots=True)
 class Emptied:
-    """The keeper's last word: the kernel had no child left for it. `reaped` are (pid, wait status)."""
+    """The keeper's last record: the kernel had no child left for it. `reaped` are (pid, wait status)."""
 
     at: float
     count: int
     reaped: tuple[tuple[int, int], ...]
+    seal: str = ""
+    """The digest of the secret that it carries."""
 
 
 _HOLD = "hold"
@@ -92,8 +161,8 @@ class SpawnDirectory:
         if fields is None or "cancelled" in fields:
             return None
         try:
-            return _record(fields)
-        except (KeyError, TypeError, ValueError) as error:
+            return Record.from_dict(fields)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise self._damaged(PROCESS, error) from error
 
     def known(self) -> Record | None:
@@ -106,9 +175,7 @@ class SpawnDirectory:
     def put_back(self, record: Record) -> None:
         """As the keeper wrote it; and with its directory there again, the keeper can write how it ends."""
         os.makedirs(self.path, mode=0o700, exist_ok=True)
-        place = [record.pane, record.session, str(record.server_pid)] if record.pane else []
-        text = process_json(record.mark, record.agent, record.keeper, record.boot, record.at, place)
-        write_once(self.file(PROCESS), text)
+        write_once(self.file(PROCESS), as_json(**record.as_dict()))
 
     def is_called_off(self) -> bool:
         try:
@@ -127,28 +194,32 @@ class SpawnDirectory:
         """None as well when it cannot be read: then nobody saw how it ended."""
         try:
             fields = self._read(EXIT) or {}
-            return ExitStatus(fields["code"], fields["signal"], fields["at"], fields["error"])
-        except (ProcessError, KeyError, TypeError):
+            code, signal = (
+                None if fields[name] is None else int(fields[name]) for name in ("code", "signal")
+            )
+            return ExitStatus(code, signal, float(fields["at"]), str(fields["error"]))
+        except (ProcessError, KeyError, TypeError, ValueError, OverflowError):
             return None
 
     def emptied(self) -> Emptied | None:
-        """None as well when it cannot be read: then the proof goes by the mark."""
+        """None as well when it cannot be read."""
         try:
             fields = self._read(EMPTY) or {}
-            reaped = tuple((pid, status) for pid, status in fields["reaped"])
-            return Emptied(fields["at"], fields["count"], reaped)
-        except (ProcessError, KeyError, TypeError, ValueError):
+            reaped = tuple((int(pid), int(status)) for pid, status in fields["reaped"])
+            seal = digest(bytes.fromhex(fields.get("seal", "")))
+            return Emptied(float(fields["at"]), int(fields["count"]), reaped, seal)
+        except (ProcessError, KeyError, TypeError, ValueError, OverflowError):
             return None
 
     def _read(self, name: str) -> dict[str, Any] | None:
         try:
-            # Not waited for, should it be a pipe.
-            with open(os.open(self.file(name), os.O_RDONLY | os.O_NONBLOCK)) as file:
-                fields: dict[str, Any] = json.load(file)
+            fields = json.loads(_read_small(self.file(name)))
         except FileNotFoundError:
             return None
-        except (ValueError, OSError) as error:
+        except (ValueError, OSError, RecursionError) as error:
             raise self._damaged(name, error) from error
+        if not isinstance(fields, dict):
+            raise self._damaged(name, ValueError("it is not an object"))
         return fields
 
     def _damaged(self, name: str, error: Exception) -> ProcessError:
@@ -156,15 +227,15 @@ class SpawnDirectory:
         return ProcessError(what, str(error), code="process-record-damaged")
 
 
-def _record(fields: dict[str, Any]) -> Record:
-    pane, session, server = fields["place"] or ("", "", "0")
-    return Record(
-        mark=fields["mark"],
-        agent=Identity(fields["pid"], fields["start"]),
-        keeper=Identity(fields["keeper"], fields["keeper_start"]),
-        boot=fields["boot"],
-        at=fields["at"],
-        pane=pane,
-        session=session,
-        server_pid=int(server),
-    )
+def _read_small(path: str) -> bytes:
+    """A regular file of a record's size; anything else raises. A member may put a pipe or a link there."""
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise ValueError("it is not a regular file")
+        data = os.read(fd, _RECORD_MOST + 1)
+    finally:
+        os.close(fd)
+    if len(data) > _RECORD_MOST:
+        raise ValueError(f"it has more than {_RECORD_MOST:,} bytes")
+    return data

@@ -10,57 +10,103 @@ from __future__ import annotations
 
 import math
 import os
+import resource
 import shlex
 import signal
+import socket
+import struct
 import subprocess
 import time
+from contextlib import suppress
 
 from headcount.errors import Declined, ProcessError
 from headcount.ports import SpawnSpec
-from headcount.runtime.base import TAKEN_S, Handle, ProcessRuntime, wait_for
-from headcount.runtime.census import read_process, send_signal
-from headcount.runtime.forkserver import KEEPER
-from headcount.runtime.keeper import OUTPUT
+from headcount.runtime.base import TAKEN_S, Handle, ProcessRuntime, Shared, wait_for
+from headcount.runtime.forkserver import REAPER
 from headcount.runtime.log import plain_text
 from headcount.runtime.mark import VARIABLE, parse_mark
 from headcount.runtime.own_tmux import socket_directory
+from headcount.runtime.processes import read_command_line, read_process, send_signal
 from headcount.runtime.proof import Proof
+from headcount.runtime.reaped import run_reaped
+from headcount.runtime.reaper import LAUNCH, OUTPUT, START
 from headcount.runtime.terminal import Terminal
 
 _HISTORY_LINES = 5000
 _CALL_TIMEOUT_S = 10.0
 _LAUNCH_S = 0.5
+_LAUNCH_PAUSE_S = 0.05
 _EXIT_PAUSE_S = 3.0
 
 
 class TmuxRuntime(ProcessRuntime):
-    def __init__(self, state_directory: str) -> None:
-        super().__init__(state_directory)
+    def __init__(self, state_directory: str, shared: Shared | None = None) -> None:
+        super().__init__(state_directory, shared)
         self.socket = _socket_path(self.state_directory, self.state_id)
 
-    def launch(self, spec: SpawnSpec, home: str) -> None:
-        """One call, so that the log is attached before the pane prints. The mark is put into the
-        session afterwards: for panes that the agent may open, and not for the keeper."""
+    def connect(self, spec: SpawnSpec, home: str, timeout_s: float) -> socket.socket:
+        """The keeper in the pane connects to us. Only it gets the order: the kernel tells who connects."""
+        with _listen(home) as listening:
+            pane_pid = self._open_pane(spec, home)
+            deadline = time.monotonic() + timeout_s
+            while True:
+                listening.settimeout(max(0.001, deadline - time.monotonic()))
+                try:
+                    connection, _ = listening.accept()
+                except TimeoutError:
+                    raise ProcessError(
+                        f"Did not start {spec.argv[0]}",
+                        "its keeper did not come up in tmux",
+                        code="start-failed",
+                    ) from None
+                if _peer(connection) == pane_pid:
+                    return connection
+                connection.close()
+
+    def _open_pane(self, spec: SpawnSpec, home: str) -> int:
+        """The pid of the new pane's process. One call, so that the log is attached before the pane prints.
+        The mark goes into the session afterwards: for panes that the agent may open, not for the keeper."""
         name, output = _session_name(spec.mark), shlex.quote(f"{home}/{OUTPUT}")
         command = (
             *("start-server", ";", "set-option", "-g", "history-limit", str(_HISTORY_LINES), ";"),
             # A session that a member makes on this server carries the mark of the client that asked for it.
             *("set-option", "-g", "update-environment", VARIABLE, ";"),
-            *("new-session", "-d", "-s", name, "-c", "/", "-x", str(spec.columns), "-y", str(spec.rows)),
-            *(*KEEPER, "terminal", home, ";"),
+            *("new-session", "-d", "-P", "-F", "#{pane_pid}", "-s", name, "-c", "/"),
+            *("-x", str(spec.columns), "-y", str(spec.rows), *REAPER, "terminal", home, ";"),
             *("pipe-pane", "-t", f"={name}:", _literally(f"exec cat > {output}"), ";"),
             *("set-environment", "-t", f"={name}", VARIABLE, spec.mark),
         )
-        # A server ends with its last session, and may do so while we talk to it.
-        if not wait_for(lambda: self._accepts(*command), _LAUNCH_S, step_s=0.05):
-            self._tmux(*command)
+        deadline = time.monotonic() + _LAUNCH_S
+        while True:
+            try:
+                return int(self._launch(*command))
+            except ProcessError:
+                # A server ends with its last session, and may do so while we talk to it.
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(_LAUNCH_PAUSE_S)
+
+    def _launch(self, *arguments: str) -> str:
+        """Below the server of the members: the first call becomes the tmux server, which stays there."""
+        try:
+            done = run_reaped(
+                self.shared.server, self._command(*arguments), cwd="/", env=_environment(),
+                files=resource.getrlimit(resource.RLIMIT_NOFILE)[0], timeout_s=_CALL_TIMEOUT_S,
+                request=LAUNCH,
+            )  # fmt: skip
+        except OSError as error:
+            raise _not_asked(error) from error
+        if done.code != 0:
+            raise _refused(arguments, done.errors.decode(errors="replace"))
+        return done.output.decode(errors="replace")
 
     def put_back(self, handle: Handle) -> None:
-        """Its server makes its socket anew when it is asked so."""
+        """Its server makes its socket anew when it gets this signal."""
         super().put_back(handle)
-        server = read_process(handle.record.server_pid, with_mark=False)
-        if server is not None and server.name.startswith("tmux") and not os.path.exists(self.socket):
-            send_signal(server.identity, signal.SIGUSR1)
+        server = read_process(handle.record.terminal.pid, with_mark=False)
+        if server is None or os.path.exists(self.socket) or self.socket not in read_command_line(server.pid):
+            return
+        send_signal(server.identity, signal.SIGUSR1)
 
     def attach_command(self, handle: Handle) -> list[str]:
         """For a person's terminal."""
@@ -136,7 +182,7 @@ class TmuxRuntime(ProcessRuntime):
 
     def server_alive(self, handle: Handle) -> bool:
         """Ids are counted anew by every server: those of a dead one may name another's pane now."""
-        return self._ask("display-message", "-p", "#{pid}").strip() == str(handle.record.server_pid)
+        return self._ask("display-message", "-p", "#{pid}").strip() == str(handle.record.terminal.pid)
 
     def _screen(self, handle: Handle) -> str | None:
         """None when there is no such pane any more."""
@@ -164,26 +210,60 @@ class TmuxRuntime(ProcessRuntime):
             return ""
 
     def _tmux(self, *arguments: str, stdin: str = "") -> str:
-        # The first call becomes the server, and its environment that of every pane: so none of ours.
-        environment = {"PATH": os.environ.get("PATH", os.defpath), "LC_CTYPE": "C.UTF-8", "TERM": "screen"}
         try:
             done = subprocess.run(
-                ["tmux", "-S", self.socket, "-f", "/dev/null", "-u", *arguments],
+                self._command(*arguments),
                 input=stdin,
                 capture_output=True,
                 encoding="utf-8",  # as it is told to speak, whatever our own locale is
                 errors="replace",
-                env=environment,
+                env=_environment(),
                 cwd="/",
                 timeout=_CALL_TIMEOUT_S,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise ProcessError(
-                "tmux could not be asked", str(error), ("Is tmux 3.2 or newer on PATH?",), "tmux"
-            ) from error
+            raise _not_asked(error) from error
         if done.returncode != 0:
-            raise ProcessError(f"tmux refused {arguments[0]}", done.stderr.strip(), code="tmux")
+            raise _refused(arguments, done.stderr)
         return done.stdout
+
+    def _command(self, *arguments: str) -> list[str]:
+        return ["tmux", "-S", self.socket, "-f", "/dev/null", "-u", *arguments]
+
+
+def _environment() -> dict[str, str]:
+    """The first call becomes the server, and its environment that of every pane: so none of ours."""
+    return {"PATH": os.environ.get("PATH", os.defpath), "LC_CTYPE": "C.UTF-8", "TERM": "screen"}
+
+
+def _not_asked(error: Exception) -> ProcessError:
+    return ProcessError("tmux could not be asked", str(error), ("Is tmux 3.2 or newer on PATH?",), "tmux")
+
+
+def _refused(arguments: tuple[str, ...], why: str) -> ProcessError:
+    return ProcessError(f"tmux refused {arguments[0]}", why.strip(), code="tmux")
+
+
+def _listen(home: str) -> socket.socket:
+    """In the member's directory, however long its path is: by a short one through our own descriptor."""
+    directory = os.open(home, os.O_RDONLY | os.O_DIRECTORY)
+    listening = socket.socket(socket.AF_UNIX)
+    try:
+        with suppress(FileNotFoundError):
+            os.unlink(f"{home}/{START}")
+        listening.bind(f"/proc/self/fd/{directory}/{START}")
+        listening.listen()
+    except BaseException:
+        listening.close()
+        raise
+    finally:
+        os.close(directory)
+    return listening
+
+
+def _peer(connection: socket.socket) -> int:
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    return int(struct.unpack("3i", credentials)[0])
 
 
 def _literally(command: str) -> str:

@@ -1,20 +1,22 @@
-"""All processes of one incarnation: finding, holding and ending them, and the proof that none is left.
+"""All processes of one incarnation: finding, pausing and ending them, and the proof that none is left.
 
-Four kinds of evidence make a process ours, strongest first:
+Six kinds of evidence make a process ours, strongest first:
 
-    descent   it is below the keeper, or below one that is ours
-    record    it is the agent that the keeper recorded: pid, start time and boot
+    descent   it is below the keeper, or below a process of ours
+    orphan    it came to the subreaper above the keepers when the keeper was killed (`orphans.py`)
+    namespace it is in the PID namespace that the keeper made, or below its first process
+    cgroup    it is in the cgroup that has the incarnation's name
     mark      the incarnation's mark, whole, in its environment
-    session   it is in the session that the recorded agent leads, while that agent is alive
+    session   it is in the session that the agent leads, while that agent is alive and ours
 
-No other process is ever signalled; and every signal goes through a descriptor whose process was
-checked after it was opened (`census.send_signal`). What was ours once stays ours until it ends, even
-if it scrubs its environment later.
+headcount signals no other process, and sends every signal through a descriptor whose process it checked after
+opening it (`processes.send_signal`). What was ours once stays ours until it ends, even if it scrubs its
+environment later.
 
-A tree may fork while it is being ended. So nothing is believed after one look: holding it takes two
-looks in a row at which everything stood still, and ending it goes on until the keeper has ended,
-which it does only when the kernel knows no descendant. Without a keeper, two empty looks in a row
-have to do, and the proof says so.
+A tree may fork while it is being ended, and one reading of /proc can miss a process that forks and exits all
+the time. So pausing takes two readings in a row at which everything stood still. Ending goes on until the
+keeper has ended, which it does only when the kernel knows no descendant of it. A keeper that has children is
+never killed. If others killed the keeper, the subreaper above it must have no orphan that could be ours.
 """
 
 from __future__ import annotations
@@ -24,18 +26,23 @@ import time
 from collections.abc import Iterable
 from signal import SIGCONT, SIGKILL, SIGSTOP, SIGTERM
 
-from headcount.runtime.census import (
-    Census,
-    Everyone,
+from headcount.runtime.containment import Cgroup
+from headcount.runtime.orphans import Members
+from headcount.runtime.processes import (
     Process,
+    ProcessTable,
+    Snapshot,
+    ends_its_children,
     is_alive,
     read_below,
+    read_children,
     send_signal,
     wait_until_gone,
 )
-from headcount.runtime.keeper import boot_id
 from headcount.runtime.proof import (
+    BY_CGROUP,
     BY_MARK_ONLY,
+    BY_NAMESPACE,
     BY_REBOOT,
     BY_SUBREAPER,
     Held,
@@ -43,46 +50,70 @@ from headcount.runtime.proof import (
     SeenProcess,
     describe_wait_status,
 )
-from headcount.runtime.spawn import Identity, Record, SpawnDirectory
+from headcount.runtime.reaper import END_ALL, boot_id
+from headcount.runtime.spawn import NOBODY, Identity, Record, SpawnDirectory
 
 _FREEZE_LIMIT_S = 2.0
 _UNINTERRUPTIBLE = "D"
 _SETTLE_S = 0.001  # a signalled process needs a moment before /proc shows its new state
-_RECENT_S = 1.0  # how old a look at everyone may be that only adds to what is below the keeper
+_RECENT_S = 1.0  # how old a pass over /proc may be that only adds to what is below the keeper
 _ROUND_S = 0.25  # after SIGKILL, before looking again
-_KEEPER_LIMIT_S = 2.0  # a keeper without children ends at once; this is patience with a busy machine
+_KEEPER_LIMIT_S = 2.0  # a keeper without children ends at once; this allows for a busy machine
+
+Found = dict[Identity, Process]
 
 
 class Tree:
     """One caller at a time; the record may be of an earlier engine, or of an earlier boot."""
 
-    def __init__(self, record: Record, directory: SpawnDirectory, census: Census) -> None:
+    def __init__(
+        self, record: Record, directory: SpawnDirectory, table: ProcessTable, members: Members
+    ) -> None:
         self.record = record
         self._directory = directory
-        self._census = census
+        self._table = table
+        self._members = members
         self._seen: dict[Identity, SeenProcess] = {}
         self._sent: dict[Identity, signal.Signals] = {}
         self._gone: Proof | None = None
+        self._sealed = False
         self.rebooted = record.boot != boot_id()
+        cgroup = Cgroup(record.cgroup)
+        self._cgroup = cgroup if cgroup.belongs_to(record.mark) and not self.rebooted else None
 
-    # --- looking
+    # --- finding
 
-    def find(self) -> dict[Identity, Process]:
-        """Everything of ours that is alive at one look, without the keeper."""
-        return self._note(self._ours(self._census.fresh()))
+    def find(self) -> Found:
+        """Everything of ours that is alive, without the keeper."""
+        return self._note(self._with_kernel_lists(self._ours(self._table.fresh())))
 
-    def _find_near(self) -> dict[Identity, Process]:
-        """What is below the keeper now, and what of ours was seen elsewhere a moment ago. Enough for asking
-        it to end; whoever is missed is found by the proof, for which every process is looked at."""
+    def _find_near(self) -> Found:
+        """What is below the keeper now, and what a recent pass over /proc found elsewhere. Enough for asking
+        it to end; the proof looks at every process."""
         if not self.keeper_alive():
             return self.find()
-        ours = self._ours(self._census.recent(_RECENT_S))
-        for pid, process in read_below(self.record.keeper.pid).items():
-            if pid not in ours or ours[pid][0].identity != process.identity:
-                ours[pid] = (process, "record" if process.identity == self.record.agent else "descent")
-        return self._note(ours)
+        return self._note(self._with_kernel_lists(self._ours(self._table.recent(_RECENT_S))))
 
-    def _note(self, ours: dict[int, tuple[Process, str]]) -> dict[Identity, Process]:
+    def _with_kernel_lists(self, ours: dict[int, tuple[Process, str]]) -> dict[int, tuple[Process, str]]:
+        """Add what the kernel's lists of children name: a pass over /proc misses what forks all the time."""
+        for process in self._cgroup.processes() if self._cgroup is not None else ():
+            ours.setdefault(process.pid, (process, "cgroup"))
+        roots: list[Process] = []
+        if self.keeper_alive():
+            below = read_below(self.record.keeper.pid)
+        elif self.rebooted or self._is_sealed():
+            return ours
+        else:
+            roots = self._members.find_orphans(self.record).ours
+            below = {pid: p for root in roots for pid, p in read_below(root.pid).items()}
+        for process in roots:
+            ours[process.pid] = (process, "orphan")
+        for pid, process in below.items():
+            if pid not in ours or ours[pid][0].identity != process.identity:
+                ours[pid] = (process, "descent")
+        return ours
+
+    def _note(self, ours: dict[int, tuple[Process, str]]) -> Found:
         for process, evidence in ours.values():
             self._seen.setdefault(
                 process.identity, SeenProcess(process.pid, process.start, process.name, evidence)
@@ -92,30 +123,35 @@ class Tree:
     def keeper_alive(self) -> bool:
         return not self.rebooted and is_alive(self.record.keeper)
 
-    def _ours(self, everyone: Everyone) -> dict[int, tuple[Process, str]]:
+    def _ours(self, everyone: Snapshot) -> dict[int, tuple[Process, str]]:
         """By the strongest evidence each, with all descendants; the keeper is left out."""
-        ours = self._evident(everyone)
-        ask = list(ours)
-        if not self.rebooted and everyone.find(self.record.keeper):
-            ours.pop(self.record.keeper.pid, None)
-            ask.append(self.record.keeper.pid)
+        ours = {process.pid: (process, "mark") for process in everyone.marked.get(self.record.mark, ())}
+        for identity, seen in self._seen.items():
+            if (process := everyone.find(identity)) is not None:
+                ours[process.pid] = (process, seen.evidence)
+        init = None if self.rebooted else everyone.find(self.record.init)
+        if init is not None:
+            ours[init.pid] = (init, "namespace")
+        keeper = None if self.rebooted else everyone.find(self.record.keeper)
+        if keeper is not None:
+            ours.pop(keeper.pid, None)
+        self._add_descendants(everyone, ours, [keeper.pid] if keeper is not None else [])
+        agent = None if self.rebooted else everyone.find(self.record.agent)
+        if agent is not None and agent.pid in ours:
+            for process in everyone.sessions.get(agent.pid, ()):
+                ours.setdefault(process.pid, (process, "session"))
+            self._add_descendants(everyone, ours, [])
+        return ours
+
+    def _add_descendants(
+        self, everyone: Snapshot, ours: dict[int, tuple[Process, str]], roots: list[int]
+    ) -> None:
+        ask = [*ours, *roots]
         while ask:
             for child in everyone.children.get(ask.pop(), ()):
                 if child.pid not in ours and child.identity != self.record.keeper:
                     ours[child.pid] = (child, "descent")
                     ask.append(child.pid)
-        return ours
-
-    def _evident(self, everyone: Everyone) -> dict[int, tuple[Process, str]]:
-        agent = None if self.rebooted else everyone.find(self.record.agent)
-        ours = [(agent, "record")] if agent is not None else []
-        ours += [(process, "mark") for process in everyone.marked.get(self.record.mark, ())]
-        if agent is not None:
-            ours += [(process, "session") for process in everyone.sessions.get(agent.pid, ())]
-        for identity, seen in self._seen.items():
-            if (process := everyone.find(identity)) is not None:
-                ours.append((process, seen.evidence))
-        return {process.pid: (process, evidence) for process, evidence in reversed(ours)}
 
     # --- signalling
 
@@ -134,6 +170,12 @@ class Tree:
         for identity in targets:
             send_signal(identity, SIGCONT)
         return sent
+
+    def signal_agent(self, number: signal.Signals) -> bool:
+        """False when it is gone, or when nothing but a record says that it is ours."""
+        if self.rebooted or self.record.agent not in self._find_near():
+            return False
+        return send_signal(self.record.agent, number)
 
     def freeze(self, limit_s: float = _FREEZE_LIMIT_S) -> Held:
         return self._hold(SIGSTOP, True, limit_s)
@@ -157,9 +199,9 @@ class Tree:
             if others:
                 time.sleep(_SETTLE_S)
 
-    def _release_vforks(self, found: dict[Identity, Process]) -> None:
+    def _release_vforks(self, found: Found) -> None:
         """The parent of a vfork sleeps, deaf to signals, until its child has called exec; which it cannot
-        while we have stopped it. Let such a child go on for a moment; the next look stops it again."""
+        while we have stopped it. Let such a child run for a moment; the next round stops it again."""
         waiting = {process.pid for process in found.values() if process.state == _UNINTERRUPTIBLE}
         for identity, process in found.items():
             if process.stopped and process.ppid in waiting:
@@ -170,18 +212,40 @@ class Tree:
     def kill(self, limit_s: float) -> Proof:
         """SIGKILL until nothing is left, or the limit is over. What forks away from the first round is
         frozen before the next: it cannot fork while it stands still."""
+        self._members.set_ending(self.record.mark)
         deadline = time.monotonic() + limit_s
         while True:
             targets = self.find()
+            if self._cgroup is not None:
+                self._cgroup.kill()
             self._send(targets, SIGKILL)
-            wait_until_gone([self.record.keeper] if self.keeper_alive() else targets, _ROUND_S)
+            if self.keeper_alive():
+                self._let_keeper_kill()
+                wait_until_gone([self.record.keeper], _ROUND_S)
+            else:
+                self._kill_orphans(min(deadline, time.monotonic() + _ROUND_S))
+                wait_until_gone(targets, _ROUND_S)
             proof = self.prove_gone()
-            if proof.empty or time.monotonic() > deadline:
+            # What could be another's too is ended as soon as that one is being ended.
+            waits = proof.doubt and self._members.find_orphans(self.record).doubtful
+            if (proof.empty and not waits) or time.monotonic() > deadline:
                 return proof
             self.freeze(min(_FREEZE_LIMIT_S, limit_s / 4))
 
+    def _let_keeper_kill(self) -> None:
+        """The keeper is the parent of whatever forks away: it sees each at once, and kills faster than we."""
+        if ends_its_children(self.record.keeper):
+            send_signal(self.record.keeper, END_ALL)
+        send_signal(self.record.keeper, SIGCONT)  # the member may have stopped it
+
+    def _kill_orphans(self, deadline: float) -> None:
+        """Close together, without a pass over /proc in between: one that forks and exits is hard to hit."""
+        while (orphans := self._members.find_orphans(self.record).ours) and time.monotonic() < deadline:
+            self._note({process.pid: (process, "orphan") for process in orphans})
+            self._send((process.identity for process in orphans), SIGKILL)
+
     def end(self, grace_s: float, limit_s: float) -> Proof:
-        """SIGTERM, grace, SIGKILL, proof: the whole ladder, for whoever has no timers of its own."""
+        """SIGTERM, grace, SIGKILL, proof: the whole ladder, for callers that have no timers of their own."""
         self.terminate()
         if self.wait_empty(grace_s) and (proof := self.prove_gone()).empty:
             return proof
@@ -204,59 +268,92 @@ class Tree:
     # --- proving
 
     def prove_gone(self) -> Proof:
-        """Look, and say what is alive. Signals nothing but a keeper that has nobody left to keep.
+        """Look, and name what is alive. Signals nothing but a keeper that has no children.
 
-        Once proved it stays so: the ends of an agent and of its keeper are both told, and one look will do.
+        A full proof stays one: the ends of an agent and of its keeper are both reported, and one will do.
         """
-        if self._gone is None:
-            proof = self._look_for_proof()
-            self._gone = proof if proof.empty else None
-            return proof
-        return self._gone
+        if self._gone is not None:
+            return self._gone
+        proof = self._look_for_proof()
+        if proof.empty and not proof.doubt:
+            self._members.set_gone(self.record.mark)
+            self._gone = proof
+            if self._cgroup is not None:
+                self._cgroup.remove()
+        return proof
 
     def _look_for_proof(self) -> Proof:
         found = self.find()
         if not found and self.keeper_alive():
             self._see_keeper_end()
             found = self.find()
-        if not found and not self._directory.emptied():
+        if not found and not self._is_sealed():
             time.sleep(_SETTLE_S)  # one that was in the middle of an exec shows no environment
             found = self.find()
         return self._proof(found)
 
     def _see_keeper_end(self) -> None:
-        if wait_until_gone([self.record.keeper], _KEEPER_LIMIT_S) or self.find():
+        """A keeper without children ends at once. One that was stopped from outside is continued. One that
+        hangs is killed, but never while it has a child: its end would hide that child."""
+        keeper = self.record.keeper
+        send_signal(keeper, SIGCONT)
+        if wait_until_gone([keeper], _KEEPER_LIMIT_S) or read_children(keeper.pid) or self.find():
             return
-        # Stopped from outside, or hung. Without children it has no more use.
-        send_signal(self.record.keeper, SIGKILL)
-        wait_until_gone([self.record.keeper], _KEEPER_LIMIT_S)
+        if not read_children(keeper.pid):
+            send_signal(keeper, SIGKILL)
+            wait_until_gone([keeper], _KEEPER_LIMIT_S)
 
-    def _proof(self, found: dict[Identity, Process]) -> Proof:
+    def _proof(self, found: Found) -> Proof:
         keeper_alive = self.keeper_alive()
         alive = self._views(found)
         if keeper_alive:
             alive += (SeenProcess(*self.record.keeper, "keeper", "record"),)
-        return Proof(
-            empty=not alive,
-            method=self._method(keeper_alive),
-            at=time.time(),
-            processes=self._endings(found),
-            alive=alive,
-        )
+        method, doubt, doubtful = self._method(keeper_alive)
+        if not self._members.is_ending(self.record.mark):
+            # Ended by `kill`, if it can be. Until somebody has tried, it counts as alive.
+            alive += tuple(SeenProcess(p.pid, p.start, p.name, "orphan") for p in doubtful)
+        return Proof(not alive, method, time.time(), self._endings(found), alive, doubt)
 
-    def _method(self, keeper_alive: bool) -> str:
+    def _method(self, keeper_alive: bool) -> tuple[str, str, list[Process]]:
+        """How it is proved, what is in doubt, and which processes cause the doubt."""
         if self.rebooted:
-            return BY_REBOOT
-        return BY_SUBREAPER if keeper_alive or self._directory.emptied() else BY_MARK_ONLY
+            return BY_REBOOT, "", []
+        if self.record.init != NOBODY:
+            return BY_NAMESPACE, "", []
+        method, doubt, doubtful = self._method_of_subreapers(keeper_alive)
+        if self._cgroup is None or self._cgroup.is_populated():
+            return method, doubt, doubtful
+        # A process of the same user can leave its cgroup. Only a subreaper knows that none did.
+        return BY_CGROUP, doubt and f"its cgroup is empty, but {doubt}", doubtful
 
-    def _endings(self, found: dict[Identity, Process]) -> tuple[SeenProcess, ...]:
+    def _method_of_subreapers(self, keeper_alive: bool) -> tuple[str, str, list[Process]]:
+        if keeper_alive or self._is_sealed():
+            return BY_SUBREAPER, "", []
+        if not is_alive(self.record.above):
+            known = self.record.above != NOBODY
+            why = "its keeper and the process above it were killed" if known else "its keeper was killed"
+            return BY_MARK_ONLY, f"{why}: what it started without its environment may be alive", []
+        if doubtful := self._members.find_orphans(self.record).doubtful:
+            names = ", ".join(f"{process.name} ({process.pid})" for process in doubtful)
+            return BY_MARK_ONLY, f"its keeper was killed, and {names} may be a process that it left", doubtful
+        return BY_SUBREAPER, "", []
+
+    def _is_sealed(self) -> bool:
+        """Whether the keeper itself recorded that nothing was left: nobody else knows the secret."""
+        if not self._sealed and self.record.seals:
+            emptied = self._directory.emptied()
+            self._sealed = emptied is not None and emptied.seal in self.record.seals
+        return self._sealed
+
+    def _endings(self, found: Found) -> tuple[SeenProcess, ...]:
+        seen = dict(self._seen)
         if self.record.agent.pid:
-            self._seen.setdefault(self.record.agent, SeenProcess(*self.record.agent, "agent", "record"))
+            seen.setdefault(self.record.agent, SeenProcess(*self.record.agent, "agent", "record"))
         emptied = self._directory.emptied()
         reaped = dict(emptied.reaped) if emptied else {}
         exit_status = self._directory.exit_status()
         endings = []
-        for identity, view in self._seen.items():
+        for identity, view in seen.items():
             if identity in found:
                 ended = ""
             elif identity == self.record.agent and exit_status:

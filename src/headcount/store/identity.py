@@ -30,8 +30,14 @@ if TYPE_CHECKING:
 SQL = statements("identity")
 MARK = "HEADCOUNT_MARK"
 CODE = "hc1.code"  # `runtime.mark.CODE`; a member's command imports as little as it can
-_MEMBER, _CODE = "member", "code"
-_REAPERS = {b"hc-keeper": _MEMBER, b"hc-chaperone": _CODE}  # `NAME` in `runtime.keeper` and `.chaperone`
+_MEMBER, _CODE, _OPERATOR = "member", "code", ""
+_REAPERS = {  # the names in `runtime.reaper`
+    b"hc-keeper": _MEMBER,
+    b"hc-reaper": _MEMBER,
+    b"hc-command": _CODE,
+    b"hc-commands": _CODE,
+    b"hc-operator": _OPERATOR,
+}
 _SELECTOR_BYTES = 8
 _MEMBER_VARIABLES = (MARK, "HEADCOUNT_MEMBER", "HEADCOUNT_TOKEN")
 
@@ -136,14 +142,14 @@ def _is_code() -> NotAllowed:
 
 def descends_from_member(pid: int | None = None, proc: str = "/proc") -> bool:
     """Whether a process above this one carries a mark, even though our own environment was cleaned of it; or
-    is a reaper, which is all that is left above a daemon."""
+    is one of our reapers, which is all that is left above a daemon."""
     return bool(_find_above(pid, proc))
 
 
 def _find_above(pid: int | None = None, proc: str = "/proc") -> str:
     needle = b"\0" + MARK.encode() + b"="
     parent = os.getppid() if pid is None else pid
-    while parent > 1:
+    while parent > 0:  # in a namespace of its own a member's keeper has the number 1
         try:
             with open(f"{proc}/{parent}/environ", "rb") as file:
                 _, found, rest = (b"\0" + file.read()).partition(needle)

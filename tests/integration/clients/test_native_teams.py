@@ -20,7 +20,7 @@ from headcount.app import native_teams
 from headcount.app.app import open_app
 from headcount.app.native_teams import end_native, observe, read_patiently, salvage_native
 from headcount.errors import Declined
-from headcount.runtime.keeper import start_time
+from headcount.runtime.reaper import start_time
 
 
 @pytest.fixture

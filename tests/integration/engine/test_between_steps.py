@@ -24,8 +24,8 @@ from headcount.engine.engine import Engine
 from headcount.engine.mirror import Mirror
 from headcount.protocol import events as ev
 from headcount.protocol.member import State
-from headcount.runtime.census import read_process
 from headcount.runtime.plain import PlainRuntime
+from headcount.runtime.processes import read_process
 from headcount.workspace.port import EngineWorkspaces
 from headcount.workspace.worktrees import Workspaces
 

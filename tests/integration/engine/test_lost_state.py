@@ -20,7 +20,7 @@ from headcount.errors import StoreError
 from headcount.protocol import events as ev
 from headcount.protocol.member import State
 from headcount.runtime import BY_SUBREAPER
-from headcount.runtime.census import read_process
+from headcount.runtime.processes import read_process
 from headcount.store.database import connect
 from headcount.store.sqlite import SqliteStore
 from tests.support.store_suite import make_team

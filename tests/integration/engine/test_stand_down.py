@@ -209,7 +209,7 @@ def test_E12_many_members_are_stopped_at_once_not_one_after_the_other(lab: Lab) 
     assert most > len(names) / 2
 
 
-def test_D10_one_whose_records_are_lost_is_ended_by_its_mark_and_was_never_unstarted(
+def test_D10_one_whose_records_are_lost_is_ended_and_proved_by_what_the_store_knows(
     lab: Lab,
 ) -> None:
     lab.create(QUICK)
@@ -222,4 +222,5 @@ def test_D10_one_whose_records_are_lost_is_ended_by_its_mark_and_was_never_unsta
     assert answer["status"] == "shutdown"
     assert lab.marked() == []
     receipt = json.loads(Path(f"{answer['archive']}/receipt.json").read_text())
-    assert receipt["members"][0]["processes"]["method"] == "by mark only"
+    assert receipt["members"][0]["processes"]["method"] == "subreaper+mark"
+    assert answer["warnings"] == [] and "unproved" not in answer

@@ -119,5 +119,36 @@ def vforker(token: str) -> None:
     idle(token)
 
 
+def chain(token: str) -> None:
+    """Forks and exits every millisecond: each process is gone before anyone has read about it."""
+    ignore_polite_signals()
+    ready(token)
+    if os.fork() == 0:
+        os.setsid()
+        while os.fork() == 0:
+            time.sleep(0.001)
+        os._exit(0)
+    idle(token)
+
+
+def killer(token: str) -> None:
+    """Kills its keeper, then leaves a daemon without environment."""
+    ignore_polite_signals()
+    os.kill(os.getppid(), signal.SIGKILL)
+    scrubbed_daemon(token)
+
+
+def stopper(token: str) -> None:
+    """Stops its keeper, and leaves a daemon without environment."""
+    os.kill(os.getppid(), signal.SIGSTOP)
+    scrubbed_daemon(token)
+
+
+def killer_chain(token: str) -> None:
+    """Kills its keeper, and goes on as a chain without environment."""
+    os.kill(os.getppid(), signal.SIGKILL)
+    run_again("chain", token, {})
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]](sys.argv[2])

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from headcount.runtime.census import read_all, read_command_line, read_process
 from headcount.runtime.mark import VARIABLE
+from headcount.runtime.processes import read_all, read_command_line, read_process
 
 MARK = "hc1.0000000000000000.t.ada.1.00000000"
 LOOKS = 60

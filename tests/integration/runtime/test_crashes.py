@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from places import Place, wait_until
 
 from headcount.errors import ProcessError
-from headcount.runtime import BY_MARK_ONLY, BY_SUBREAPER, PlainRuntime, handshake
-from headcount.runtime.forkserver import KEEPER
-from headcount.runtime.keeper import OUTPUT, PROCESS, REPLY, SPEC, STDIN
+from headcount.runtime import BY_MARK_ONLY, BY_SUBREAPER, PlainRuntime, SpawnSpec, handshake, reaper
+from headcount.runtime.processes import is_alive, read_children
+from headcount.runtime.reaper import KEEP, OUTPUT, PROCESS, STDIN
 
 
 def kill_keeper(place: Place) -> None:
@@ -24,9 +27,35 @@ def kill_keeper(place: Place) -> None:
     wait_until(lambda: not place.handles[-1].tree.keeper_alive())
 
 
-@pytest.mark.parametrize("shape", ["stubborn", "daemon", "respawner"])
-def test_without_its_keeper_the_tree_is_ended_by_mark_and_the_proof_says_so(place: Place, shape: str) -> None:
+def kill_server(place: Place) -> None:
+    """The subreaper above the keepers; what is below it goes to init."""
+    above = place.handles[-1].record.above
+    os.kill(above.pid, signal.SIGKILL)
+    wait_until(lambda: not is_alive(above))
+
+
+@pytest.mark.parametrize("shape", ["stubborn", "daemon", "scrubbed_daemon", "respawner"])
+def test_F13_without_its_keeper_a_tree_is_ended_and_proved_by_the_subreaper_above(
+    place: Place, shape: str
+) -> None:
     handle = place.start_shape(shape)
+    wait_until(lambda: len(place.survivors()) > ("daemon" in shape))
+    kill_keeper(place)
+    wait_until(place.survivors)
+
+    proof = place.runtime.stop(handle, grace_s=0.1)
+
+    assert proof.empty
+    assert (proof.method, proof.doubt) == (BY_SUBREAPER, "")
+    assert not place.survivors()
+
+
+@pytest.mark.parametrize("shape", ["stubborn", "daemon", "respawner"])
+def test_without_any_subreaper_a_tree_is_ended_by_mark_and_the_proof_says_so(
+    place: Place, shape: str
+) -> None:
+    handle = place.start_shape(shape)
+    kill_server(place)
     kill_keeper(place)
     assert place.survivors()
 
@@ -34,6 +63,7 @@ def test_without_its_keeper_the_tree_is_ended_by_mark_and_the_proof_says_so(plac
 
     assert proof.empty
     assert proof.method == BY_MARK_ONLY
+    assert "may be alive" in proof.doubt
     assert not place.survivors()
 
 
@@ -52,7 +82,7 @@ def test_an_agent_without_keeper_is_not_killed_by_its_own_output(plain: Place) -
     status = plain.runtime.wait_exit(handle, 60)
     assert done.exists()
     assert str(status) == "gone, nobody saw how"
-    assert plain.runtime.prove_gone(handle).method == BY_MARK_ONLY
+    assert plain.runtime.prove_gone(handle).empty
 
 
 def test_what_was_seen_before_it_scrubbed_itself_is_ended_even_without_keeper(plain: Place) -> None:
@@ -69,8 +99,8 @@ def test_D11_a_start_that_nobody_waited_for_is_found_and_can_be_ended(plain: Pla
     engine = f"""
 import os, signal
 from headcount.runtime import handshake, PlainRuntime, SpawnSpec
-def die_at_the_answer(fd, timeout):
-    handshake.select.select([fd], [], [])
+def die_at_the_answer(connection):
+    handshake.select.select([connection], [], [])
     os.kill(os.getpid(), signal.SIGKILL)
 handshake._read_reply = die_at_the_answer
 PlainRuntime({str(plain.directory)!r}).start(SpawnSpec({mark!r}, ("sleep", "3141"), "/", dict(os.environ)))
@@ -90,28 +120,17 @@ PlainRuntime({str(plain.directory)!r}).start(SpawnSpec({mark!r}, ("sleep", "3141
     assert plain.runtime.list_marked() == {}
 
 
-@pytest.mark.parametrize("wish_is_written", [True, False])
-def test_D11_nothing_starts_when_the_asker_died_before_the_keeper_came(
-    plain: Place, wish_is_written: bool
-) -> None:
+def test_D11_nothing_starts_when_the_caller_died_before_its_order_was_sent(plain: Place) -> None:
     home = plain.directory / "run" / plain.mark()
     home.mkdir()
-    for name in (SPEC, REPLY, OUTPUT, STDIN):
+    for name in (OUTPUT, STDIN):
         os.mkfifo(home / name)
-    reader = os.open(home / REPLY, os.O_RDONLY | os.O_NONBLOCK) if wish_is_written else None
-    subprocess.run([*KEEPER, "serve"], input=os.fsencode(home).hex(), text=True, timeout=60)
-    if reader is not None:
-        wait_until(lambda: _read(reader))
-        os.close(reader)
+    server = plain.runtime.shared.server
+    with server.connect(KEEP) as connection:
+        connection.sendall(b"\0" * 7)
+    wait_until(lambda: not read_children(server.identity.pid))
     assert not (home / PROCESS).exists()
     assert plain.runtime.list_marked() == {}
-
-
-def _read(fd: int) -> bytes:
-    try:
-        return os.read(fd, 100)
-    except BlockingIOError:
-        return b""
 
 
 def test_D11_a_start_that_was_called_off_can_no_longer_happen(place: Place) -> None:
@@ -131,9 +150,9 @@ def test_D11_a_start_whose_answer_came_too_late_is_not_reported_as_failed(
     """The record is there, the answer is not: it runs, so it must be known."""
     mark = place.mark()
 
-    def read_too_early(fd: int, timeout_s: float) -> str:
+    def read_too_early(connection: Any) -> Any:
         wait_until((place.directory / "run" / mark / PROCESS).exists)
-        return ""
+        return "", None
 
     monkeypatch.setattr(handshake, "_read_reply", read_too_early)
     handle = place.start("sleep", "300", mark=mark)
@@ -144,25 +163,47 @@ def test_D2_keeper_killed_before_the_record_means_that_the_agent_never_ran(plain
     mark, touched = plain.mark(), plain.directory / "ran"
     keeper = """
 import os, signal, sys
-from headcount.runtime import keeper
-keeper.Keeper._record = lambda self, mark, place: os.kill(os.getpid(), signal.SIGKILL)
-keeper.serve()
+sys.path[:0] = [os.path.dirname(sys.argv[1])]
+import reaper
+reaper.Keeper._write_record = lambda self, place: os.kill(os.getpid(), signal.SIGKILL)
+reaper.keep(reaper._socket.socket(fileno=int(sys.argv[2])), False)
 """
-    plain.runtime._forkserver._server = subprocess.Popen(  # type: ignore[attr-defined]
-        [sys.executable, "-c", keeper], stdin=subprocess.PIPE
-    )
+
+    class Runtime(PlainRuntime):
+        def connect(self, spec: SpawnSpec, home: str, timeout_s: float) -> socket.socket:
+            return start_keeper(keeper)
+
     with pytest.raises(ProcessError):
-        plain.start("touch", str(touched), mark=mark)
+        Runtime(str(plain.directory)).start(plain.spec("touch", str(touched), mark=mark))
     assert plain.runtime.adopt(mark) is None
     assert plain.runtime.cancel(mark) is None
     assert not touched.exists()
+
+
+def start_keeper(code: str) -> socket.socket:
+    """An interpreter of its own instead of a fork, so that its code can differ."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        words = [sys.executable, "-c", code, reaper.__file__, str(theirs.fileno())]
+        STARTED.append(subprocess.Popen(words, pass_fds=[theirs.fileno()]))
+    return ours
+
+
+STARTED: list[subprocess.Popen[bytes]] = []
+
+
+@pytest.fixture(autouse=True)
+def reap_started() -> Iterator[None]:
+    yield
+    while STARTED:
+        STARTED.pop().wait(60)
 
 
 def test_D2_the_end_is_on_disk_when_no_engine_was_there_to_see_it(place: Place) -> None:
     handle = place.start("sh", "-c", "exit 7")
     wait_until(lambda: handle.directory.emptied())
     again = place.reopen()
-    adopted = again.adopt(handle.record.mark)
+    adopted = again.adopt(handle.record.mark, handle.as_dict())
     assert adopted is not None
     status = again.exit_status(adopted)
     assert status is not None
@@ -203,22 +244,26 @@ def test_D11_a_keeper_whose_asker_died_before_the_answer_goes_on_keeping(plain: 
     mark = plain.mark()
     keeper = """
 import os, signal, sys
-from headcount.runtime import keeper
-record, asker = keeper.Keeper._record, os.getppid()
-def record_and_lose_the_asker(self, mark, place):
-    record(self, mark, place)
-    os.kill(asker, signal.SIGKILL)
-    while os.path.exists(f"/proc/{asker}"):
+sys.path[:0] = [os.path.dirname(sys.argv[1])]
+import reaper
+record, caller = reaper.Keeper._write_record, os.getppid()
+def record_and_lose_the_caller(self, place):
+    record(self, place)
+    os.kill(caller, signal.SIGKILL)
+    while os.path.exists(f"/proc/{caller}"):
         pass
-keeper.Keeper._record = record_and_lose_the_asker
-keeper.keep(sys.argv[1], False)
+reaper.Keeper._write_record = record_and_lose_the_caller
+reaper.keep(reaper._socket.socket(fileno=int(sys.argv[2])), False)
 """
     engine = f"""
-import os, subprocess, sys
-from headcount.runtime import ProcessRuntime, SpawnSpec
+import os, socket, subprocess, sys
+from headcount.runtime import ProcessRuntime, SpawnSpec, reaper
 class Runtime(ProcessRuntime):
-    def launch(self, spec, home):
-        subprocess.Popen([sys.executable, "-c", {keeper!r}, home])
+    def connect(self, spec, home, timeout_s):
+        ours, theirs = socket.socketpair()
+        words = [sys.executable, "-c", {keeper!r}, reaper.__file__, str(theirs.fileno())]
+        subprocess.Popen(words, pass_fds=[theirs.fileno()])
+        return ours
 Runtime({str(plain.directory)!r}).start(SpawnSpec({mark!r}, ("sleep", "3141"), "/", dict(os.environ)))
 """
     assert subprocess.run([sys.executable, "-c", engine]).returncode == -signal.SIGKILL
@@ -227,7 +272,7 @@ Runtime({str(plain.directory)!r}).start(SpawnSpec({mark!r}, ("sleep", "3141"), "
     plain.handles.append(handle)
     wait_until(lambda: plain.runtime.list_marked().keys() == {mark})
     assert handle.tree.keeper_alive()
-    assert plain.runtime.stop(handle, grace_s=5).method == BY_SUBREAPER
+    assert plain.runtime.stop(handle, grace_s=5).empty
 
 
 def test_marked_processes_without_a_record_are_listed_and_ended_by_mark(place: Place) -> None:
@@ -238,7 +283,7 @@ def test_marked_processes_without_a_record_are_listed_and_ended_by_mark(place: P
     stray = place.runtime.adopt_by_mark(mark)
     proof = place.runtime.stop(stray, grace_s=0.2)
     assert proof.empty
-    assert proof.method == BY_MARK_ONLY
+    assert proof.method == BY_SUBREAPER  # the subreaper above its keeper has no child that could be its own
     assert len(proof.processes) == 2
     assert not place.survivors()
     wait_until(lambda: not handle.tree.keeper_alive())
@@ -253,16 +298,14 @@ def test_records_of_what_is_alive_are_not_removed(place: Place) -> None:
     assert place.runtime.adopt(handle.record.mark) is not None
 
 
-def test_a_killed_forkserver_is_replaced(plain: Place) -> None:
-    assert isinstance(plain.runtime, PlainRuntime)
+def test_a_killed_server_is_replaced(plain: Place) -> None:
     first = plain.start("sleep", "300")
-    server = plain.runtime._forkserver._server
-    assert server is not None
-    server.kill()
-    server.wait()
+    kill_server(plain)
     second = plain.start("sleep", "300")
     assert plain.runtime.alive(first)
     assert plain.runtime.alive(second)
+    assert first.record.above != second.record.above
+    assert plain.runtime.stop(first, grace_s=5).method == BY_SUBREAPER  # by the seal of its keeper
 
 
 def test_asking_twice_starts_once(place: Place) -> None:
@@ -278,8 +321,8 @@ def test_a_start_whose_answer_could_not_be_read_is_found_started(
 ) -> None:
     read = handshake._read_reply
 
-    def read_and_break(fd: int, timeout_s: float) -> str:
-        read(fd, timeout_s)
+    def read_and_break(connection: Any) -> Any:
+        read(connection)
         raise OSError(24, "Too many open files")
 
     monkeypatch.setattr(handshake, "_read_reply", read_and_break)

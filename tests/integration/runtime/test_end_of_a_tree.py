@@ -11,7 +11,7 @@ import pytest
 from places import Place, wait_until
 
 from headcount.runtime import BY_SUBREAPER
-from headcount.runtime.census import read_process
+from headcount.runtime.processes import read_process
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ import pytest
 from places import Place, wait_until
 
 from headcount.errors import ProcessError
-from headcount.runtime import census, limits, tree
-from headcount.runtime.census import read_below, read_process
+from headcount.runtime import limits, processes, tree
 from headcount.runtime.mark import VARIABLE
+from headcount.runtime.processes import read_below, read_process
 
 
 @pytest.fixture
@@ -22,13 +22,13 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """One entry for each look at every process of the machine. A recent one stays so for the whole test."""
     monkeypatch.setattr(tree, "_RECENT_S", 600.0)
     counted: list[int] = []
-    read_all = census.read_all
+    read_all = processes.read_all
 
-    def counting() -> dict[int, census.Process]:
+    def counting() -> dict[int, processes.Process]:
         counted.append(1)
         return read_all()
 
-    monkeypatch.setattr(census, "read_all", counting)
+    monkeypatch.setattr(processes, "read_all", counting)
     return counted
 
 

@@ -7,13 +7,14 @@ import shutil
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from places import SHAPES, Place, wait_until
 
 from headcount.runtime import BY_SUBREAPER, Handle, TmuxRuntime, handshake
-from headcount.runtime.keeper import EMPTY, EXIT, PROCESS
 from headcount.runtime.log import end_of_log
+from headcount.runtime.reaper import EMPTY, EXIT, PROCESS
 
 
 def scrubbed(place: Place) -> Handle:
@@ -68,8 +69,8 @@ def test_D11_a_start_whose_records_are_removed_at_once_is_not_said_to_have_faile
     home = Path(place.runtime.state_directory, "run", mark)
     answer = handshake._read_reply
 
-    def after_the_removal(fd: int, timeout_s: float) -> str:
-        said = answer(fd, timeout_s)
+    def after_the_removal(connection: Any) -> Any:
+        said = answer(connection)
         wait_until(lambda: not home.exists())
         return said
 
@@ -126,8 +127,8 @@ def test_I1_an_agent_whose_record_is_damaged_at_its_start_is_not_taken_for_dead(
     record = Path(place.runtime.state_directory, "run", mark, PROCESS)
     answer = handshake._read_reply
 
-    def after_the_damage(fd: int, timeout_s: float) -> str:
-        said = answer(fd, timeout_s)
+    def after_the_damage(connection: Any) -> Any:
+        said = answer(connection)
         record.write_text("{")
         return said
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headcount.runtime import log as log_reader
-from headcount.runtime.keeper import Log
 from headcount.runtime.log import plain_text, read_log, read_tail
+from headcount.runtime.reaper import Log
 
 
 @settings(max_examples=50, deadline=None)

@@ -77,7 +77,7 @@ def test_D10_when_the_tmux_server_is_killed_the_tree_is_still_found_and_ended(tm
     runtime = tmux.runtime
     assert isinstance(runtime, TmuxRuntime)
     handle = tmux.start_shape("scrubbed_daemon")
-    os.kill(handle.record.server_pid, signal.SIGKILL)
+    os.kill(handle.record.terminal.pid, signal.SIGKILL)
     # The terminal is hung up: the agent dies of it, its daemon does not.
     assert runtime.wait_exit(handle, 60) is not None
     assert sessions(runtime) == []
@@ -93,8 +93,8 @@ def test_D10_ids_of_a_dead_server_are_not_used_on_the_next_one(tmux: Place) -> N
     runtime = tmux.runtime
     assert isinstance(runtime, TmuxRuntime)
     old = tmux.start_shape("stubborn")
-    os.kill(old.record.server_pid, signal.SIGKILL)
-    wait_until(lambda: not Path(f"/proc/{old.record.server_pid}").exists())
+    os.kill(old.record.terminal.pid, signal.SIGKILL)
+    wait_until(lambda: not Path(f"/proc/{old.record.terminal.pid}").exists())
     new = tmux.start_shape("polite")
     assert (old.record.pane, old.record.session) == (new.record.pane, new.record.session)
 

@@ -13,8 +13,8 @@ import pytest
 from places import SHAPES, Place, sessions, wait_until
 
 from headcount.runtime import PlainRuntime, SpawnSpec, TmuxRuntime, new_mark
-from headcount.runtime.census import send_signal
-from headcount.runtime.keeper import PROCESS, boot_id, start_time
+from headcount.runtime.processes import send_signal
+from headcount.runtime.reaper import PROCESS, boot_id, start_time
 from headcount.runtime.spawn import Identity
 
 

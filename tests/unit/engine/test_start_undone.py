@@ -21,6 +21,9 @@ from headcount.protocol.team import Team
 class Handle:
     closed = False
 
+    def as_dict(self) -> dict[str, Any]:
+        return {"pid": 7}
+
     def close(self) -> None:
         self.closed = True
 
@@ -64,6 +67,7 @@ def test_a_client_that_survives_its_failed_start_is_not_reported_gone(
     else:
         assert outcome.events == () and outcome.handle is handle and not handle.closed
         assert ("bob#1", "workspace") in outcome.facts
+        assert outcome.facts["bob#1", "process"]["pid"] == 7
 
 
 def test_one_that_cannot_even_be_looked_at_is_not_reported_gone(
@@ -84,7 +88,7 @@ def test_a_start_that_happened_in_spite_of_its_error_is_ended_before_it_is_repor
         killed.append(handle)
         return SimpleNamespace(empty=True)
 
-    job = the_start(tmp_path, start=fails_with(NO_DESCRIPTOR), cancel=lambda _: left, kill=kill)
+    job = the_start(tmp_path, start=fails_with(NO_DESCRIPTOR), cancel=lambda *_: left, kill=kill)
     outcome = perform.perform(job)
     assert [type(event) for event in outcome.events] == [ev.StartFailed]
     assert killed == [left] and left.closed
@@ -92,6 +96,6 @@ def test_a_start_that_happened_in_spite_of_its_error_is_ended_before_it_is_repor
 
 def test_a_start_that_never_happened_is_called_off_for_good(tmp_path: Any) -> None:
     called_off: list[str] = []
-    job = the_start(tmp_path, start=fails_with(STUCK), cancel=called_off.append)
+    job = the_start(tmp_path, start=fails_with(STUCK), cancel=lambda mark, _: called_off.append(mark))
     assert [type(event) for event in perform.perform(job).events] == [ev.StartFailed]
     assert called_off == ["m"]

@@ -80,7 +80,7 @@ def test_a_failed_start_leaves_the_workspace_to_those_who_share_it(workspaces: A
 
     start = {"workspace": "docs", "argv": ["agent"], "prompt_file": f"{tmp_path}/prompts/alice.md"}
     outcome = perform(
-        job(ActKind.START, workspaces, runtime=SimpleNamespace(start=refuse, cancel=lambda _: None), **start)
+        job(ActKind.START, workspaces, runtime=SimpleNamespace(start=refuse, cancel=lambda *_: None), **start)
     )
     assert [type(event) for event in outcome.events] == [ev.StartFailed]
     assert os.path.isdir(made.path)

@@ -6,8 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from headcount.runtime import BY_MARK_ONLY, BY_REBOOT, Identity, Process, Record
-from headcount.runtime.census import Everyone
-from headcount.runtime.keeper import boot_id
+from headcount.runtime.orphans import Members
+from headcount.runtime.processes import Snapshot
+from headcount.runtime.reaper import boot_id
 from headcount.runtime.tree import Tree
 
 BASE = 5_000_000
@@ -25,8 +26,8 @@ class Table:
     def __init__(self, *processes: Process) -> None:
         self.processes = processes
 
-    def fresh(self) -> Everyone:
-        return Everyone({process.pid: process for process in self.processes})
+    def fresh(self) -> Snapshot:
+        return Snapshot({process.pid: process for process in self.processes})
 
 
 class NoFiles:
@@ -40,7 +41,7 @@ def tree(*processes: Process, boot: str | None = None) -> Tree:
     record = Record(MARK, Identity(AGENT, 7), Identity(KEEPER, 7), boot or boot_id(), 0.0)
     table: Any = Table(*processes)
     files: Any = NoFiles()
-    return Tree(record, files, table)
+    return Tree(record, files, table, Members())
 
 
 def found(tree: Tree) -> set[int]:
@@ -52,9 +53,10 @@ def evidence(tree: Tree) -> dict[int, str]:
     return {view.pid - BASE: view.evidence for view in tree.prove_gone().processes}
 
 
-def test_the_recorded_agent_is_ours_and_a_later_process_with_its_pid_is_not() -> None:
-    assert found(tree(process(AGENT))) == {2}
-    assert found(tree(process(AGENT, start=8))) == set()
+def test_F12_a_record_alone_makes_no_process_ours() -> None:
+    assert found(tree(process(AGENT))) == set()
+    assert found(tree(process(AGENT, mark=MARK))) == {2}
+    assert found(tree(process(KEEPER), process(AGENT, KEEPER))) == {2}
 
 
 def test_all_below_the_keeper_is_ours_and_the_keeper_itself_is_not_in_the_tree() -> None:
@@ -82,7 +84,8 @@ def test_what_a_marked_process_started_is_ours_without_a_mark() -> None:
 
 def test_a_session_counts_only_while_its_recorded_leader_lives() -> None:
     member_of_session = process(OTHER, session=AGENT)
-    assert evidence(tree(process(AGENT, session=AGENT), member_of_session))[3] == "session"
+    assert evidence(tree(process(AGENT, session=AGENT, mark=MARK), member_of_session))[3] == "session"
+    assert found(tree(process(AGENT, session=AGENT), member_of_session)) == set()
     assert found(tree(member_of_session)) == set()
     assert found(tree(process(AGENT, session=AGENT, start=8), member_of_session)) == set()
 
@@ -97,7 +100,7 @@ def test_what_was_ours_stays_ours_when_it_loses_its_mark_and_its_parent() -> Non
     known = tree(process(OTHER, mark=MARK))
     assert found(known) == {3}
     table: Any = Table(process(OTHER))
-    known._census = table
+    known._table = table
     assert found(known) == {3}
     table.processes = (process(OTHER, start=9),)
     assert found(known) == set()
@@ -118,12 +121,12 @@ def test_E2_one_quiet_look_is_not_enough_to_be_held() -> None:
     held_tree = tree()
 
     class Moving(Table):
-        def fresh(self) -> Everyone:
+        def fresh(self) -> Snapshot:
             self.processes = next(looks, self.processes)
             return super().fresh()
 
-    census: Any = Moving()
-    held_tree._census = census
+    moving: Any = Moving()
+    held_tree._table = moving
     held = held_tree.freeze(1.0)
     assert held.confirmed
     assert {view.pid for view in held.processes} == {OTHER, BASE + 4}

@@ -49,6 +49,7 @@ require_merged = "run"
 peer_mail = false
 salvage_max_mb = 2048
 salvage_ignored_max_mb = 256
+containment = "auto"
 [agents]
 default = "claude"
 [integration]

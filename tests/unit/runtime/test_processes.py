@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from headcount.runtime import base, census
-from headcount.runtime.census import Census, Process, wait_until_gone
-from headcount.runtime.keeper import OUTPUT, boot_id, start_time
+from headcount.runtime import base, processes
+from headcount.runtime.orphans import Members
+from headcount.runtime.processes import Process, ProcessTable, wait_until_gone
+from headcount.runtime.reaper import OUTPUT, boot_id, start_time
 from headcount.runtime.spawn import Identity, Record, SpawnDirectory
 
 
@@ -26,8 +27,8 @@ def test_who_asks_during_a_pass_gets_one_that_began_later(monkeypatch: pytest.Mo
             assert let_it_end.wait(60)
         return {mine: Process(mine, 1, 1, 1, "S", 1, "", "")}
 
-    monkeypatch.setattr(census, "read_all", read_all)
-    shared = Census()
+    monkeypatch.setattr(processes, "read_all", read_all)
+    shared = ProcessTable()
     answers: list[int] = []
     first = threading.Thread(target=shared.fresh)
     first.start()
@@ -52,8 +53,8 @@ def test_a_failed_pass_is_nobodys_answer(monkeypatch: pytest.MonkeyPatch) -> Non
             raise result
         return {}
 
-    monkeypatch.setattr(census, "read_all", read_all)
-    shared = Census()
+    monkeypatch.setattr(processes, "read_all", read_all)
+    shared = ProcessTable()
     with pytest.raises(OSError, match="too many"):
         shared.fresh()
     assert shared.fresh().by_pid == {}
@@ -82,7 +83,7 @@ def test_a_file_that_a_keeper_closes_while_it_is_looked_at_does_not_hide_the_kee
     monkeypatch.setattr(os, "readlink", just_closed)
     try:
         assert closed < output
-        assert str(tmp_path) in census._directories_kept(os.getpid())
+        assert str(tmp_path) in processes._directories_kept(os.getpid())
     finally:
         os.close(closed)
         os.close(output)
@@ -119,7 +120,7 @@ def test_a_handle_that_cannot_be_had_whole_holds_nothing(
     me = Identity(os.getpid(), start_time(os.getpid()))
     record = Record("mark", me, me, boot_id(), 0.0)
     with pytest.raises(OSError, match="too many"):
-        base.Handle(record, SpawnDirectory(str(tmp_path)), Census())
+        base.Handle(record, SpawnDirectory(str(tmp_path)), ProcessTable(), Members())
     _check_closed(one_descriptor_left)
 
 

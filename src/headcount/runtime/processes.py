@@ -1,4 +1,4 @@
-"""Who is alive on this machine, read from /proc in one pass, and signals that cannot hit a stranger."""
+"""The processes of this machine, read from /proc, and signals that cannot reach a foreign process."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import os
 import select
 import signal
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import NamedTuple
 
-from headcount.runtime.keeper import NAME, OUTPUT
 from headcount.runtime.mark import VARIABLE
-from headcount.runtime.spawn import Identity
+from headcount.runtime.reaper import END_ALL, KEEPER, OUTPUT, SERVER
+from headcount.runtime.spawn import NOBODY, Identity
 from headcount.shared_look import SharedLook
 
 _NEEDLE = b"\0" + VARIABLE.encode() + b"="
@@ -86,13 +86,13 @@ def _read_mark(pid: int) -> str:
 
 def read_command_line(pid: int) -> list[str]:
     """Its words; none of one that is gone or not ours to see."""
-    return _read_of_program(pid, "cmdline").decode(errors="replace").split("\0")[:-1]
+    line = _read_of_program(pid, "cmdline")
+    return os.fsdecode(line.removesuffix(b"\0")).split("\0") if line else []
 
 
 def _read_of_program(pid: int, what: str) -> bytes:
-    """Between two programs, the one that called `exec` and its next, a process has neither command line nor
-    environment. That takes a moment, on a busy machine some: whoever looked then would take it for
-    a stranger. So it is waited for; but not for ever, since a file system may hang in it."""
+    """In the middle of an exec a process has neither command line nor environment, and would pass for a
+    foreign one. So this waits; but not for ever, since a file system may hang in the exec."""
     deadline = 0.0
     while not (data := _read(f"/proc/{pid}/{what}")) and not _has_none(pid, what):
         now = time.monotonic()
@@ -138,13 +138,13 @@ def read_all() -> dict[int, Process]:
 
 
 def read_below(pid: int) -> dict[int, Process]:
-    """What is below `pid`, by the kernel's own lists of children: no environment is read, and nobody else's
-    process. Not for a proof: what is forked meanwhile, or carries a mark elsewhere, is not in it."""
+    """What is below `pid`, by the kernel's own lists of children. It reads no environment, and nothing of
+    other processes. What is forked during the call may be missing."""
     found: dict[int, Process] = {}
     ask = [pid]
     while ask:
         parent = ask.pop()
-        for child in _read_children(parent):
+        for child in read_children(parent):
             process = read_process(child, with_mark=False)
             if process is not None and process.ppid == parent and child not in found:
                 found[child] = process
@@ -152,14 +152,14 @@ def read_below(pid: int) -> dict[int, Process]:
     return {pid: process for pid, process in found.items() if not process.dead}
 
 
-def _read_children(pid: int) -> list[int]:
-    """The kernel may pass over one while another ends: so until it says the same twice."""
-    said: list[int] | None = None
+def read_children(pid: int) -> list[int]:
+    """Zombies included. The kernel may pass over one while another ends: so until two readings agree."""
+    read: list[int] | None = None
     for _ in range(_CHILDREN_LOOKS):
-        before, said = said, _list_children(pid)
-        if said == before:
+        before, read = read, _list_children(pid)
+        if read == before:
             break
-    return said or []
+    return read or []
 
 
 def _list_children(pid: int) -> list[int]:
@@ -171,8 +171,8 @@ def _list_children(pid: int) -> list[int]:
     return [int(child) for children in lists for child in children.split()]
 
 
-class Everyone:
-    """All who were alive at one pass, and the ways to ask for them; made once for all who share the pass."""
+class Snapshot:
+    """All processes of one pass, and indexes over them; made once for all callers that share the pass."""
 
     def __init__(self, by_pid: dict[int, Process]) -> None:
         self.by_pid = by_pid
@@ -198,17 +198,16 @@ class Everyone:
         return found
 
 
-class Census(SharedLook[Everyone]):
-    """Shares one pass over /proc, which reads the environment of every process, among all who ask."""
+class ProcessTable(SharedLook[Snapshot]):
+    """Shares one pass over /proc, which reads the environment of every process, among all callers."""
 
     def __init__(self) -> None:
-        super().__init__(lambda: Everyone(read_all()))
+        super().__init__(lambda: Snapshot(read_all()))
 
 
-def find_keepers(everyone: Everyone) -> dict[str, Identity]:
-    """By directory: a keeper holds the pipe there that its member's output comes through, also one that was
-    removed. What a member starts has that pipe too, and may call itself what it likes, but is below."""
-    named = [process for process in everyone.by_pid.values() if process.name == NAME]
+def find_keepers(everyone: Snapshot) -> dict[str, Identity]:
+    """By directory. What a member starts may call itself a keeper, but it is below one."""
+    named = [process for process in everyone.by_pid.values() if process.name == KEEPER]
     kept = {process.pid: _directories_kept(process.pid) for process in named}
     found = {}
     for process in named:
@@ -217,7 +216,41 @@ def find_keepers(everyone: Everyone) -> dict[str, Identity]:
     return found
 
 
-def find_agent(everyone: Everyone, keeper: Identity, mark: str) -> Identity | None:
+def is_keeper_of(identity: Identity, home: str) -> bool:
+    """Whether this very process is alive, and a keeper that works in `home`."""
+    process = read_process(identity.pid, with_mark=False)
+    if process is None or process.identity != identity or process.name != KEEPER:
+        return False
+    return home in _directories_kept(identity.pid)
+
+
+def find_server(pid: int) -> Identity:
+    """The subreaper above a keeper; `NOBODY` above one that an earlier version started."""
+    while (process := read_process(pid, with_mark=False)) is not None and process.ppid > 1:
+        pid = process.ppid
+        parent = read_process(pid, with_mark=False)
+        if parent is not None and parent.name == SERVER:
+            return parent.identity
+    return NOBODY
+
+
+def find_parent(pid: int) -> Identity:
+    process = read_process(pid, with_mark=False)
+    parent = read_process(process.ppid, with_mark=False) if process is not None else None
+    return parent.identity if parent is not None else NOBODY
+
+
+def ends_its_children(identity: Identity) -> bool:
+    """Whether this keeper handles the signal that tells it to: it would kill one of an earlier version."""
+    if not is_alive(identity):
+        return False
+    for line in _read(f"/proc/{identity.pid}/status").splitlines():
+        if line.startswith(b"SigCgt:"):
+            return bool(int(line.split()[1], 16) >> (END_ALL - 1) & 1)
+    return False
+
+
+def find_agent(everyone: Snapshot, keeper: Identity, mark: str) -> Identity | None:
     """The member itself, without its record: the eldest below its keeper that leads a session."""
     below = everyone.children.get(keeper.pid, ())
     leaders = [child for child in below if child.mark == mark and child.session == child.pid]
@@ -225,20 +258,30 @@ def find_agent(everyone: Everyone, keeper: Identity, mark: str) -> Identity | No
 
 
 def _directories_kept(pid: int) -> set[str]:
+    """A keeper holds the pipe that its member's output comes through, also one that was removed. Only root
+    can see what a keeper holds: others see in its command line for which directory it was started."""
     end = f"/{OUTPUT}"
-    places = (place.removesuffix(_REMOVED) for place in _open_files(pid))
+    held = _open_files(pid)
+    if held is None:
+        return {word.removeprefix(f"{KEEPER} ") for word in read_command_line(pid)[-1:]}
+    places = (place.removesuffix(_REMOVED) for place in held)
     return {place.removesuffix(end) for place in places if place.endswith(end)}
 
 
-def _open_files(pid: int) -> Iterator[str]:
-    gone = FileNotFoundError, ProcessLookupError, PermissionError  # it ended, or is another user's
+def _open_files(pid: int) -> list[str] | None:
+    """None when they are not ours to see."""
+    gone = FileNotFoundError, ProcessLookupError
     try:
         numbers = os.listdir(f"/proc/{pid}/fd")
     except gone:
-        return
+        return []
+    except PermissionError:
+        return None
+    places = []
     for fd in numbers:
         with suppress(*gone):  # a keeper closes a file now and then: the others are open still
-            yield os.readlink(f"/proc/{pid}/fd/{fd}")
+            places.append(os.readlink(f"/proc/{pid}/fd/{fd}"))
+    return places
 
 
 def is_alive(identity: Identity) -> bool:
