@@ -66,7 +66,6 @@ def test_F50_up_takes_over_when_its_engine_is_killed(
         assert len(lab.marked()) >= 2
     finally:
         kill_engine(lab.app.home)
-    lab.drive()
 
 
 def test_F50_up_counts_only_members_that_run(
@@ -79,7 +78,6 @@ def test_F50_up_counts_only_members_that_run(
     monkeypatch.setattr(up, "start_limit", lambda app, members=1: 0.1)
     assert up_command.run(argparse.Namespace(file=str(tmp_path / "team.py"), json=False)) == 1
     assert "Started 0 of 2 members." in capsys.readouterr().out
-    lab.drive()
 
 
 @pytest.fixture
