@@ -39,6 +39,7 @@ class Reader:
         self.env = {
             **{name: value for name, value in os.environ.items() if not name.startswith("HEADCOUNT_")},
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "HEADCOUNT_POLICY_CONTAINMENT": "subreaper",  # what every machine can do, and the pages show
             "HOME": str(home),
             "LC_ALL": "C.UTF-8",
             "NO_COLOR": "1",

@@ -37,7 +37,8 @@ def test_asking_again_for_one_that_is_gone_shows_the_proof_and_opens_no_request(
         }
     ]
     (proof,) = again["alreadyGone"]
-    assert (proof["outcome"], proof["proof"]) == ("clean", "subreaper+mark")
+    assert proof["outcome"] == "clean"
+    assert proof["proof"] in ("cgroup+mark", "subreaper+mark")  # by what the machine can do
     assert proof["processes"] >= 1 and proof["at"].endswith("+00:00")
     assert lab.journal("stand_down") == before
     assert str(lab.team().status) == "active"

@@ -33,7 +33,7 @@ def test_polite_members_are_asked_approved_and_proved_gone(lab: Lab) -> None:
     assert lab.marked() == []
     assert git(lab.app.root, "worktree", "list").count("\n") == 1
     receipt = json.loads(Path(f"{answer['archive']}/receipt.json").read_text())
-    assert all(member["processes"]["method"] == "subreaper+mark" for member in receipt["members"])
+    assert all(member["processes"]["doubt"] == "" for member in receipt["members"])
 
 
 def test_A4_one_that_approves_and_lives_on_is_stopped_and_only_then_gone(lab: Lab) -> None:
@@ -222,5 +222,5 @@ def test_D10_one_whose_records_are_lost_is_ended_and_proved_by_what_the_store_kn
     assert answer["status"] == "shutdown"
     assert lab.marked() == []
     receipt = json.loads(Path(f"{answer['archive']}/receipt.json").read_text())
-    assert receipt["members"][0]["processes"]["method"] == "subreaper+mark"
+    assert receipt["members"][0]["processes"]["doubt"] == ""
     assert answer["warnings"] == [] and "unproved" not in answer

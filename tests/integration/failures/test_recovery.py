@@ -234,6 +234,7 @@ def test_D14_what_survives_is_named_with_exit_code_1_and_asking_again_goes_on(
     lab.create(QUICK)
     start(lab, "ada", STUBBORN)
     monkeypatch.setattr("headcount.runtime.tree.send_signal", lambda *_: False)  # as if the kernel were deaf
+    monkeypatch.setattr("headcount.runtime.tree.Cgroup.kill", lambda _: None)
     stuck = headcount(lab, "down", TEAM, "--force", code=1)
     assert stuck["status"] == "stuck"
     assert any("bash" in name for name in stuck["alive"]["ada"])
