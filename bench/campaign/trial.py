@@ -191,6 +191,7 @@ class Trial:
                 code = ran.code
                 self.result.counted["down calls"] += 1
                 if self._is_over(ran, words):
+                    code = 0 if self._has_no_team(ran) else code
                     break
         user.join()
         if not self._stop() and self.plan.number % 3 == 0:
@@ -203,7 +204,11 @@ class Trial:
         for watcher in watchers:
             watcher.start()
         definition = f"{self.place.top}/team.py"
-        self._see(self.place.headcount("run", definition, "--json", limit_s=_RUN_S, stop=self._stop))
+        for _ in range(3):
+            ran = self.place.headcount("run", definition, "--json", limit_s=_RUN_S, stop=self._stop)
+            self._see(ran)
+            if ran.code is None or ran.code >= 0:  # else it was killed: called again, it continues
+                break
         for watcher in watchers:
             watcher.join()
 
@@ -221,12 +226,16 @@ class Trial:
     def _is_over(self, ran: Ran, words: list[str]) -> bool:
         """Tell whether the team has ended, with whatever answer; a partial stand-down is not the end."""
         answer = ran.answer
-        if answer.get("error", {}).get("code") == "unknown-team":
+        if self._has_no_team(ran):
             self.result.counted["no team"] += 1
             return True
         if {"--member", "--no-wait", "--keep-team"} & set(words):
             return False
         return bool(answer.get("status") == "shutdown")
+
+    def _has_no_team(self, ran: Ran) -> bool:
+        """Tell whether the command that was to start the team was killed before the team was recorded."""
+        return bool(ran.answer.get("error", {}).get("code") == "unknown-team")
 
     def _interfere(self) -> None:
         """Do what a user may do in the repository at any time."""
