@@ -1,7 +1,7 @@
 """Measure how large and how readable the tree is: python scripts/measure_house.py [--at COMMIT] [--json]
 
-Without `--at` it measures this tree. `--at` also measures another commit, in a temporary worktree: both columns
-come from the same script, the same interpreter and the same minute.
+`--at` also measures another commit, in a temporary worktree. Both columns come from the same script, the
+same interpreter and the same minute.
 """
 
 from __future__ import annotations
