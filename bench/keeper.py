@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import resource
+import socket
 import subprocess
 import sys
 import tempfile
@@ -18,8 +19,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from headcount.ports import SpawnSpec
-from headcount.runtime import Handle, PlainRuntime, ProcessRuntime, TmuxRuntime, new_mark
-from headcount.runtime import keeper as keeper_module
+from headcount.runtime import Handle, PlainRuntime, ProcessRuntime, TmuxRuntime, new_mark, reaper
 
 GRACE_S = 1.0
 STUBBORN = (
@@ -30,10 +30,17 @@ STUBBORN = (
 class FreshRuntime(ProcessRuntime):
     """The alternative: an interpreter of its own for each keeper."""
 
-    def launch(self, spec: SpawnSpec, home: str) -> None:
-        directory = os.path.dirname(os.path.abspath(keeper_module.__file__))
-        code = "import sys; sys.path[:0] = [sys.argv[1]]; import keeper; keeper.keep(sys.argv[2], False)"
-        self.child = subprocess.Popen([sys.executable, "-I", "-S", "-c", code, directory, home], env={})
+    def connect(self, spec: SpawnSpec, home: str, timeout_s: float) -> socket.socket:
+        ours, theirs = socket.socketpair()
+        directory = os.path.dirname(os.path.abspath(reaper.__file__))
+        code = (
+            "import sys; sys.path[:0] = [sys.argv[1]]; import reaper;"
+            "reaper.keep(reaper._socket.socket(fileno=int(sys.argv[2])), False)"
+        )
+        words = [sys.executable, "-I", "-S", "-c", code, directory, str(theirs.fileno())]
+        with theirs:
+            self.child = subprocess.Popen(words, env={}, pass_fds=[theirs.fileno()])
+        return ours
 
 
 def memory_kb(pid: int, what: str) -> int:

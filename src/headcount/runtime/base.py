@@ -147,6 +147,7 @@ class ProcessRuntime:
                     raise
                 reply, record = "started", None  # in spite of the error
             if reply != "started":
+                containment.Cgroup(known.get("cgroup", "")).remove()  # stays if anything is in it
                 self._refuse(spec, directory, reply)
             elif record is not None:
                 return self._handle(self._complete(record, known), directory)

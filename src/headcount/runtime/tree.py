@@ -278,8 +278,8 @@ class Tree:
         if proof.empty and not proof.doubt:
             self._members.set_gone(self.record.mark)
             self._gone = proof
-            if self._cgroup is not None:
-                self._cgroup.remove()
+        if proof.empty and self._cgroup is not None:
+            self._cgroup.remove()
         return proof
 
     def _look_for_proof(self) -> Proof:

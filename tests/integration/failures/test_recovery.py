@@ -228,6 +228,26 @@ def test_D13_nothing_is_started_while_the_team_is_stood_down(lab: Lab) -> None:
     assert list(lab.team().members) == ["ada#1"]
 
 
+def test_F18_without_a_full_proof_the_team_closes_with_a_warning_and_exit_code_1(lab: Lab) -> None:
+    lab.create(replace(QUICK, containment="subreaper"))
+    start(lab, "ada", STUBBORN)
+    team_id = lab.team().id
+    with lab.app.store.read() as tx:
+        process = tx.fact(team_id, "ada#1", "process")
+    assert process is not None
+    for pid in (process["above"][0], process["keeper"]):
+        os.kill(pid, signal.SIGKILL)
+    answer = headcount(lab, "down", TEAM, "--force", code=1)
+    assert (answer["status"], answer["unproved"]) == ("shutdown", ["ada"])
+    (warning,) = answer["warnings"]
+    assert warning.startswith(
+        "ada was proved gone by mark only: its keeper and the process above it were killed"
+    )
+    receipt = json.loads(Path(f"{answer['archive']}/receipt.json").read_text())
+    assert receipt["warnings"] == [warning]
+    assert lab.marked() == []
+
+
 def test_D14_what_survives_is_named_with_exit_code_1_and_asking_again_goes_on(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
