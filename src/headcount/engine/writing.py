@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headcount.domain.policy import Limits
+from headcount.domain.templates import WORKER_ESCALATION
 from headcount.engine.mirror import SIGNALLED
 from headcount.errors import UsageError
 from headcount.ports import Mail
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from headcount.protocol.effects import Effect
     from headcount.protocol.member import Member
     from headcount.protocol.team import Team
+
+
+CAPTURED = "captured"  # a fact of an incarnation: its screen, the last time that it was captured
 
 
 def utc_now() -> str:
@@ -40,7 +44,7 @@ def write_effects(tx: Tx, team: Team, effects: Iterable[Effect]) -> None:
             case Act():
                 acts.append(effect)
             case Post():
-                post_mail(tx, team, effect)
+                post_mail(tx, team, _with_screen(tx, team, effect))
             case GiveBackTasks(key, handed_in):
                 given_back = tx.give_back_tasks(team.id, key, handed_in)
                 notes.extend(Note("task_released", key, {"task": task}) for task in given_back)
@@ -50,6 +54,17 @@ def write_effects(tx: Tx, team: Team, effects: Iterable[Effect]) -> None:
                     notes.append(Note("mail_bounced", key, {"count": bounced}))
     tx.add_acts(team.id, acts)
     tx.note(team.id, notes)
+
+
+def _with_screen(tx: Tx, team: Team, post: Post) -> Post:
+    """An escalation with the member's last captured screen, if there is one."""
+    if post.template != WORKER_ESCALATION or not post.about:
+        return post
+    captured = tx.fact(team.id, post.about, CAPTURED) or {}
+    screen = str(captured.get("screen", "")).strip()
+    if not screen:
+        return post
+    return replace(post, body=f"{post.body}\n## Screen\n{screen}\n")
 
 
 def post_mail(tx: Tx, team: Team, post: Post) -> None:

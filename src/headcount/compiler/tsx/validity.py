@@ -284,6 +284,8 @@ def _pattern(source: SourceFile, node: Node) -> Iterator[Problem]:
             if items and items[-1].kind_id == REST_PATTERN and _comma_before_end(part):
                 yield Problem(items[-1], "No comma may follow `...` in a pattern", "Remove the comma.")
             pending.extend(items)
+        elif part.kind_id == OBJECT_ASSIGNMENT_PATTERN and _takes_apart(part):
+            yield Problem(part, "A pattern in braces needs a name before it", "Write `name: { … } = …`.")
         elif part.kind_id == PAIR_PATTERN:
             value = part.child_by_field_id(FIELD_VALUE)
             pending.extend([] if value is None else [value])
@@ -292,6 +294,12 @@ def _pattern(source: SourceFile, node: Node) -> Iterator[Problem]:
             pending.extend([] if left is None else [left])
         elif part.kind_id == REST_PATTERN:
             pending.extend(part.named_children)
+
+
+def _takes_apart(item: Node) -> bool:
+    """Whether `{ … } = default` stands where a property's name is needed."""
+    left = item.child_by_field_id(FIELD_LEFT)
+    return left is not None and left.kind_id in (OBJECT_PATTERN, ARRAY_PATTERN)
 
 
 def _comma_before_end(node: Node) -> bool:

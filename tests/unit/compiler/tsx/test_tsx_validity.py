@@ -48,6 +48,10 @@ INVALID_HEADS = [
     "declare const a: string = 'x';",
     "export default 1;",
     "<!-- a comment? -->",
+    "const v = (true ?? 'a' : null) as string;",
+    "const v = {\n a: (1)\n as number };",
+    "const f = ({ a, {} = 'x' }: any) => a;",
+    "const s = ['a\n'];",
 ]
 INVALID_BODIES = [
     "<!-- hidden -->",
