@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from headcount.compiler.element import Span
 from headcount.compiler.tsx.limits import MAX_BYTES
-from headcount.compiler.tsx.literals import unescape
+from headcount.compiler.tsx.literals import BadLiteral, unescape
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -47,7 +47,12 @@ class SourceFile:
         text = self.text(node)
         if text[:1] in ("'", '"'):
             text = text[1:-1]
-        return unescape(text) if "\\" in text else text
+        if "\\" not in text:
+            return text
+        try:
+            return unescape(text)
+        except BadLiteral:
+            return text  # `validity` reports the escape
 
     def span(self, node: Node) -> Span:
         row, column = node.start_point

@@ -17,6 +17,7 @@ from headcount.compiler.tsx.grammar import (
     ARROW,
     ASSIGNMENT_PATTERN,
     COMMENT,
+    ELEMENTS,
     FIELD_ALIAS,
     FIELD_ARGUMENT,
     FIELD_KEY,
@@ -410,6 +411,13 @@ def _parenthesized(source: SourceFile, node: Node) -> Iterator[Problem]:
             )
 
 
+def _postfix(source: SourceFile, node: Node) -> Iterator[Problem]:
+    first = node.children[0]
+    if first.kind_id in ELEMENTS:
+        hint = "Put the element into parentheses."
+        yield Problem(node.children[1], "An element ends with its closing tag", hint)
+
+
 def _cast(source: SourceFile, node: Node) -> Iterator[Problem]:
     """`as` and `satisfies` begin a statement of their own when they begin a line."""
     before, word = node.children[0], node.children[1]
@@ -638,6 +646,10 @@ RULES: dict[int, Rule] = {
         (("binary_expression",), _binary),
         (("parenthesized_expression",), _parenthesized),
         (("as_expression", "satisfies_expression"), _cast),
+        (
+            ("non_null_expression", "member_expression", "subscript_expression", "call_expression"),
+            _postfix,
+        ),
         (("number",), _number),
         (("string",), _string),
         (("escape_sequence",), _escape_sequence),

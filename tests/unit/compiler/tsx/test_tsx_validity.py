@@ -52,6 +52,8 @@ INVALID_HEADS = [
     "const v = {\n a: (1)\n as number };",
     "const f = ({ a, {} = 'x' }: any) => a;",
     "const s = ['a\n'];",
+    "const e = <p/>!;",
+    "const e = <p></p>.x;",
 ]
 INVALID_BODIES = [
     "<!-- hidden -->",
