@@ -53,6 +53,10 @@ INVALID_HEADS = [
     "const f = ({ a, {} = 'x' }: any) => a;",
     "const s = ['a\n'];",
     "const e = <p/>!;",
+    "const f = (a:||any) => a;",
+    "const f = (a:&&any) => a;",
+    "const v = 1 as yield;",
+    "const f =await({ a }: any) => a;",
     "const e = <p></p>.x;",
 ]
 INVALID_BODIES = [
