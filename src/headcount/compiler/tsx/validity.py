@@ -446,7 +446,9 @@ def _string(source: SourceFile, node: Node) -> Iterator[Problem]:
     if b"\n" not in source.data[node.start_byte : node.end_byte]:
         return
     parent = node.parent
-    if (parent is None or parent.kind_id != JSX_ATTRIBUTE) and _broken_line.search(source.text(node)):
+    if (parent is None or parent.kind_id != JSX_ATTRIBUTE) and _broken_line.search(
+        source.text(node).replace("\r\n", "\n")
+    ):
         yield Problem(
             node, "This string does not end on its line", "Close it, or write `…` for several lines."
         )
