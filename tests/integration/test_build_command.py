@@ -349,3 +349,94 @@ def test_thousands_of_levels_are_an_error_and_no_crash(capsys: pytest.CaptureFix
     definition("b.tsx", body="<b>" * 5000 + "x" + "</b>" * 5000)
     assert main(["build", "a.py", "b.tsx"]) == 3
     assert capsys.readouterr().err.count("[too-deep]") == 2
+
+
+TEAM = """
+import {{ Command, Team, Teammate, defineTeam, defineWorker }} from 'headcount';
+const w = defineWorker('w', 'Explore'{model});
+const t = defineTeam('t', [w]);
+export default <Command name="x" description="d"{more}><Team team={{t}}>
+  <Teammate worker={{w}} description="d" prompt="p" />
+</Team></Command>;
+"""
+
+
+def team_file(path: str, more: str = "", model: str = "") -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(TEAM.format(more=more, model=model))
+
+
+def test_folder_is_a_directory_below_the_output_and_not_in_the_frontmatter(here: Path) -> None:
+    team_file("src/a.tsx", ' folder="team/reviews"')
+    assert main(["build", "src/a.tsx", "-o", "out"]) == 0
+    written = (here / "out/team/reviews/a.md").read_text()
+    assert "folder" not in written
+    assert main(["build", "src/a.tsx", "--layout", "claude", "-o", "home"]) == 0
+    assert (here / "home/commands/team/reviews/x.md").is_file()
+
+
+@pytest.mark.parametrize("folder", ["../out", "/etc", "a//b", "."])
+def test_a_folder_that_leads_elsewhere_is_an_error(here: Path, folder: str) -> None:
+    team_file("a.tsx", f' folder="{folder}"')
+    assert main(["build", "a.tsx", "-o", "out"]) == 3
+    assert not (here / "out").exists()
+
+
+def test_two_definitions_of_one_folder_and_name_write_nothing(here: Path) -> None:
+    team_file("a/x.tsx", ' folder="f"')
+    team_file("b/x.tsx", ' folder="f"')
+    team_file("c/x.tsx", ' folder="g"')
+    assert main(["build", "a/x.tsx", "b/x.tsx", "c/x.tsx", "-o", "out"]) == 3
+    assert sorted(str(path.relative_to(here)) for path in (here / "out").rglob("*.md")) == ["out/g/x.md"]
+
+
+def test_build_says_once_that_no_client_has_the_teammate_calls(
+    capsys: pytest.CaptureFixture[str], here: Path
+) -> None:
+    team_file("a.tsx")
+    team_file("b.tsx")
+    definition("c.tsx")
+    assert main(["build", "a.tsx", "b.tsx"]) == 0
+    said = capsys.readouterr().err
+    assert said.count("no released Claude Code has the Teammate calls") == 1
+    assert "--dialect agent" in said
+    for quiet in (["c.tsx"], ["a.tsx", "--dialect", "agent"], ["a.tsx", "--check", "--dialect", "agent"]):
+        main(["build", *quiet])
+        assert capsys.readouterr().err == ""
+
+
+def test_settings_choose_the_dialect_and_check_notices_a_change(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / ".git").mkdir()
+    team_file("src/a.tsx")
+    (here / "headcount.toml").write_text('[build]\ndialect = "agent"\n')
+    monkeypatch.chdir(here / "src")
+    assert main(["build", "a.tsx"]) == 0
+    assert "Agent({" in (here / "src/a.md").read_text()
+    assert main(["build", "a.tsx", "--check"]) == 0
+    (here / "headcount.toml").write_text('[build]\ndialect = "team-tools"\n')
+    assert main(["build", "a.tsx", "--check"]) == 1
+    (here / "headcount.toml").write_text('[build]\ndialect = "agent"\nlayout = "claude"\n')
+    assert main(["build", "a.tsx", "--check"]) == 1
+    monkeypatch.setenv("HEADCOUNT_BUILD_LAYOUT", "flat")
+    assert main(["build", "a.tsx", "--check"]) == 0
+    (here / "headcount.toml").write_text('[build]\ndialect = "agnt"\n')
+    assert main(["build", "a.tsx", "--check"]) == 2
+
+
+@pytest.mark.parametrize(("dialect", "warns"), [("teammate", False), ("team-tools", True), ("agent", True)])
+def test_a_model_that_the_clients_schema_does_not_list_is_a_warning(
+    capsys: pytest.CaptureFixture[str], here: Path, dialect: str, warns: bool
+) -> None:
+    team_file("a.tsx", model=", 'gpt-9'")
+    assert main(["build", "a.tsx", "--dialect", dialect]) == 0
+    assert ("[client-value]" in capsys.readouterr().err) == warns
+
+
+def test_a_new_project_builds_for_todays_client(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    subprocess.run(["git", "init", "-q"], check=True)
+    assert main(["init"]) == 0
+    assert main(["build", "team.py"]) == 0
+    assert "Agent({" in (here / "team.md").read_text()
+    assert capsys.readouterr().err == ""

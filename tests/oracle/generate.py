@@ -16,67 +16,10 @@ HEAD: Final = (
 )
 _token: Final = re.compile(r"\w+|\s+|=>|\.\.\.|\?\?|\?\.|&&|\|\||</|/>|\$\{|[^\w\s]")
 _INSERTS: Final = [
-    "(",
-    ")",
-    "[",
-    "]",
-    "{",
-    "}",
-    "<",
-    ">",
-    "</",
-    "/>",
-    ",",
-    ";",
-    ":",
-    ".",
-    "...",
-    "?",
-    "?.",
-    "??",
-    "||",
-    "&&",
-    "=>",
-    "=",
-    "==",
-    "===",
-    "!",
-    "'",
-    '"',
-    "`",
-    "${",
-    "<!--",
-    "-->",
-    "//",
-    "/*",
-    "*/",
-    "&",
-    "&amp;",
-    "const",
-    "let",
-    "class",
-    "return",
-    "await",
-    "yield",
-    "new",
-    "in",
-    "as",
-    "1",
-    "010",
-    "1_",
-    "0x",
-    "'\\07'",
-    "\\u0061",
-    "é",
-    "T",
-    "<T>",
-    "<p>",
-    "</p>",
-    "<p/>",
-    "{}",
-    "{1,2}",
-    "\n",
-]
+    *"()[]{}<>,;:.?=!'\"`&", "</", "/>", "...", "?.", "??", "||", "&&", "=>", "==", "===", "${", "<!--",
+    "-->", "//", "/*", "*/", "&amp;", "const", "let", "class", "return", "await", "yield", "new", "in", "as",
+    "1", "010", "1_", "0x", "'\\07'", "\\u0061", "é", "T", "<T>", "<p>", "</p>", "<p/>", "{}", "{1,2}", "\n",
+]  # fmt: skip
 
 
 class Maker:
@@ -95,10 +38,9 @@ class Maker:
     def definition(self) -> str:
         workers = [f"W{n}" for n in range(self.chance.randint(1, 3))]
         lines = [HEAD]
-        for n, worker in enumerate(workers):
+        for worker in workers:
             model = self.chance.choice(["", ", Model.Opus", ", 'haiku'", ", Model['Haiku'] as any"])
             lines.append(f"const {worker} = defineWorker({self.literal()}, AgentType.Explore{model});\n")
-            del n
         lines.append(f"const crew = defineTeam({self.literal()}, [{', '.join(workers)}]);\n")
         for n in range(self.chance.randint(0, 2)):
             self.constants.append(f"C{n}")
@@ -110,9 +52,8 @@ class Maker:
         body += self.shutdown(workers) if self.chance.random() < 0.7 else ""
         used = "".join(f"<p>{{{name}}}</p>" for name in self.constants if not name.startswith("<"))
         name, about = self.literal('"'), self.literal('"')
-        lines.append(
-            f"export default (\n  <Command name={name} description={about}>\n{body}\n{used}\n  </Command>\n);\n"
-        )
+        inside = f"<Command name={name} description={about}>\n{body}\n{used}\n  </Command>"
+        lines.append(f"export default (\n  {inside}\n);\n")
         return "".join(lines)
 
     def literal(self, quote: str = "") -> str:

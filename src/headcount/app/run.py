@@ -78,7 +78,7 @@ def has_changed(app: App, definition: Definition) -> bool:
     """Whether it has other tasks or members than the run that goes on, which keeps those it began with."""
     with app.store.read() as tx:
         roster = tx.fact(app.load(tx, definition.team).id, "", ROSTER) or {}
-    tasks = {str(task.number): _about(task) for task in definition.tasks}
+    tasks = {str(task.number): _about(task, app.settings.integration.sync) for task in definition.tasks}
     names = {plan.name for plan in definition.members if plan.role == "worker" or plan.role in REVIEWERS}
     return tasks != roster.get("tasks") or names != set(roster.get("plans", ()))
 
@@ -253,7 +253,7 @@ def _roster(app: App, definition: Definition, repo: Repository) -> dict[str, Any
         "workers": [plan.name for plan in definition.members if plan.role == "worker"],
         "reviewers": [[plan.role, plan.name] for plan in definition.members if plan.role in REVIEWERS],
         "plans": plans,
-        "tasks": {str(task.number): _about(task) for task in definition.tasks},
+        "tasks": {str(task.number): _about(task, app.settings.integration.sync) for task in definition.tasks},
         "integration": integration.branch,
         "base": integration.head(),
         "require_merged": app.settings.policy.require_merged in ("run", "always"),
@@ -264,10 +264,11 @@ def _run_plan(plan: Plan, integration: str) -> Plan:
     return plan._replace(integration=integration, model=plan.model or _REVIEWER_MODEL.get(plan.role))
 
 
-def _about(task: ir.Task) -> dict[str, Any]:
+def _about(task: ir.Task, sync: str) -> dict[str, Any]:
     return {
         "subject": task.task.subject,
         "prompt": task.prompt,
+        "sync": sync,
         "model": task.model,
         "metadata": dict(task.metadata),
     }

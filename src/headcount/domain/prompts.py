@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _DONE = """\
-When it is done: commit everything on your branch, leave no stash and no untracked file, then run
+When it is done: commit everything on your branch, leave no stash and no untracked file{sync}, then run
 `headcount done`. If you are sent back, fix what is named and run `headcount done` again. When you are asked
 to stand down, run `headcount approve`, or `headcount reject --reason WHY`. Your mail: `headcount inbox`.
 """
@@ -39,7 +39,9 @@ def for_worker(who: str, task: Any, about: Mapping[str, Any]) -> str:
         parts.append(f"Your workspace holds what the last worker left, from {task.base}.")
     if task.state in ("reviewing", "merging"):
         parts.append(_UNDER_REVIEW.format(commit=task.commit))
-    return "\n\n".join(part for part in (*parts, _DONE) if part)
+    command = about.get("sync", "")
+    done = _DONE.format(sync=f", run `{command}` until it succeeds" if command else "")
+    return "\n\n".join(part for part in (*parts, done) if part)
 
 
 def for_reviewer(who: str, task: Any, about: Mapping[str, Any], seat: Any) -> str:

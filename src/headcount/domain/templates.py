@@ -44,23 +44,36 @@ _REMEDIES = {
     "in conflict": "Resolve and commit",
     "in progress": "Finish or abort",
     "locked index": "Let that git end, or remove its lock",
-    "not committed": "Commit or discard",
     "hidden from git status": "Commit or discard",
     "untracked": "Commit or remove",
-    "stashed": "Pop and commit, or drop if obsolete",
     "on no branch": "Put it on your branch",
-    "not merged": "Complete the merge",
     "out of sync": "Bring it in sync",
+}
+
+
+# The three nudges whose words are fixed: by the end of an issue's heading, with what the inspection listed.
+_FIXED_CHECKS = {
+    "not committed": "You have uncommitted changes. Please commit or discard: {}."
+    " Signal done again when clean.",
+    "stashed": "You have stashed changes. Please pop and commit, or drop if obsolete: {}."
+    " Signal done again when clean.",
+    "not merged": "Your commits are not on the integration branch. Please complete merge workflow: {}."
+    " Signal done again when merged.",
 }
 
 
 def witness_check(issues: tuple[str, ...], urgent: bool = False) -> str:
     """What is put in front of the agent: one line for one issue, the whole text for several."""
-    if len(issues) == 1:
-        text = f"WITNESS CHECK: {issues[0]}. {_remedy(issues[0])}Signal done again when clean."
-    else:
-        text = verification_failed(issues)
+    text = f"WITNESS CHECK: {_check(issues[0])}" if len(issues) == 1 else verification_failed(issues)
     return f"URGENT, still waiting. {text}" if urgent else text
+
+
+def _check(issue: str) -> str:
+    heading, colon, listed = issue.partition(": ")
+    for words, text in _FIXED_CHECKS.items():
+        if colon and heading.endswith(words):
+            return text.format(listed)
+    return f"{issue}. {_remedy(issue)}Signal done again when clean."
 
 
 def _remedy(issue: str) -> str:

@@ -16,7 +16,7 @@ from headcount.engine import closing, run_acts
 from headcount.engine.job import PROCESS, Job, Outcome
 from headcount.engine.nudging import nudge
 from headcount.engine.readiness import wait_ready
-from headcount.engine.writing import utc_now
+from headcount.engine.writing import CAPTURED, utc_now
 from headcount.errors import HeadcountError
 from headcount.ports import SpawnSpec
 from headcount.protocol import events as ev
@@ -304,7 +304,8 @@ def _proved(job: Job, proof: Proof) -> Outcome:
 
 def _capture(job: Job) -> Outcome:
     screen = job.runtime.capture(job.handle) if job.handle is not None else ""
-    return Outcome(notes=(Note("captured", job.act.about, {"screen": screen[-4000:]}),))
+    shown: dict[str, object] = {"screen": screen[-4000:]}
+    return Outcome(facts={(job.act.about, CAPTURED): shown}, notes=(Note("captured", job.act.about, shown),))
 
 
 def _hold(job: Job) -> Outcome:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headcount.domain.policy import Limits
+from headcount.domain.templates import WORKER_ESCALATION
 from headcount.engine.mirror import SIGNALLED
 from headcount.errors import UsageError
 from headcount.ports import Mail
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from headcount.protocol.team import Team
 
 
+CAPTURED = "captured"  # a fact of an incarnation: its screen, the last time that it was captured
+
+
 def utc_now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
 
@@ -30,7 +34,7 @@ def write_ready(tx: Tx, team: Team, ready: Ready) -> None:
     """The parts of `Ready` that belong to the transaction, in its order. Acts are stored as pending."""
     entries = list(ready.entries)
     for post in ready.mail:
-        post_mail(tx, team, post)
+        post_mail(tx, team, _with_screen(tx, team, post))
     for event in ready.happened:
         if isinstance(event, MemberMoved) and event.after is State.INSPECTING:
             tx.put_fact(team.id, event.key, SIGNALLED, {"at": utc_now()})
@@ -53,6 +57,17 @@ def _list_tasks(tx: Tx, team: Team, ready: Ready) -> None:
     for task in tx.tasks(team.id) if listed else ():
         if (now := listed.get(task.id)) is not None:
             tx.save_task(replace(task, status=now.status, owner=now.owner, reason=now.reason))
+
+
+def _with_screen(tx: Tx, team: Team, post: Post) -> Post:
+    """An escalation with the member's last captured screen, if there is one."""
+    if post.template != WORKER_ESCALATION or not post.about:
+        return post
+    captured = tx.fact(team.id, post.about, CAPTURED) or {}
+    screen = str(captured.get("screen", "")).strip()
+    if not screen:
+        return post
+    return replace(post, body=f"{post.body}\n## Screen\n{screen}\n")
 
 
 def post_mail(tx: Tx, team: Team, post: Post) -> None:

@@ -57,7 +57,7 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """Mail, from the witness unless it says otherwise."""
+    """Mail, from the witness unless it says otherwise; `about` names the incarnation that it is about."""
 
     to: str
     subject: str
@@ -67,6 +67,7 @@ class Post:
     request_id: str | None = None
     priority: str = "normal"
     sender: str = "witness"
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True)

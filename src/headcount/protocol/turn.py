@@ -295,7 +295,8 @@ def _escalate(turn: Turn, member: Member, trigger: Trigger, facts: Facts) -> Non
         turn.team.name, member.name, member.task or "no task", member.attempts, issues, escalation.id,
         decisions_now(turn.team_now(), escalation.id, turn.policy),
     )  # fmt: skip
-    turn.mail.append(Post("lead", subject, body, template=templates.WORKER_ESCALATION, priority="high"))
+    escalated = templates.WORKER_ESCALATION
+    turn.mail.append(Post("lead", subject, body, template=escalated, priority="high", about=member.key))
     if turn.policy.notify:
         turn.act(ActKind.NOTIFY, member, escalation=escalation.id)
     # A policy may decide, and is recorded as the decider; never about a salvage that failed.

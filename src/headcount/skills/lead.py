@@ -68,7 +68,8 @@ def _loop(policy: Policy) -> str:
         shell(
             "headcount task list --status pending --json",
             f"headcount spawn {WORKER} --reviewed --at $(git rev-parse HEAD) --model <model> "
-            "--prompt 'Run headcount task claim <task>, and do what it says.'",
+            "--prompt 'Run headcount task claim <task> and do what it says. Write a failing test first, then "
+            "the code that makes it pass; commit each step. Run all tests before headcount done.'",
         ),
         "### 5.2 Wait for the worker",
         "Its done signal goes to the witness, who inspects its workspace. What is dirty is sent back without "

@@ -126,8 +126,14 @@ def _cycling(policy: Policy) -> str:
     )
     return join(
         "## Session Cycling",
-        "Your context fills up. Cycle before you lose track: after many hours, when you no longer know whom "
-        f"you have checked, or before something long. {aged}",
+        f"Your context fills up over a long run. {aged}",
+        "### Recognizing When to Cycle",
+        bullets(
+            "You have been running for many hours",
+            "You are losing track of which members you have checked",
+            "Your answers get slower or less coherent",
+            "You are about to begin something complex",
+        ),
         "### Handoff Protocol",
         "1. **Look at everything once more:**",
         shell("headcount status <team>", "headcount escalations", "headcount inbox --unread"),

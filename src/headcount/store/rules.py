@@ -22,6 +22,7 @@ MAIL_TYPES = (
 )
 PRIORITIES = ("low", "normal", "high")
 TASK_STATUSES = ("pending", "in_progress", "in_review", "complete", "blocked", "withdrawn")
+SUBJECT_FROM_BODY = 60  # characters
 # Nothing that depends on such a task waits for it.
 TASK_ENDS = ("complete", "withdrawn")
 
@@ -51,6 +52,14 @@ def check_mail(
     check_text("body", body)
     check_size("subject", subject, subject_characters, "characters")
     check_size("body", body, message_bytes)
+
+
+def subject_from(body: str) -> str:
+    """The first words of a message, for one that was sent without a subject."""
+    words = " ".join(body.split())
+    if not words:
+        raise UsageError("A message needs a text", "subject and body are empty", code="missing-subject")
+    return words if len(words) <= SUBJECT_FROM_BODY else f"{words[: SUBJECT_FROM_BODY - 1]}…"
 
 
 def check_choice(field: str, value: str, choices: tuple[str, ...]) -> None:

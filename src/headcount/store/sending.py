@@ -41,6 +41,7 @@ def send(office: Office, caller: str, sender: str, to: str, subject: str, body: 
     A broadcast has an id for each recipient and one group (A7). Nothing is sent unless all of it may be.
     """
     authority.check("broadcast" if to == rules.ALL else "send", caller, sender)
+    subject = subject if subject.strip() else rules.subject_from(body)
     meant_for = _recipients(office, sender, to)
     for box in meant_for:
         kind = _kind(office, box)

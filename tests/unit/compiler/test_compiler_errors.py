@@ -157,3 +157,27 @@ def test_a_required_prop_of_the_root_that_is_misspelt_is_named() -> None:
     assert (found.code, found.hint) == ("missing-prop", "Write description, not descripton.")
     [found] = python('doc = Command(name="x", model="haiku")["Go."]').diagnostics
     assert found.hint == "Add description: a string."
+
+
+def test_an_unknown_element_in_a_prompt_is_one_error() -> None:
+    body = "<Team team={C}><Teammate worker={A} description='d'><Prompt><Nope/></Prompt></Teammate></Team>"
+    assert messages(tsx(body)) == ["Unknown element Nope"]
+
+
+def test_a_prompt_that_is_empty_is_a_warning_and_a_missing_one_an_error() -> None:
+    before = "const P = createPipeline('Ship').task('Plan', 'plan', 'Plan it').task('Build').build();"
+    body = "{P.stages.map(s => <TaskDef key={s.task.__id} task={s.task} prompt={s.prompt ?? ''} />)}"
+    compiled = tsx(f"<TaskPipeline title={{P.title}}>{body}</TaskPipeline>", before)
+    assert [(found.code, found.severity) for found in compiled.diagnostics] == [("prompt-empty", "warning")]
+    assert compiled.markdown is not None
+    assert 'TaskCreate({ subject: "Build", description: "" })' in compiled.markdown
+    missing = tsx("<TaskPipeline><TaskDef task={defineTask('x')} /></TaskPipeline>")
+    assert [(found.code, found.severity) for found in missing.diagnostics] == [("prompt-missing", "error")]
+
+
+def test_the_presentational_components_are_a_closed_list() -> None:
+    assert codes(tsx("<Loop max={3}><p>x</p></Loop>")) == ["unknown-element"]
+    assert codes(tsx("<StatusReturn status='x'>y</StatusReturn>")) == ["misplaced"]
+    assert codes(tsx("<StructuredReturns><p>x</p></StructuredReturns>")) == ["returns-empty", "wrong-child"]
+    assert codes(tsx("<Role tone='x'>y</Role>")) == ["unknown-prop"]
+    assert codes(tsx("<div id='x'>y</div>")) == ["unknown-prop"]

@@ -73,19 +73,30 @@ def test_what_is_written_as_metadata_is_read_back() -> None:
     }  # fmt: skip
 
 
+UNCOMMITTED = "You have uncommitted changes. Please commit or discard: {}. Signal done again when clean."
+
+
 @pytest.mark.parametrize(
-    ("kind", "remedy"),
+    ("kind", "words"),
     [
-        (Kind.MODIFIED, "Commit or discard"),
-        (Kind.STAGED, "Commit or discard"),
-        (Kind.STASH, "Pop and commit, or drop if obsolete"),
-        (Kind.UNMERGED, "Complete the merge"),
+        (Kind.MODIFIED, UNCOMMITTED),
+        (Kind.STAGED, UNCOMMITTED),
+        (
+            Kind.STASH,
+            "You have stashed changes. Please pop and commit, or drop if obsolete: {}. Signal done again when"
+            " clean.",
+        ),
+        (
+            Kind.UNMERGED,
+            "Your commits are not on the integration branch. Please complete merge workflow: {}. Signal done"
+            " again when merged.",
+        ),
     ],
 )
-def test_a_nudge_about_one_issue_names_it_and_says_what_to_do(kind: Kind, remedy: str) -> None:
+def test_a_nudge_about_one_issue_has_the_words_of_the_requirement(kind: Kind, words: str) -> None:
     found = issue(kind)
-    text = templates.witness_check((found,))
-    assert text == f"WITNESS CHECK: {found}. {remedy}. Signal done again when clean."
+    listed = found.partition(": ")[2]
+    assert templates.witness_check((found,)) == "WITNESS CHECK: " + words.format(listed)
 
 
 # What is to be done about these depends on what was found, which is named.

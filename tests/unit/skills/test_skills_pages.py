@@ -126,3 +126,15 @@ def test_what_is_in_the_plugin_is_what_is_in_the_sections() -> None:
     for each in pages(DEFAULT):
         assert files[f"agents/{each.name}.md"] == each.body
         assert files[f"claude/skills/{each.name}/SKILL.md"].endswith(each.body)
+
+
+def test_the_lead_skill_says_how_a_worker_works() -> None:
+    lead = next(p.body for p in pages(DEFAULT) if "STEP 5" in p.body)
+    assert "Write a failing test first" in lead
+
+
+def test_the_witness_is_told_the_four_signs_to_cycle() -> None:
+    witness = next(p.body for p in pages(DEFAULT) if "## Session Cycling" in p.body)
+    assert section(witness, "### Recognizing When to Cycle").count("\n- ") >= 3
+    for sign in ("many hours", "losing track", "slower or less coherent", "something complex"):
+        assert sign in witness

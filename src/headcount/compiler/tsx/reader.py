@@ -78,7 +78,19 @@ class Reader:
             self._check_unseen_tags()
         except GiveUp:
             return None
+        finally:
+            self._release()
         return element
+
+    def _release(self) -> None:
+        """Break the circles of modules and scopes, so that a build of many files does not wait for the
+        collector to free their trees."""
+        for module, _ in self._trees:
+            module.names.names.clear()
+            module.exports.clear()
+            del module.names
+        self._trees.clear()
+        self._modules.clear()
 
     def load(self, path: str) -> Module | None:
         """An imported file, once; None when it has been reported as unreadable or wrong."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from headcount.compiler.element import Span
 from headcount.compiler.tsx.limits import MAX_BYTES
-from headcount.compiler.tsx.literals import unescape
+from headcount.compiler.tsx.literals import BadLiteral, unescape
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -47,14 +47,17 @@ class SourceFile:
         text = self.text(node)
         if text[:1] in ("'", '"'):
             text = text[1:-1]
-        return unescape(text) if "\\" in text else text
+        if "\\" not in text:
+            return text
+        try:
+            return unescape(text)
+        except BadLiteral:
+            return text  # `validity` reports the escape
 
     def span(self, node: Node) -> Span:
-        row, column = node.start_point
-        if self.is_ascii:
-            return Span(self.path, row + 1, column + 1)
-        start = node.start_byte
-        return Span(self.path, row + 1, len(self.data[start - column : start].decode()) + 1)
+        """Where a node starts. Its points are not used: reading the rows of both points of some ten thousand
+        nodes crashes tree-sitter 0.26."""
+        return self.span_at(node.start_byte)
 
     def span_at(self, offset: int) -> Span:
         starts = self._line_starts

@@ -17,6 +17,7 @@ from headcount.compiler.tsx.grammar import (
     ARROW,
     ASSIGNMENT_PATTERN,
     COMMENT,
+    ELEMENTS,
     FIELD_ALIAS,
     FIELD_ARGUMENT,
     FIELD_KEY,
@@ -284,6 +285,8 @@ def _pattern(source: SourceFile, node: Node) -> Iterator[Problem]:
             if items and items[-1].kind_id == REST_PATTERN and _comma_before_end(part):
                 yield Problem(items[-1], "No comma may follow `...` in a pattern", "Remove the comma.")
             pending.extend(items)
+        elif part.kind_id == OBJECT_ASSIGNMENT_PATTERN and _takes_apart(part):
+            yield Problem(part, "A pattern in braces needs a name before it", "Write `name: { … } = …`.")
         elif part.kind_id == PAIR_PATTERN:
             value = part.child_by_field_id(FIELD_VALUE)
             pending.extend([] if value is None else [value])
@@ -292,6 +295,12 @@ def _pattern(source: SourceFile, node: Node) -> Iterator[Problem]:
             pending.extend([] if left is None else [left])
         elif part.kind_id == REST_PATTERN:
             pending.extend(part.named_children)
+
+
+def _takes_apart(item: Node) -> bool:
+    """Whether `{ … } = default` stands where a property's name is needed."""
+    left = item.child_by_field_id(FIELD_LEFT)
+    return left is not None and left.kind_id in (OBJECT_PATTERN, ARRAY_PATTERN)
 
 
 def _comma_before_end(node: Node) -> bool:
@@ -352,13 +361,18 @@ def _arrow(source: SourceFile, node: Node) -> Iterator[Problem]:
         yield Problem(first, message, "Write <T,>(…) => …, or a function.")
     arrow = next((child for child in node.children if child.type == "=>"), None)
     before = None if arrow is None else arrow.prev_sibling
-    if arrow is not None and before is not None and before.end_point.row != arrow.start_point.row:
+    if arrow is not None and before is not None and _line_breaks(source, before, arrow):
         yield Problem(arrow, "`=>` must be on the line where the parameters end", "Move it up.")
-    if first.kind_id == TOKEN_ASYNC and first.end_point.row != node.children[1].start_point.row:
+    if first.kind_id == TOKEN_ASYNC and _line_breaks(source, first, node.children[1]):
         yield Problem(first, "The parameters must be on the line of `async`", "Remove the line break.")
     single = node.child_by_field_id(FIELD_PARAMETER)
     if single is not None and source.text(single) in NOT_BINDABLE:
         yield Problem(single, f"{source.text(single)} cannot be declared in a module", "Use another name.")
+
+
+def _line_breaks(source: SourceFile, before: Node, after: Node) -> bool:
+    """Whether a line ends between two nodes; see `SourceFile.span` for why their points are not used."""
+    return b"\n" in source.data[before.end_byte : after.start_byte]
 
 
 def _is_generic(parameters: Node) -> bool:
@@ -402,10 +416,17 @@ def _parenthesized(source: SourceFile, node: Node) -> Iterator[Problem]:
             )
 
 
+def _postfix(source: SourceFile, node: Node) -> Iterator[Problem]:
+    first = node.children[0]
+    if first.kind_id in ELEMENTS:
+        hint = "Put the element into parentheses."
+        yield Problem(node.children[1], "An element ends with its closing tag", hint)
+
+
 def _cast(source: SourceFile, node: Node) -> Iterator[Problem]:
     """`as` and `satisfies` begin a statement of their own when they begin a line."""
     before, word = node.children[0], node.children[1]
-    if word.type in ("as", "satisfies") and before.end_point.row != word.start_point.row:
+    if word.type in ("as", "satisfies") and _line_breaks(source, before, word):
         yield Problem(word, f"`{word.type}` must be on the line where the value ends", "Move it up.")
 
 
@@ -422,10 +443,12 @@ def _number(source: SourceFile, node: Node) -> Iterator[Problem]:
 
 def _string(source: SourceFile, node: Node) -> Iterator[Problem]:
     """A string ends on its line, unless it is an attribute's or the line break is escaped."""
-    if node.start_point.row == node.end_point.row:
+    if b"\n" not in source.data[node.start_byte : node.end_byte]:
         return
     parent = node.parent
-    if (parent is None or parent.kind_id != JSX_ATTRIBUTE) and _broken_line.search(source.text(node)):
+    if (parent is None or parent.kind_id != JSX_ATTRIBUTE) and _broken_line.search(
+        source.text(node).replace("\r\n", "\n")
+    ):
         yield Problem(
             node, "This string does not end on its line", "Close it, or write `…` for several lines."
         )
@@ -520,6 +543,8 @@ def _enclosing(node: Node, kinds: frozenset[int]) -> Node | None:
 
 
 def _await(source: SourceFile, node: Node) -> Iterator[Problem]:
+    if node.named_children and node.named_children[0].kind_id == ARROW:
+        yield Problem(node, "`await` cannot be before an arrow function", "Write async, or remove it.")
     around = _enclosing(node, FUNCTIONS)
     if around is not None and all(child.kind_id != TOKEN_ASYNC for child in around.children):
         yield Problem(node, "`await` needs an async function around it", "Write the value itself.")
@@ -570,6 +595,18 @@ def _new(source: SourceFile, node: Node) -> Iterator[Problem]:
     target = node.child_by_field_name("constructor")
     if target is not None and target.child_by_field_id(FIELD_OPTIONAL_CHAIN) is not None:
         yield Problem(target, "`new` takes no optional member", "Write `.` instead of `?.`.")
+
+
+def _type(source: SourceFile, node: Node) -> Iterator[Problem]:
+    """`|A` and `&A` are types; `||A` and `&&A` are not."""
+    if node.child_count < 3 and node.parent is not None and node.parent.kind_id == node.kind_id:
+        yield Problem(node, f"`{source.excerpt(node)}` is not a type", "Remove one of the signs.")
+
+
+def _type_name(source: SourceFile, node: Node) -> Iterator[Problem]:
+    name = source.text(node)
+    if name in RESERVED or name in RESERVED_IN_MODULES:
+        yield Problem(node, f"`{name}` is a reserved word and cannot be a name here", "Use another name.")
 
 
 def _type_parameters(source: SourceFile, node: Node) -> Iterator[Problem]:
@@ -630,6 +667,10 @@ RULES: dict[int, Rule] = {
         (("binary_expression",), _binary),
         (("parenthesized_expression",), _parenthesized),
         (("as_expression", "satisfies_expression"), _cast),
+        (
+            ("non_null_expression", "member_expression", "subscript_expression", "call_expression"),
+            _postfix,
+        ),
         (("number",), _number),
         (("string",), _string),
         (("escape_sequence",), _escape_sequence),
@@ -646,6 +687,8 @@ RULES: dict[int, Rule] = {
         (("assignment_expression", "augmented_assignment_expression", "update_expression"), _assignment),
         (("new_expression",), _new),
         (("type_parameters",), _type_parameters),
+        (("union_type", "intersection_type"), _type),
+        (("type_identifier",), _type_name),
         (("jsx_opening_element", "jsx_self_closing_element"), _jsx_attributes),
         (("jsx_expression",), _jsx_expression),
     )

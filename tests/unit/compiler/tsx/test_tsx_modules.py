@@ -217,3 +217,19 @@ def test_a_folder_or_a_pipe_is_no_definition(tmp_path: Path) -> None:
         found = read_tsx(str(path))
         assert [d.code for d in found.diagnostics] == ["unreadable"]
         assert found.root is None
+
+
+def test_an_import_leads_no_further_than_the_definitions_repository(tmp_path: Path) -> None:
+    (tmp_path / "outside.tsx").write_text("export const X = 'secret';")
+    repo = tmp_path / "repo"
+    (repo / ".git").mkdir(parents=True)
+    (repo / "linked.tsx").symlink_to(tmp_path / "outside.tsx")
+    (repo / "shared.tsx").write_text("export const X = 'shared';")
+    for spec, expected in (("../outside", ["import-outside"]), ("../../outside", ["import-outside"]),
+                           ("../linked", ["import-outside"]), ("../shared", [])):  # fmt: skip
+        found = read_files(repo / "teams", team=team(f"import {{ X }} from '{spec}';", "<p>{X}</p>"))
+        if spec == "../outside":
+            assert [d.code for d in found.diagnostics] == ["missing-import"]
+        else:
+            assert [d.code for d in found.diagnostics] == expected
+            assert "secret" not in str(found.root)

@@ -48,6 +48,16 @@ INVALID_HEADS = [
     "declare const a: string = 'x';",
     "export default 1;",
     "<!-- a comment? -->",
+    "const v = (true ?? 'a' : null) as string;",
+    "const v = {\n a: (1)\n as number };",
+    "const f = ({ a, {} = 'x' }: any) => a;",
+    "const s = ['a\n'];",
+    "const e = <p/>!;",
+    "const f = (a:||any) => a;",
+    "const f = (a:&&any) => a;",
+    "const v = 1 as yield;",
+    "const f =await({ a }: any) => a;",
+    "const e = <p></p>.x;",
 ]
 INVALID_BODIES = [
     "<!-- hidden -->",

@@ -1,0 +1,84 @@
+"""The lead's decision about a stuck worker, and what it means for the task (document 5)."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from headcount.app import tasks
+from headcount.app.standing_down import decide
+from headcount.protocol import events as ev
+from headcount.protocol.member import State
+
+from .lab import PATIENT, QUICK, TEAM, Lab
+
+DIRTY = "echo half > half.txt; touch $HEADCOUNT_HOME/ready; sleep 1000 & wait"
+
+
+def escalate(lab: Lab) -> str:
+    """A worker that claimed a task, reported done, was found dirty and is escalated."""
+    lab.create(replace(PATIENT, max_attempts=1))
+    task = tasks.create(lab.app, "Fix the parser")
+    lab.start("ada", DIRTY)
+    lab.wait_flag("ready")
+    with lab.app.store.write() as tx:
+        tx.claim_task(f"{TEAM}#1", "ada#1", task.id)
+        tx.hand_in_task(f"{TEAM}#1", "ada#1", task.id)
+    lab.say(ev.DoneSignalled("ada#1", task.id))
+    lab.wait_state("ada#1", lambda m: m.state is State.ESCALATED)
+    assert tasks.list_tasks(lab.app)[0].status == "in_review"
+    return task.id
+
+
+@pytest.mark.parametrize("decision", ["reassign", "force-kill"])
+def test_a_stuck_workers_task_can_be_claimed_by_another_after_the_decision(lab: Lab, decision: str) -> None:
+    task_id = escalate(lab)
+    decide(lab.app, "e1", decision)
+    lab.wait_state("ada#1", lambda m: m.settled)
+    (task,) = tasks.list_tasks(lab.app)
+    assert (task.status, task.owner) == ("pending", None)
+    lab.start("ben")
+    with lab.app.store.write() as tx:
+        claimed = tx.claim_task(f"{TEAM}#1", "ben#1")
+    assert claimed is not None and claimed.id == task_id
+
+
+def test_clean_work_that_was_handed_in_stays_in_review(lab: Lab) -> None:
+    lab.create()
+    task = tasks.create(lab.app, "Fix the parser")
+    lab.start("ada")
+    with lab.app.store.write() as tx:
+        tx.claim_task(f"{TEAM}#1", "ada#1", task.id)
+        tx.hand_in_task(f"{TEAM}#1", "ada#1", task.id)
+    answer = lab.ask("ada")
+    lab.approve(answer)
+    lab.finish(answer)
+    assert tasks.list_tasks(lab.app)[0].status == "in_review"
+
+
+def test_the_escalation_carries_the_captured_screen(lab: Lab) -> None:
+    lab.create(replace(QUICK, max_attempts=3))
+    lab.start("ada", f"echo NO IDEA WHAT TO DO; {DIRTY}")
+    lab.wait_flag("ready")
+    lab.say(ev.DoneSignalled("ada#1", None))
+    lab.wait_state("ada#1", lambda m: m.state is State.ESCALATED)
+    with lab.app.store.read() as tx:
+        (mail,) = [m for m in tx.inbox(f"{TEAM}#1", ["lead"]) if m.template == "WORKER_ESCALATION"]
+    assert "## Screen\n" in mail.body
+    assert "NO IDEA WHAT TO DO" in mail.body
+
+
+def test_after_a_complete_closing_the_teams_directory_is_gone(lab: Lab) -> None:
+    lab.create()
+    lab.start("ada")
+    place = Path(lab.app.home, "teams", TEAM)
+    assert (place / "prompts").is_dir() or (place / "witness").is_dir()
+    answer = lab.ask()
+    lab.approve(answer)
+    answer = lab.finish(answer)
+    assert answer["deleted"] is True
+    assert not place.exists()
+    assert os.path.isfile(f"{answer['archive']}/team/witness/state.json")
