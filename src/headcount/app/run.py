@@ -15,6 +15,7 @@ from headcount.app.run_state import OVER, awaited, read_run_state, read_stalled,
 from headcount.app.stand_down_answer import can_decide
 from headcount.app.starting import check_clients
 from headcount.app.teams import create_team, read_dialogs, read_limits, spawn
+from headcount.app.trust import read_trust, trusted_root
 from headcount.app.world import find_repository
 from headcount.domain.names import check_size, show
 from headcount.domain.templates import not_acknowledged
@@ -210,7 +211,7 @@ def _begin(app: App, definition: Definition, environ: Mapping[str, str], *, crea
     at_once = definition.workflow.tasks_at_once if definition.workflow else None
     if at_once:
         app.settings = replace(app.settings, policy=replace(app.settings.policy, tasks_at_once=at_once))
-    check_clients(app.settings, definition.members)
+    check_clients(app, definition.members, read_trust(app, environ))
     roster = _roster(app, definition, repo)
     if not created:
         create_team(app, definition.team, definition.description, mode="run", environ=environ)
@@ -251,7 +252,7 @@ def _roster(app: App, definition: Definition, repo: Repository) -> dict[str, Any
     """What the conductor needs of the definition, so that it can go on without the file."""
     integration = Integration.create(repo, definition.team, branch=app.settings.integration.branch)
     plans = {
-        plan.name: _run_plan(plan, integration.branch)._asdict()
+        plan.name: _run_plan(plan, integration.branch, trusted_root(app))._asdict()
         for plan in definition.members
         if plan.role == "worker" or plan.role in REVIEWERS
     }
@@ -266,8 +267,9 @@ def _roster(app: App, definition: Definition, repo: Repository) -> dict[str, Any
     }
 
 
-def _run_plan(plan: Plan, integration: str) -> Plan:
-    return plan._replace(integration=integration, model=plan.model or _REVIEWER_MODEL.get(plan.role))
+def _run_plan(plan: Plan, integration: str, trusted: str) -> Plan:
+    model = plan.model or _REVIEWER_MODEL.get(plan.role)
+    return plan._replace(integration=integration, model=model, trusted=trusted)
 
 
 def _about(task: ir.Task) -> dict[str, Any]:
