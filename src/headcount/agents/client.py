@@ -160,9 +160,9 @@ class Client:
 # --- what several clients need ---------------------------------------------------------------------------
 
 
-# Subcommands of git that a member with permissions = "edit" may run unasked. Each one changes or shows its own
-# work. The list leaves out what runs another program by an option or a setting: -c, config, rebase --exec,
-# bisect run, grep -O, submodule foreach, difftool, fetch --upload-pack and push --receive-pack.
+# Subcommands of git that a member with permissions = "edit" may run unasked. Each one changes or shows its
+# own work. The list leaves out what runs another program by an option or a setting: -c, config,
+# rebase --exec, bisect run, grep -O, submodule foreach, difftool, fetch --upload-pack, push --receive-pack.
 GIT_COMMANDS = (
     "add", "am", "apply", "blame", "branch", "cat-file", "checkout", "cherry-pick", "clean", "commit",
     "describe", "diff", "for-each-ref", "log", "ls-files", "ls-tree", "merge", "merge-base", "mv", "reflog",
@@ -170,7 +170,7 @@ GIT_COMMANDS = (
     "status", "switch", "tag", "worktree list",
 )  # fmt: skip
 # Commands of headcount that the same member may run unasked. None of them starts a program that it names.
-HEADCOUNT_COMMANDS = (
+OWN_COMMANDS = (
     "inbox", "read", "send", "done", "idle", "approve", "reject", "task", "review", "status", "escalations",
     "decide", "down", "witness", "pause", "resume", "cycle", "logs", "report", "explain", "help", "--help",
     "--version",
@@ -179,7 +179,7 @@ HEADCOUNT_COMMANDS = (
 
 def allowed_commands() -> list[str]:
     """The first words of every command that `edit` allows in a shell."""
-    return [f"git {name}" for name in GIT_COMMANDS] + [f"headcount {name}" for name in HEADCOUNT_COMMANDS]
+    return [f"git {name}" for name in GIT_COMMANDS] + [f"headcount {name}" for name in OWN_COMMANDS]
 
 
 def server_command(setup: Setup) -> tuple[str, list[str]]:

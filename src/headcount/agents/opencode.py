@@ -47,8 +47,8 @@ _MAY_ALL = {
 }
 
 
-# It has no question about trust: it loads the plugins and servers of any folder. So headcount starts it without
-# the repository's settings, unless this variable of its own, set to false, says that the user wants them.
+# It has no question about trust: it loads the plugins and servers of any folder. So headcount starts it
+# without the repository's settings, unless the user has set this variable of opencode's to false.
 _NO_PROJECT = "OPENCODE_DISABLE_PROJECT_CONFIG"
 
 

@@ -59,6 +59,7 @@ MAY = {
     "task_complete": _LEADS,
     "review": frozenset((OPERATOR, REVIEWER)),
     "status": _EVERYONE,
+    "adopt": frozenset((OPERATOR,)),
     "sweep": frozenset((OPERATOR,)),
     "restore": frozenset((OPERATOR,)),
 }
@@ -92,6 +93,7 @@ _IN_WORDS = {
     "task_complete": "complete a task",
     "review": "review a task",
     "status": "see how a team stands",
+    "adopt": "take over a state directory",
     "sweep": "sweep up what crashed runs left",
     "restore": "restore a salvage",
 }

@@ -72,8 +72,8 @@ def test_edit_allows_subcommands_and_never_git_itself(name: str, tmp_path: Path)
     for words in allowed:
         assert len(words.split()) >= 2, words
         assert words.split()[1] not in (
-            "-c", "config", "rebase", "bisect", "grep", "submodule", "difftool", "fetch", "pull", "push", "clone",
-            "build", "graph", "up", "run", "spawn", "engine", "init", "mcp",
+            "-c", "config", "rebase", "bisect", "grep", "submodule", "difftool", "fetch", "pull", "push",
+            "clone", "build", "graph", "up", "run", "spawn", "engine", "init", "mcp",
         ), words  # fmt: skip
 
 

@@ -181,7 +181,7 @@ def _as_file(text: str) -> IO[bytes]:
     """A file without a name, read from its beginning: it cannot fill up as a pipe does."""
     import tempfile
 
-    file = tempfile.TemporaryFile()
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it, once the client has it
     file.write(text.encode("utf-8", "surrogateescape"))
     file.seek(0)
     return file
