@@ -23,12 +23,11 @@ from mcp.shared.exceptions import MCPError
 from starlette.responses import JSONResponse
 
 from headcount import __version__
-from headcount.app.peer import find_peer
+from headcount.app.peer import why_not_operator
 from headcount.errors import HeadcountError, NotAllowed, WorldError
 from headcount.mcp_server.session import Session
 from headcount.mcp_server.speech import INSTRUCTIONS, NAME, ProtocolError
 from headcount.mcp_server.tools import TOOLS
-from headcount.store.identity import descends_from_member
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -53,7 +52,9 @@ def serve_http(port: int, *, as_json: bool = False) -> int:
     listener = _listen(port)
     port = listener.getsockname()[1]
     _announce(f"http://{HOST}:{port}{PATH}", f"{app.home}/{TOKEN_FILE}", token if is_new else None, as_json)
-    config = uvicorn.Config(Guard(make_app(session, port), token), log_level="warning", lifespan="on")
+    config = uvicorn.Config(
+        Guard(make_app(session, port), token), log_level="warning", lifespan="on", proxy_headers=False
+    )
     uvicorn.Server(config).run(sockets=[listener])
     session.close()
     return 0
@@ -156,11 +157,10 @@ class Guard:
                 "The token is missing or wrong", "each request needs `Authorization: Bearer TOKEN`",
                 (f"It is in {TOKEN_FILE} of the state directory",), code="bad-token",
             )  # fmt: skip
-        host, port = scope["client"]
-        pid = await anyio.to_thread.run_sync(find_peer, host, port)
-        if pid is not None and descends_from_member(pid):
+        refused = await anyio.to_thread.run_sync(why_not_operator, scope["client"], scope["server"])
+        if refused:
             return NotAllowed(
-                "A member is not the operator", f"process {pid} belongs to a member",
+                "The caller is not the operator", refused,
                 ("Use `headcount mcp` on standard input and output",), code="not-operator",
             )  # fmt: skip
         return None
