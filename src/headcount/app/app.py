@@ -126,7 +126,7 @@ def open_app(
         make_home(home) if placed else check_own(home)
     store = open_store(home) if os.path.isdir(home) else MemoryStore()
     settings = read_settings(find_settings(os.path.dirname(home)), environ)
-    return App(home, store, settings, callers.identify(store, environ))
+    return App(home, store, settings, callers.identify(store, environ, home))
 
 
 def policy_of(settings: Mapping[str, Any]) -> Policy:

@@ -64,8 +64,9 @@ def serve(
         _warn(host)
     feed = Feed(app)
     site = make_site(app, feed, token, host, port)
+    protocol = make_protocol(_HEADERS_S, 2 * _CONNECTIONS)
     config = uvicorn.Config(
-        site, log_level="warning", timeout_graceful_shutdown=5, http=make_protocol(_HEADERS_S, 2 * _CONNECTIONS), ws="none",
+        site, log_level="warning", timeout_graceful_shutdown=5, http=protocol, ws="none",
         proxy_headers=False, limit_concurrency=_CONNECTIONS, timeout_keep_alive=_KEEP_ALIVE_S,
     )  # fmt: skip
     _Server(config, feed).run(sockets=[listener])

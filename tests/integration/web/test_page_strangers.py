@@ -36,8 +36,8 @@ with socket.socket(family) as connection:
         "Connection: close\\r\\nContent-Length: 2\\r\\n\\r\\n{}".encode()
     )
     if mode != "closed":
-        with connection.makefile("rb") as answer, open(out, "wb") if out != "-" else sys.stdout.buffer as file:
-            file.write(answer.read())
+        said = connection.makefile("rb").read()
+        (sys.stdout.buffer if out == "-" else open(out, "wb")).write(said)
 """
 
 
@@ -111,14 +111,14 @@ def test_serving_beyond_this_machine_is_warned_about(idle_lab: WebLab) -> None:
 
 
 @pytest.fixture
-def limited() -> Iterator[int]:
-    """A server with small limits, on a port of its own."""
+def limited(request: pytest.FixtureRequest) -> Iterator[int]:
+    """A server with small limits, on a port of its own. The parameter is the time for headers."""
 
     async def say_yes(scope: object, receive: object, send: object) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})  # type: ignore[operator]
         await send({"type": "http.response.body", "body": b"yes"})  # type: ignore[operator]
 
-    config = uvicorn.Config(say_yes, http=make_protocol(0.3, 4), log_level="error", lifespan="off")
+    config = uvicorn.Config(say_yes, http=make_protocol(request.param, 4), log_level="error", lifespan="off")
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])), daemon=True)
@@ -128,6 +128,7 @@ def limited() -> Iterator[int]:
         thread.join(30)
 
 
+@pytest.mark.parametrize("limited", [0.3], indirect=True)
 def test_a_connection_that_sends_no_whole_request_is_closed(limited: int) -> None:
     for sent in (b"", b"GET / HTTP/1.1\r\nHost: x\r\n"):
         with socket.create_connection(("127.0.0.1", limited), timeout=30) as slow:
@@ -135,6 +136,7 @@ def test_a_connection_that_sends_no_whole_request_is_closed(limited: int) -> Non
             assert slow.recv(100) == b""  # closed by the other side, and not by our time limit
 
 
+@pytest.mark.parametrize("limited", [60.0], indirect=True)
 def test_so_many_connections_and_no_more(limited: int) -> None:
     with contextlib.ExitStack() as stack:
         opened = [
@@ -145,7 +147,7 @@ def test_so_many_connections_and_no_more(limited: int) -> None:
         for connection in opened:
             with contextlib.suppress(ConnectionResetError):
                 connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-                ends += connection.makefile("rb").read().endswith(b"yes")
+                ends += b"yes" in connection.makefile("rb").read()
         assert 1 <= ends <= 4
 
 

@@ -23,7 +23,7 @@ from headcount.store.memory import MemoryStore
 def app(tmp_path: Path) -> App:
     """With `crew`, in which `ada` is escalated under the stand-down of the team."""
     store = MemoryStore()
-    app = App(str(tmp_path), store, Settings(), caller.identify(store, {}))
+    app = App(str(tmp_path), store, Settings(), caller.identify(store, {}, str(tmp_path)))
     _escalate(app, "crew", None)
     return app
 
