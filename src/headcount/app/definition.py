@@ -6,6 +6,7 @@ import os
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
+from headcount.app.inside import refuse_python
 from headcount.app.starting import Plan
 from headcount.compiler.compile import compile_file
 from headcount.domain.names import check_member_name, check_team_name, show
@@ -35,6 +36,7 @@ def read_definition(path: str) -> Definition:
             (_instead(path),),
             code="no-source",
         )
+    refuse_python([path], os.environ)
     compiled = compile_file(path)
     errors = [d for d in compiled.diagnostics if d.severity == "error"]
     if errors or compiled.document is None:

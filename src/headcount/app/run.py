@@ -191,6 +191,7 @@ def _task_line(task: Task, roster: Any, waits: Mapping[str, str]) -> dict[str, A
 
 def _begin(app: App, definition: Definition, environ: Mapping[str, str], *, created: bool) -> None:
     """All that can be refused comes first. `created`: we died between the team and its phase."""
+    app.check("team_create")
     repo = find_repository(app)
     if repo is None or repo.head_commit() is None:
         raise UsageError(

@@ -39,6 +39,7 @@ def check_repository(app: App, place: str) -> None:
 
 def start_team(app: App, definition: Definition, look: Callable[[Team], None] = lambda _: None) -> Team:
     """Create it and write down who is to be started; the engine does the rest. `look` sees how it goes."""
+    app.check("team_create")
     _check_fit(app, definition)
     check_clients(app, definition.members, read_trust(app, os.environ))
     create_team(app, definition.team, definition.description, environ=os.environ)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
+from headcount.app.inside import refuse_python
 from headcount.compiler.build import run as building
 from headcount.compiler.build.plan import find_sources
 from headcount.compiler.build.run import Built, Options, build
@@ -52,6 +54,7 @@ def run(args: argparse.Namespace) -> int:
     if args.watch and (args.check or args.stdout or args.to or args.json):
         raise UsageError("--watch goes with none of --check, --stdout, --to and --json")
     sources = find_sources(args.sources)
+    refuse_python(sources, os.environ)
     if args.to:
         return _to_python(sources, args.json)
     options = Options(_dialect(args.dialect), args.output, args.layout == "claude", args.check, args.stdout)
@@ -191,9 +194,11 @@ def _watch(args: argparse.Namespace, options: Options) -> int:
 
     def find() -> list[str]:
         try:
-            return find_sources(args.sources)
+            sources = find_sources(args.sources)
         except UsageError:
             return []
+        refuse_python(sources, os.environ)
+        return sources
 
     def rebuild(sources: list[str]) -> None:
         totals = Totals(args.strict)

@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from headcount.app.metrics import write_metrics
-from headcount.errors import Bug, HeadcountError, NotAllowed, UsageError, WorldError
+from headcount.errors import Bug, HeadcountError, UsageError, WorldError
 from headcount.web import calls
 from headcount.web.feed import Feed
 from headcount.web.guard import Guard, refuse
@@ -51,11 +51,7 @@ def serve(
     app: App, host: str = LOOPBACK, port: int = 0, token_file: str | None = None, *, as_json: bool = False
 ) -> int:
     """Serve until a signal ends it. Whoever has the address that is printed acts as the operator."""
-    if app.caller.is_member:
-        raise NotAllowed(
-            "A member does not serve the page", f"only the operator may, and this is {app.caller.who}",
-            ("See the team with `headcount status`",), code="not-operator",
-        )  # fmt: skip
+    app.check("serve")
     token = read_token(token_file)
     listener = _listen(host, port)
     port = listener.getsockname()[1]
