@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -43,7 +44,7 @@ def read_definition(path: str) -> Definition:
         raise DefinitionError(
             f"{path} does not compile",
             "\n  ".join(d.render() for d in errors) or "there is no Command, Agent or Skill in it",
-            (f"See everything with `headcount build --check {path}`",),
+            (f"See everything with `headcount build --check {shlex.quote(path)}`",),
             code="definition",
         )
     document = compiled.document

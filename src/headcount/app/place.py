@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shlex
 import socket
 import stat
 import subprocess
@@ -124,7 +125,7 @@ def _check_owner(home: str) -> None:
         raise WorldError(
             f"{home} can be written by every user of this machine",
             "another user could put orders for your engine there",
-            (f"Look at what is in it, then run `chmod 700 {home}`",),
+            (f"Look at what is in it, then run `chmod 700 {shlex.quote(home)}`",),
             code="foreign-state",
         )
 

@@ -7,6 +7,7 @@ watches may go away and come back.
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -341,4 +342,4 @@ def follow_run(app: App, team_name: str) -> Any:
 
 
 def take_over_hint(run: dict[str, Any]) -> str:
-    return f"git merge {run['integration']}"
+    return f"git merge {shlex.quote(run['integration'])}"

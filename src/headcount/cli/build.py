@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from headcount.app.inside import refuse_python
+from headcount.cli.streams import write_orders
 from headcount.compiler.build import run as building
 from headcount.compiler.build.plan import find_sources
 from headcount.compiler.build.run import Built, Options, build
@@ -154,11 +155,11 @@ def _with_progress(results: Iterable[Built], total: int) -> Iterator[Built]:
         return
     for done, result in enumerate(results, 1):
         # The line is wiped before anything else is printed, so output and progress never mix.
-        sys.stderr.write("\r\x1b[K")
+        write_orders(sys.stderr, "\r\x1b[K")
         yield result
-        sys.stderr.write(f"\rCompiled {done} of {total}")
+        write_orders(sys.stderr, f"\rCompiled {done} of {total}")
         sys.stderr.flush()
-    sys.stderr.write("\r\x1b[K")
+    write_orders(sys.stderr, "\r\x1b[K")
 
 
 def _to_python(sources: Sequence[str], as_json: bool) -> int:
