@@ -14,16 +14,19 @@ from headcount.agents.client import (
     Screen,
     Seen,
     Setup,
+    Turn,
+    allowed_commands,
     as_event,
     mirror,
     read_json,
     reset_time,
+    write_file,
     write_json,
 )
 from headcount.agents.hooks import LIMIT_S
 
 # What it may do unasked with permissions = "edit"; besides its files, which `acceptEdits` allows.
-_ALLOWED = (f"mcp__{SERVER}", "Bash(git:*)", "Bash(headcount:*)")
+_ALLOWED = (f"mcp__{SERVER}", *(f"Bash({words}:*)" for words in allowed_commands()))
 # Its own state: begins anew for each incarnation, so that nothing of it is written beside the user's.
 _STATE = (
     "projects", "todos", "tasks", "teams", "statsig", "shell-snapshots", "session-env", "sessions", "jobs",
@@ -59,23 +62,31 @@ def mcp_servers(headcount: tuple[str, ...]) -> dict[str, Any]:
 _TRUST = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
 
 
-def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
+def _read_about_user(environ: Mapping[str, str]) -> dict[str, Any]:
+    """Beside the user's directory by default, inside of it when the directory is named."""
+    named = environ.get("CLAUDE_CONFIG_DIR")
     home = environ.get("HOME", "")
-    users = environ.get("CLAUDE_CONFIG_DIR") or f"{home}/.claude"
+    return read_json(f"{named or f'{home}/.claude'}/.claude.json") or read_json(f"{home}/.claude.json")
+
+
+def _trusts(root: str, environ: Mapping[str, str]) -> bool:
+    """By the entry of the folder itself: inside of a repository Claude Code does not look above its root."""
+    projects = _read_about_user(environ).get("projects")
+    entry = projects.get(root) if isinstance(projects, dict) else None
+    return isinstance(entry, dict) and entry.get("hasTrustDialogAccepted") is True
+
+
+def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
+    users = environ.get("CLAUDE_CONFIG_DIR") or f"{environ.get('HOME', '')}/.claude"
     own = f"{setup.directory}/config"
     mirror(users, own, copied=("settings.json",), left_out=(*_STATE, ".claude.json"))
-    # Beside the directory by default, inside of it when the directory is named.
-    about_user = read_json(f"{users}/.claude.json") or read_json(f"{home}/.claude.json")
-    projects = {os.getcwd(): _TRUST}
-    # What the repository's own settings allow counts where the user trusts the repository.
-    users_own = about_user.pop("projects", None) or {}
-    if users_own.get(setup.repository, {}).get("hasTrustDialogAccepted"):
-        projects[setup.repository] = _TRUST
+    # The workspace is a worktree of the repository that the user trusts.
+    projects = {os.getcwd(): _TRUST, setup.repository: _TRUST}
     key = environ.get("ANTHROPIC_API_KEY", "")[-20:]
     write_json(
         f"{own}/.claude.json",
         {
-            **about_user,
+            **_read_about_user(environ),
             "hasCompletedOnboarding": True,
             "bypassPermissionsModeAccepted": True,
             "customApiKeyResponses": {"approved": [key] if key else [], "rejected": []},
@@ -86,6 +97,7 @@ def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
     # In a terminal it would make itself the desktop's handler for its links, in the user's own files.
     settings = {"hooks": hooks(setup.headcount), "disableDeepLinkRegistration": "disable"}
     write_json(f"{setup.directory}/settings.json", settings)
+    write_file(f"{setup.directory}/instructions.md", setup.instructions)
     return {"CLAUDE_CONFIG_DIR": own, "MCP_CONNECTION_NONBLOCKING": "0", "DISABLE_AUTOUPDATER": "1"}
 
 
@@ -96,24 +108,16 @@ def _command(setup: Setup) -> list[str]:
         *("--mcp-config", f"{setup.directory}/mcp.json", "--strict-mcp-config"),
         *("--settings", f"{setup.directory}/settings.json"),
         *("--permission-mode", "bypassPermissions" if full else "acceptEdits"),
-        *("--append-system-prompt", setup.instructions),
+        *("--append-system-prompt-file", f"{setup.directory}/instructions.md"),
     ]
     if not full:
         words += ["--allowedTools", ",".join(_ALLOWED)]
     return [*words, "--model", setup.model] if setup.model else words
 
 
-def _headless(setup: Setup, prompt: str, session: str) -> list[str]:
-    return [
-        *_command(setup),
-        session,
-        setup.session,
-        "--output-format",
-        "stream-json",
-        "--verbose",
-        "-p",
-        prompt,
-    ]
+def _headless(setup: Setup, prompt: str, session: str) -> Turn:
+    words = [*_command(setup), session, setup.session, "--output-format", "stream-json", "--verbose", "-p"]
+    return Turn(words, prompt)
 
 
 def _terminal(setup: Setup, prompt: str) -> list[str]:
@@ -182,6 +186,8 @@ CLIENT = Client(
     title="Claude Code",
     package="@anthropic-ai/claude-code",
     oldest=(2, 1, 177),
+    trusts=_trusts,
+    trust_hint="Run `claude` in {root} once, and accept its question about trust",
     prepare=_prepare,
     first_turn=lambda setup, prompt: _headless(setup, prompt, "--session-id"),
     next_turn=lambda setup, prompt: _headless(setup, prompt, "--resume"),

@@ -47,8 +47,15 @@ class Setup:
     permissions: str = "edit"
     """`edit`: its files, git and headcount, nothing else unasked. `full`: whatever it wants."""
     repository: str = ""
-    """The main worktree that its own belongs to."""
+    """The repository's root, which the user trusts in this client."""
     instructions: str = ""
+
+
+class Turn(NamedTuple):
+    """One headless run. The prompt arrives on standard input: other users can read a command line."""
+
+    argv: list[str]
+    stdin: str
 
 
 class Seen(NamedTuple):
@@ -126,10 +133,14 @@ class Client:
     package: str
     oldest: tuple[int, ...]
     """The oldest version that this was seen to work with."""
+    trusts: Callable[[str, Mapping[str, str]], bool]
+    """Whether the user has told this client to trust the folder, by the client's own records."""
+    trust_hint: str
+    """How a person makes that decision; `{root}` is the folder, quoted for a shell."""
     prepare: Callable[[Setup, Mapping[str, str]], dict[str, str]]
     """Writes its files into `setup.directory`; what to add to its environment."""
-    first_turn: Callable[[Setup, str], list[str]]
-    next_turn: Callable[[Setup, str], list[str]]
+    first_turn: Callable[[Setup, str], Turn]
+    next_turn: Callable[[Setup, str], Turn]
     terminal: Callable[[Setup, str], list[str]]
     read_line: Callable[[str], Seen]
     screen: Screen
@@ -147,6 +158,28 @@ class Client:
 
 
 # --- what several clients need ---------------------------------------------------------------------------
+
+
+# Subcommands of git that a member with permissions = "edit" may run unasked. Each one changes or shows its
+# own work. The list leaves out what runs another program by an option or a setting: -c, config,
+# rebase --exec, bisect run, grep -O, submodule foreach, difftool, fetch --upload-pack, push --receive-pack.
+GIT_COMMANDS = (
+    "add", "am", "apply", "blame", "branch", "cat-file", "checkout", "cherry-pick", "clean", "commit",
+    "describe", "diff", "for-each-ref", "log", "ls-files", "ls-tree", "merge", "merge-base", "mv", "reflog",
+    "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "shortlog", "show", "show-ref", "stash",
+    "status", "switch", "tag", "worktree list",
+)  # fmt: skip
+# Commands of headcount that the same member may run unasked. None of them starts a program that it names.
+OWN_COMMANDS = (
+    "inbox", "read", "send", "done", "idle", "approve", "reject", "task", "review", "status", "escalations",
+    "decide", "down", "witness", "pause", "resume", "cycle", "logs", "report", "explain", "help", "--help",
+    "--version",
+)  # fmt: skip
+
+
+def allowed_commands() -> list[str]:
+    """The first words of every command that `edit` allows in a shell."""
+    return [f"git {name}" for name in GIT_COMMANDS] + [f"headcount {name}" for name in OWN_COMMANDS]
 
 
 def server_command(setup: Setup) -> tuple[str, list[str]]:

@@ -17,6 +17,8 @@ from headcount.agents.client import (
     Screen,
     Seen,
     Setup,
+    Turn,
+    allowed_commands,
     as_event,
     mirror,
     reset_time,
@@ -30,10 +32,32 @@ _STATE = (
 
 
 # Its sandbox keeps git directories read-only, so what must write there runs outside of it.
-_RULES = """\
-prefix_rule(pattern = ["git"], decision = "allow")
-prefix_rule(pattern = ["headcount"], decision = "allow")
-"""
+_RULES = "".join(
+    f'prefix_rule(pattern = {json.dumps(words.split())}, decision = "allow")\n'
+    for words in allowed_commands()
+)
+_INSTRUCTIONS = "developer_instructions"
+
+
+def _trusts(root: str, environ: Mapping[str, str]) -> bool:
+    projects = _read_settings(_users_directory(environ)).get("projects")
+    entry = projects.get(root) if isinstance(projects, dict) else None
+    return isinstance(entry, dict) and entry.get("trust_level") == "trusted"
+
+
+def _users_directory(environ: Mapping[str, str]) -> str:
+    return environ.get("CODEX_HOME") or f"{environ.get('HOME', '')}/.codex"
+
+
+def _read_settings(directory: str) -> dict[str, Any]:
+    """Empty where there are none, or none that can be read."""
+    import tomllib
+
+    try:
+        with open(f"{directory}/config.toml", "rb") as file:
+            return tomllib.load(file)
+    except (OSError, ValueError):
+        return {}
 
 
 def settings(headcount: tuple[str, ...]) -> dict[str, Any]:
@@ -54,12 +78,24 @@ def settings(headcount: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
-    users = environ.get("CODEX_HOME") or f"{environ.get('HOME', '')}/.codex"
+    users = _users_directory(environ)
     own = f"{setup.directory}/config"
     mirror(users, own, copied=("config.toml", "rules"), left_out=(*_STATE, *_databases(users)))
     if setup.permissions != "full":
         write_file(f"{own}/rules/headcount.rules", _RULES)
+    _add_instructions(own, setup.instructions)
     return {"CODEX_HOME": own}
+
+
+def _add_instructions(own: str, instructions: str) -> None:
+    """In the file, above all tables: other users can read a command line. A user's own stay in the file."""
+    if _INSTRUCTIONS in _read_settings(own):
+        return
+    path, text = f"{own}/config.toml", ""
+    if os.path.exists(path):
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            text = file.read()
+    write_file(path, f"{_INSTRUCTIONS} = {json.dumps(instructions)}\n{text}")
 
 
 def _databases(users: str) -> tuple[str, ...]:
@@ -69,7 +105,8 @@ def _databases(users: str) -> tuple[str, ...]:
 
 def _overrides(setup: Setup) -> list[str]:
     values = settings(setup.headcount)
-    values["developer_instructions"] = setup.instructions
+    if _read_settings(f"{setup.directory}/config").get(_INSTRUCTIONS) != setup.instructions:
+        values[_INSTRUCTIONS] = setup.instructions
     values["approval_policy"] = "never"
     values["sandbox_mode"] = "danger-full-access" if setup.permissions == "full" else "workspace-write"
     # JSON of texts, lists and flags is TOML too.
@@ -88,8 +125,9 @@ def _trusted(setup: Setup) -> str:
     )
 
 
-def _headless(setup: Setup, prompt: str, *resume: str) -> list[str]:
-    return ["codex", "exec", *resume, *_overrides(setup), "--skip-git-repo-check", "--json", "--", prompt]
+def _headless(setup: Setup, prompt: str, *resume: str) -> Turn:
+    words = ["codex", "exec", *resume, *_overrides(setup), "--skip-git-repo-check", "--json", "-"]
+    return Turn(words, prompt)
 
 
 def _read_line(line: str) -> Seen:
@@ -136,6 +174,8 @@ CLIENT = Client(
     title="Codex",
     package="@openai/codex",
     oldest=(0, 166, 0),
+    trusts=_trusts,
+    trust_hint="Run `codex` in {root} once, and accept its question about trust",
     prepare=_prepare,
     first_turn=lambda setup, prompt: _headless(setup, prompt),
     next_turn=lambda setup, prompt: _headless(setup, prompt, "resume", "--last"),

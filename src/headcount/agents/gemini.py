@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shlex
 from collections.abc import Mapping
@@ -17,6 +19,8 @@ from headcount.agents.client import (
     Screen,
     Seen,
     Setup,
+    Turn,
+    allowed_commands,
     as_event,
     mirror,
     read_json,
@@ -49,10 +53,10 @@ decision = "deny"
 priority = 500
 """
 # `argsPattern`: a rule for every command would take the whole tool away.
-_MAY_EDIT = """\
+_MAY_EDIT = f"""\
 [[rule]]
 toolName = "run_shell_command"
-commandPrefix = ["git", "headcount"]
+commandPrefix = {json.dumps(allowed_commands())}
 allowRedirection = true
 decision = "allow"
 priority = 300
@@ -93,8 +97,32 @@ def _hooks(setup: Setup, users: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
+def _trusts(root: str, environ: Mapping[str, str]) -> bool:
+    """As it decides itself: a variable, else the switch in the user's settings, else the longest rule."""
+    said = environ.get("GEMINI_CLI_TRUST_WORKSPACE")
+    if environ.get("GEMINI_RESTRICTED_MODE") == "true" or said in ("true", "false"):
+        return said == "true" and environ.get("GEMINI_RESTRICTED_MODE") != "true"
+    users = _users_directory(environ)
+    security = read_json(f"{users}/settings.json").get("security")
+    switch = security.get("folderTrust") if isinstance(security, dict) else None
+    if isinstance(switch, dict) and switch.get("enabled") is False:
+        return True
+    rules = read_json(environ.get("GEMINI_CLI_TRUSTED_FOLDERS_PATH") or f"{users}/trustedFolders.json")
+    found = [(len(path), level) for path, level in rules.items() if _is_above(path, level, root)]
+    return bool(found) and max(found, key=lambda rule: rule[0])[1] in ("TRUST_FOLDER", "TRUST_PARENT")
+
+
+def _is_above(path: str, level: object, root: str) -> bool:
+    above = os.path.realpath(os.path.dirname(path) if level == "TRUST_PARENT" else path)
+    return os.path.commonpath([above, os.path.realpath(root)]) == above
+
+
+def _users_directory(environ: Mapping[str, str]) -> str:
+    return f"{environ.get('GEMINI_CLI_HOME') or environ.get('HOME', '')}/.gemini"
+
+
 def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
-    users = f"{environ.get('GEMINI_CLI_HOME') or environ.get('HOME', '')}/.gemini"
+    users = _users_directory(environ)
     own = f"{setup.directory}/config"
     mirror(users, f"{own}/.gemini", left_out=_STATE)
     settings = read_json(f"{users}/settings.json")
@@ -102,6 +130,7 @@ def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
     settings["hooks"] = _hooks(setup, settings.get("hooks", {}))
     settings["security"] = {
         **settings.get("security", {}),
+        # The user trusts the repository, and the workspace is a worktree of it.
         "folderTrust": {"enabled": False},
         # HEADCOUNT_TOKEN looks like a secret of the user's, and is the member's own.
         "environmentVariableRedaction": {"enabled": False},
@@ -116,12 +145,10 @@ def _policy(setup: Setup) -> str:
     return f"{setup.directory}/policy.toml"
 
 
-def _command(setup: Setup, prompt_word: str, prompt: str) -> list[str]:
+def _command(setup: Setup) -> list[str]:
     words = ["gemini", "--approval-mode", "yolo" if setup.permissions == "full" else "auto_edit"]
     words += ["--policy", _policy(setup)]
-    if setup.model:
-        words += ["--model", setup.model]
-    return [*words, prompt_word, prompt]
+    return [*words, "--model", setup.model] if setup.model else words
 
 
 def _told(setup: Setup, prompt: str) -> str:
@@ -129,17 +156,17 @@ def _told(setup: Setup, prompt: str) -> str:
     return f"{setup.instructions}\n\n{prompt}"
 
 
-def _first(setup: Setup, prompt: str) -> list[str]:
-    words = _command(setup, "-p", _told(setup, prompt))
-    return [*words, "-o", "stream-json", "--session-id", setup.session]
+def _first(setup: Setup, prompt: str) -> Turn:
+    words = [*_command(setup), "-o", "stream-json", "--session-id", setup.session]
+    return Turn(words, _told(setup, prompt))
 
 
-def _next(setup: Setup, prompt: str) -> list[str]:
-    return [*_command(setup, "-p", prompt), "-o", "stream-json", "--resume", "latest"]
+def _next(setup: Setup, prompt: str) -> Turn:
+    return Turn([*_command(setup), "-o", "stream-json", "--resume", "latest"], prompt)
 
 
 def _terminal(setup: Setup, prompt: str) -> list[str]:
-    words = _command(setup, "--prompt-interactive", _told(setup, prompt))
+    words = [*_command(setup), "--prompt-interactive", _told(setup, prompt)]
     return [*words, "--session-id", setup.session]
 
 
@@ -199,6 +226,8 @@ CLIENT = Client(
     title="Gemini CLI",
     package="@google/gemini-cli",
     oldest=(0, 61, 0),
+    trusts=_trusts,
+    trust_hint="Run `gemini` in {root} once, and accept its question about trust",
     prepare=_prepare,
     first_turn=_first,
     next_turn=_next,

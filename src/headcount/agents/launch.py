@@ -31,6 +31,8 @@ class Order:
     permissions: str = "edit"
     terminal: bool = False
     """In a terminal that a person can attach to."""
+    trusted: str = ""
+    """The repository's root, if the user trusts it in this client."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,8 @@ def _launch_client(name: str, order: Order) -> Launch:
     """`headcount client` runs it: turn by turn as a plain process, or once, in a terminal."""
     client = CLIENTS[name]
     words = [*HEADCOUNT, "client", name, "--permissions", order.permissions]
+    if order.trusted:
+        words += ["--trusted", order.trusted]
     if order.model:
         words += ["--model", order.model]
     if not order.terminal:

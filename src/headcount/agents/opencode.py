@@ -14,6 +14,8 @@ from headcount.agents.client import (
     Screen,
     Seen,
     Setup,
+    Turn,
+    allowed_commands,
     as_event,
     mirror,
     read_json,
@@ -30,7 +32,10 @@ _NO_QUESTIONS = {"question": "deny", "plan_enter": "deny", "plan_exit": "deny", 
 _MAY_EDIT = {
     **_NO_QUESTIONS,
     "edit": "allow",
-    "bash": {"*": "deny", "git *": "allow", "headcount *": "allow"},
+    "bash": {
+        "*": "deny",
+        **{f"{words}{rest}": "allow" for words in allowed_commands() for rest in ("", " *")},
+    },
     "external_directory": "deny",
 }
 _MAY_ALL = {
@@ -40,6 +45,15 @@ _MAY_ALL = {
     "webfetch": "allow",
     "external_directory": "allow",
 }
+
+
+# It has no question about trust: it loads the plugins and servers of any folder. So headcount starts it
+# without the repository's settings, unless the user has set this variable of opencode's to false.
+_NO_PROJECT = "OPENCODE_DISABLE_PROJECT_CONFIG"
+
+
+def _reads_project(environ: Mapping[str, str]) -> bool:
+    return environ.get(_NO_PROJECT, "").lower() in ("0", "false")
 
 
 def mcp_servers(program: str, arguments: list[str]) -> dict[str, Any]:
@@ -69,11 +83,20 @@ def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
         "plugin": [_PLUGIN],
         "mcp": mcp_servers(*server_command(setup)),
         "permission": _MAY_ALL if setup.permissions == "full" else _MAY_EDIT,
-        "instructions": [f"{setup.directory}/instructions.md"],
+        "instructions": [f"{setup.directory}/instructions.md", *_texts(environ)],
         "autoupdate": False,
         "share": "disabled",
     }
-    return {**moved, "OPENCODE_CONFIG_CONTENT": json.dumps(settings)}
+    moved["OPENCODE_CONFIG_CONTENT"] = json.dumps(settings)
+    return moved if _reads_project(environ) else {**moved, _NO_PROJECT: "true"}
+
+
+def _texts(environ: Mapping[str, str]) -> list[str]:
+    """The repository's words for agents. It leaves them out together with the repository's settings."""
+    if _reads_project(environ):
+        return []
+    found = (f"{os.getcwd()}/{name}" for name in ("AGENTS.md", "CLAUDE.md"))
+    return [path for path in found if os.path.isfile(path)][:1]
 
 
 def _settle_packages(directory: str) -> None:
@@ -107,9 +130,9 @@ def _left(variable: str) -> tuple[str, ...]:
             "tool-output", "worktree", "repos")  # fmt: skip
 
 
-def _headless(setup: Setup, prompt: str, *more: str) -> list[str]:
+def _headless(setup: Setup, prompt: str, *more: str) -> Turn:
     words = ["opencode", "run", "--format", "json", *more]
-    return [*words, *(["--model", setup.model] if setup.model else []), "--", prompt]
+    return Turn([*words, *(["--model", setup.model] if setup.model else [])], prompt)
 
 
 def _terminal(setup: Setup, prompt: str) -> list[str]:
@@ -142,6 +165,8 @@ CLIENT = Client(
     title="opencode",
     package="opencode-ai",
     oldest=(1, 18, 33),
+    trusts=lambda root, environ: True,
+    trust_hint="",
     prepare=_prepare,
     first_turn=lambda setup, prompt: _headless(setup, prompt),
     next_turn=lambda setup, prompt: _headless(setup, prompt, "--continue"),

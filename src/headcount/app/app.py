@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headcount.app import caller as callers
 from headcount.app.home import find_checkout, find_home, make_home
 from headcount.app.lock import refuse_suspended
+from headcount.app.place import check_own
 from headcount.app.starting import make_start
 from headcount.domain.names import check_team_name, show
 from headcount.domain.policy import Policy
@@ -116,18 +117,27 @@ class App:
         self.store.ring(applied.channels)
 
 
-def open_app(start: str | None = None, environ: Mapping[str, str] | None = None, *, make: bool = True) -> App:
+def open_app(
+    start: str | None = None,
+    environ: Mapping[str, str] | None = None,
+    *,
+    make: bool = True,
+    placed: bool = True,
+) -> App:
     """Open the state directory that belongs to `start` (the working directory), made on first use.
 
     Who only looks needs none (`make` false): it sees that nothing is there, and leaves nothing behind.
+    `placed` is false only for the command that takes over a directory from elsewhere.
     """
     environ = os.environ if environ is None else environ
     start = start or os.getcwd()
     home = find_home(start, environ)
+    if make or os.path.isdir(home):
+        make_home(home) if placed else check_own(home)
     checkout = find_checkout(start, home)
-    store = open_store(make_home(home)) if make or os.path.isdir(home) else InMemoryStore(home)
+    store = open_store(home) if os.path.isdir(home) else InMemoryStore(home)
     settings = read_settings(find_settings(checkout), environ)
-    return App(home, store, settings, callers.identify(store, environ), checkout)
+    return App(home, store, settings, callers.identify(store, environ, home), checkout)
 
 
 def policy_of(settings: Mapping[str, Any]) -> Policy:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from headcount.errors import HeadcountError, NotAllowed
 from headcount.protocol import authority
 from headcount.protocol.effects import Note
-from headcount.store import rules
+from headcount.store import ancestry, rules
 from headcount.store.identity import refuse_code, refuse_descendants
 
 if TYPE_CHECKING:
@@ -45,11 +45,11 @@ OPERATOR = Caller(authority.OPERATOR)
 _OF_A_MEMBER = ("HEADCOUNT_MARK", "HEADCOUNT_MEMBER", "HEADCOUNT_TOKEN")
 
 
-def identify(store: Store, environ: Mapping[str, str]) -> Caller:
+def identify(store: Store, environ: Mapping[str, str], home: str) -> Caller:
     """A caller that carries our mark, claims to be a member or descends from one is that member or nobody."""
     refuse_code(environ)
     if not any(environ.get(name) for name in _OF_A_MEMBER):
-        refuse_descendants()
+        refuse_descendants(home)
         return OPERATOR
     with store.read() as tx:
         identity = tx.identify(environ.get("HEADCOUNT_TOKEN", ""))
@@ -60,6 +60,12 @@ def identify(store: Store, environ: Mapping[str, str]) -> Caller:
             ("Run this as the operator, outside of a member's terminal",),
             code="unknown-caller",
         )
+    elsewhere = ancestry.why_not_own(home, identity.team.partition("#")[0], identity.key)
+    if elsewhere:
+        raise NotAllowed(
+            "Did not recognise the caller", f"the token is for {identity.key}, and {elsewhere}",
+            ("A member calls from the processes that it started",), code="unknown-caller",
+        )  # fmt: skip
     return Caller(authority.CALLER_OF_ROLE[identity.role], identity.key, identity.team)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
     from headcount.app.app import App
     from headcount.ports import Tx
     from headcount.protocol.team import Team
+
+
+SELF_CYCLES = 6
+"""How often a member may cycle itself within an hour; the witness and the operator may at any time."""
+CYCLED = "cycled_itself"
+_HOUR_S = 3600.0
 
 
 def own_name(app: App) -> str:
@@ -38,6 +45,8 @@ def cycle(app: App, name: str, remarks: str = "", team: str | None = None) -> di
     request = str(uuid.uuid4())
     with app.turn(team_name) as (tx, found, policy):
         _check(tx, found, member.key)
+        if itself:
+            count_self_cycle(tx, found, member.key)
         note = store_handover(tx, found, member.key, remarks)
         asked = cycling(request, member.name, by)
         applied = apply(tx, found, [asked], policy, app.make_start)
@@ -48,6 +57,19 @@ def cycle(app: App, name: str, remarks: str = "", team: str | None = None) -> di
         "team": team_name, "member": member.name, "generation": member.generation, "handover": note,
         "status": answer["status"], "requestId": joined,
     }  # fmt: skip
+
+
+def count_self_cycle(tx: Tx, team: Team, key: str) -> None:
+    """A member that cycles itself again and again costs a start each time, and never gets to work."""
+    name, now = key.partition("#")[0], time.time()
+    before = (tx.fact(team.id, name, CYCLED) or {}).get("at", [])
+    recent = [at for at in before if now - at < _HOUR_S]
+    if len(recent) >= SELF_CYCLES:
+        raise Declined(
+            f"Did not cycle {key}", f"it has cycled itself {len(recent)} times within an hour",
+            ("Ask the lead with `headcount send lead -s SUBJECT -m BODY`",), code="cycled-too-often",
+        )  # fmt: skip
+    tx.put_fact(team.id, name, CYCLED, {"at": [*recent, now]})
 
 
 def _check(tx: Tx, team: Team, key: str) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shlex
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
+from headcount.app.inside import refuse_python
 from headcount.app.starting import Plan
 from headcount.compiler.compile import compile_file
 from headcount.domain.names import check_member_name, check_team_name, show
@@ -35,13 +37,14 @@ def read_definition(path: str) -> Definition:
             (_instead(path),),
             code="no-source",
         )
+    refuse_python([path], os.environ)
     compiled = compile_file(path)
     errors = [d for d in compiled.diagnostics if d.severity == "error"]
     if errors or compiled.document is None:
         raise DefinitionError(
             f"{path} does not compile",
             "\n  ".join(d.render() for d in errors) or "there is no Command, Agent or Skill in it",
-            (f"See everything with `headcount build --check {path}`",),
+            (f"See everything with `headcount build --check {shlex.quote(path)}`",),
             code="definition",
         )
     document = compiled.document

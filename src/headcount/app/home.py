@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from headcount.errors import StoreError, WorldError
+from headcount.app.place import check_place, write_place
+from headcount.domain.ownership import is_git_directory
+from headcount.errors import StoreError
 from headcount.workspace.repository import keep_out
 
 if TYPE_CHECKING:
@@ -55,14 +57,7 @@ def _upwards(start: str) -> Iterator[str]:
 def make_home(home: str) -> str:
     """Make it on first use: for its owner alone, and out of git's sight."""
     if os.path.isdir(home):
-        owner = os.stat(home).st_uid
-        if owner != os.getuid():
-            raise WorldError(
-                f"{home} belongs to somebody else",
-                f"its owner has the user id {owner}, yours is {os.getuid()}",
-                ("Set HEADCOUNT_HOME to a directory of your own",),
-                code="foreign-state",
-            )
+        check_place(home)
         return home
     try:
         os.makedirs(home, mode=0o700)
@@ -76,13 +71,14 @@ def make_home(home: str) -> str:
     git_dir = f"{os.path.dirname(home)}/.git"
     if os.path.isdir(git_dir):
         keep_out(git_dir, f"/{NAME}/")
+    write_place(home)
     return home
 
 
 def _main_repository(place: str) -> str | None:
     """The directory whose `.git` this is: for a linked worktree that of the main repository."""
     git = f"{place}/.git"
-    if os.path.isdir(git):
+    if is_git_directory(git):
         return place
     if os.path.isfile(git):
         with open(git, encoding="utf-8", errors="surrogateescape") as file:

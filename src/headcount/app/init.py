@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headcount.agents.project import PROJECT_FILES, Change
 from headcount.app.home import find_checkout, find_home, make_home
+from headcount.app.inside import check_here
 from headcount.errors import UsageError
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class Step(NamedTuple):
 def set_up(start: str, client: str | None, environ: Mapping[str, str]) -> list[Step]:
     """Write what is missing. Doing it again changes nothing; where one file cannot be changed, none is."""
     home = make_home(find_home(start, environ))
+    check_here(home, environ, "init")
     root = find_checkout(start, home)
     edits = [_read_edit(root, change) for change in _changes(client)]
     record = _read_record(home)
@@ -70,6 +72,7 @@ def set_up(start: str, client: str | None, environ: Mapping[str, str]) -> list[S
 
 def undo(start: str, environ: Mapping[str, str]) -> list[Step]:
     home = find_home(start, environ)
+    check_here(home, environ, "init")
     root = find_checkout(start, home)
     record = _read_record(home)
     ours = {change.path: change for files in PROJECT_FILES.values() for change in files}

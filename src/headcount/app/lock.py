@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from headcount.errors import ProcessError
 from headcount.runtime.processes import read_process
+from headcount.store.ancestry import NAMESPACE, read_namespace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,6 +43,7 @@ def drive_lock(home: str) -> Iterator[DriveLock | None]:
             return
         os.ftruncate(fd, 0)
         os.write(fd, f"{os.getpid()}\n".encode())
+        _write_namespace(home)
         lock = DriveLock()
         yield lock
     finally:
@@ -49,6 +51,14 @@ def drive_lock(home: str) -> Iterator[DriveLock | None]:
             if lock is not None:
                 os.ftruncate(fd, 0)  # who reads it next finds nobody, and not who was there last
             os.close(fd)
+
+
+def _write_namespace(home: str) -> None:
+    """For callers, which may not be in another one. Written whole: they read it at any time."""
+    new = f"{home}/{NAMESPACE}.{os.getpid()}"
+    with open(new, "w", encoding="ascii") as file:
+        file.write(read_namespace())
+    os.replace(new, f"{home}/{NAMESPACE}")
 
 
 def _lock(fd: int) -> bool:

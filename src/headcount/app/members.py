@@ -93,6 +93,7 @@ def read_output(app: App, name: str, team: str | None = None, *, follow: bool = 
 
     Line by line where it can be: a character, or an order to the terminal, may stand on both sides of a cut.
     """
+    app.check("logs")
     team_name, member, start = find_member(app, name, team)
     home = f"{app.home}/run/{start.get('mark', '')}"
     offset, rest = 0, b""
@@ -118,6 +119,7 @@ def read_output(app: App, name: str, team: str | None = None, *, follow: bool = 
 
 def attach_command(app: App, name: str, team: str | None = None) -> list[str]:
     """The command that puts a person in front of its terminal."""
+    app.check("attach")
     team_name, member, start = find_member(app, name, team)
     runtime = make_runtimes(app)["tmux"]
     handle = runtime.adopt(str(start["mark"])) if start.get("runtime") == "tmux" else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -93,7 +94,7 @@ def describe_salvage(ref: str, fact: Mapping[str, Any] | None) -> dict[str, Any]
         "files": fact.get("files"),
         "bytes": fact.get("bytes"),
         "leftOut": list(fact.get("left_out", ())),
-        "restore": f"headcount salvage restore {ref} DIR",
+        "restore": f"headcount salvage restore {shlex.quote(ref)} DIR",
     }
 
 

@@ -7,6 +7,7 @@ watches may go away and come back.
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from headcount.app.run_state import OVER, awaited, read_run_state, read_stalled,
 from headcount.app.stand_down_answer import can_decide
 from headcount.app.starting import check_clients
 from headcount.app.teams import create_team, read_dialogs, read_limits, spawn
+from headcount.app.trust import read_trust, trusted_root
 from headcount.app.world import find_repository, read_checked_out
 from headcount.domain.names import check_size, show
 from headcount.domain.templates import not_acknowledged
@@ -182,6 +184,7 @@ def _task_line(task: Task, roster: Any, waits: Mapping[str, str]) -> dict[str, A
 
 def _begin(app: App, definition: Definition, environ: Mapping[str, str], *, created: bool) -> None:
     """All that can be refused comes first. `created`: we died between the team and its phase."""
+    app.check("team_create")
     repo = find_repository(app)
     if repo is None or read_checked_out(app, repo) is None:
         raise UsageError(
@@ -202,7 +205,7 @@ def _begin(app: App, definition: Definition, environ: Mapping[str, str], *, crea
     at_once = definition.workflow.tasks_at_once if definition.workflow else None
     if at_once:
         app.settings = replace(app.settings, policy=replace(app.settings.policy, tasks_at_once=at_once))
-    check_clients(app.settings, definition.members)
+    check_clients(app, definition.members, read_trust(app, environ))
     roster = _roster(app, definition, repo)
     if not created:
         create_team(app, definition.team, definition.description, mode="run", environ=environ)
@@ -245,7 +248,7 @@ def _roster(app: App, definition: Definition, repo: Repository) -> dict[str, Any
         repo, definition.team, branch=app.settings.integration.branch, base=read_checked_out(app, repo)
     )
     plans = {
-        plan.name: _run_plan(plan, integration.branch)._asdict()
+        plan.name: _run_plan(plan, integration.branch, trusted_root(app))._asdict()
         for plan in definition.members
         if plan.role == "worker" or plan.role in REVIEWERS
     }
@@ -260,8 +263,9 @@ def _roster(app: App, definition: Definition, repo: Repository) -> dict[str, Any
     }
 
 
-def _run_plan(plan: Plan, integration: str) -> Plan:
-    return plan._replace(integration=integration, model=plan.model or _REVIEWER_MODEL.get(plan.role))
+def _run_plan(plan: Plan, integration: str, trusted: str) -> Plan:
+    model = plan.model or _REVIEWER_MODEL.get(plan.role)
+    return plan._replace(integration=integration, model=model, trusted=trusted)
 
 
 def _about(task: ir.Task, sync: str) -> dict[str, Any]:
@@ -335,4 +339,4 @@ def follow_run(app: App, team_name: str) -> Any:
 
 
 def take_over_hint(run: dict[str, Any]) -> str:
-    return f"git merge {run['integration']}"
+    return f"git merge {shlex.quote(run['integration'])}"

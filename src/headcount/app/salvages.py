@@ -31,11 +31,13 @@ Row = dict[str, Any]
 
 
 def list_saved(app: App, team: str | None = None) -> list[Row]:
+    app.check("salvage")
     return _of_team(app, team).rows
 
 
 def show_saved(app: App, name: str) -> Row:
     """What was found when it was taken, and the manifest: under which object each piece is now."""
+    app.check("salvage")
     saved = _Saved.of(app)
     row = saved.find(name)
     about = {key: row[key] for key in ("ref", "team", "member", "generation", "lost")}
@@ -45,6 +47,7 @@ def show_saved(app: App, name: str) -> Row:
 
 def verify_saved(app: App, name: str | None = None, team: str | None = None) -> list[Row]:
     """Every ref and object that a receipt names, and every salvage without one; or only the named one."""
+    app.check("salvage")
     saved = _of_team(app, team)
     refs = [row["ref"] for row in ([saved.find(name)] if name else saved.rows)]
     problems = {ref: saved.problems(ref) for ref in refs}

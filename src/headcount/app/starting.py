@@ -6,12 +6,14 @@ import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headcount.agents.launch import Order, check_agent, plan_launch
+from headcount.app.trust import check_trust
 from headcount.domain.settings import Agent
 from headcount.runtime.mark import new_mark, state_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from headcount.app.app import App
     from headcount.domain.settings import Settings
     from headcount.protocol.member import Member
     from headcount.protocol.team import Team
@@ -36,12 +38,16 @@ class Plan(NamedTuple):
     runtime: str | None = None
     integration: str | None = None  # the branch that its commits are compared with
     require_merged: bool = False
+    trusted: str = ""  # the repository's root, once the user was found to trust it in this client
 
 
-def check_clients(settings: Settings, plans: Iterable[Plan]) -> None:
-    """Refuses what cannot be started here, before anything is: a client that is missing or too old."""
-    for agent in dict.fromkeys(_who_is_it(settings, plan)[0] for plan in plans):
+def check_clients(app: App, plans: Iterable[Plan], trusted: Iterable[str]) -> None:
+    """Refuses what cannot be started here, before anything is: a client that is missing, too old, or not told
+    to trust the repository."""
+    agents = list(dict.fromkeys(_who_is_it(app.settings, plan)[0] for plan in plans))
+    for agent in agents:
         check_agent(agent, installed=True)
+    check_trust(app, trusted, agents)
 
 
 def _in_terminal(settings: Settings, plan: Plan) -> bool:
@@ -60,7 +66,7 @@ def make_start(
     order = Order(
         home, team.name, member.name, plan.prompt, prompt_file, plan.model or mine.model, command,
         plan.directory or os.path.dirname(home), mine.permissions or settings.agents.permissions,
-        _in_terminal(settings, plan),
+        _in_terminal(settings, plan), plan.trusted,
     )  # fmt: skip
     launch = plan_launch(agent, order)
     return {

@@ -13,6 +13,7 @@ from headcount.app.lock import is_driven, suspended_driver
 from headcount.app.run_state import read_run_state
 from headcount.app.starting import Plan, check_clients, make_start
 from headcount.app.tasks import as_json
+from headcount.app.trust import TRUSTED, read_trust, trusted_root
 from headcount.app.world import find_repository, read_checked_out
 from headcount.domain.environment import build_environment
 from headcount.domain.names import check_member_name, check_size, check_team_name, show
@@ -60,6 +61,7 @@ def create_team(
         "limits": asdict(app.limits),
         "mode": mode,
         "agent": agent,
+        TRUSTED: read_trust(app, os.environ if environ is None else environ),
     }
     repo = find_repository(app)
     git_config = repo.record_config().as_fact() if repo is not None else {}
@@ -99,6 +101,7 @@ def spawn(app: App, team_name: str, plan: Plan) -> Member:
     app.check("spawn")
     check_member_name(plan.name)
     _check_client(app, team_name, plan)
+    plan = plan._replace(trusted=trusted_root(app))
     plan = _placed(app, team_name, plan)
     with app.turn(team_name) as (tx, team, policy):
         if len(team.members) >= app.limits.members:
@@ -166,10 +169,17 @@ def _last_seen(app: App, team_name: str, name: str) -> str | None:
 
 
 def _check_client(app: App, team_name: str, plan: Plan) -> None:
-    """Outside of any transaction: a client is asked for its version, and that takes a moment."""
+    """Outside of any transaction: a client is asked for its version, and that takes a moment.
+
+    A member that starts another has the decisions of the team's beginning: it could change the files.
+    """
     with app.store.read() as tx:
-        agent = plan.agent or _agent_of_team(app, tx, app.load(tx, team_name).id, plan)
-    check_clients(app.settings, [plan._replace(agent=agent)])
+        team_id = app.load(tx, team_name).id
+        agent = plan.agent or _agent_of_team(app, tx, team_id, plan)
+        trusted = tx.team_settings(team_id).get(TRUSTED, [])
+    if not app.caller.is_member:
+        trusted = read_trust(app, os.environ)
+    check_clients(app, [plan._replace(agent=agent)], trusted)
 
 
 def _agent_of_team(app: App, tx: Tx, team_id: str, plan: Plan) -> str | None:

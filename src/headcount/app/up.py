@@ -10,6 +10,7 @@ from headcount.app.home import find_repository_above
 from headcount.app.resident import ensure_driven
 from headcount.app.starting import check_clients
 from headcount.app.teams import create_team, spawn
+from headcount.app.trust import read_trust
 from headcount.app.world import find_repository
 from headcount.domain.names import check_size
 from headcount.errors import Declined, UsageError
@@ -46,8 +47,9 @@ def find_risks(app: App) -> list[Risk]:
 
 def start_team(app: App, definition: Definition, look: Callable[[Team], None] = lambda _: None) -> Team:
     """Create it and write down who is to be started; the engine does the rest. `look` sees how it goes."""
+    app.check("team_create")
     _check_fit(app, definition)
-    check_clients(app.settings, definition.members)
+    check_clients(app, definition.members, read_trust(app, os.environ))
     create_team(app, definition.team, definition.description, environ=os.environ)
     ensure_driven(app)
     for plan in definition.members:

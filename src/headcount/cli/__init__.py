@@ -33,6 +33,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "serve": ("serve", "the live page, in a browser"),
     "report": ("report", "what happened, with a timeline, in one HTML file"),
     "trace": ("trace", "what happened, as an OpenTelemetry trace"),
+    "adopt": ("adopt", "take over a state directory that was moved or copied here"),
     "sweep": ("sweep", "leftovers of crashed runs"),
     "doctor": ("doctor", "what is missing, and how to get it"),
     "explain": ("explain", "an error code in full"),

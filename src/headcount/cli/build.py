@@ -6,6 +6,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from headcount.app.inside import refuse_python
+from headcount.cli.streams import write_orders
 from headcount.compiler.build import run as building
 from headcount.compiler.build.plan import find_sources
 from headcount.compiler.build.run import Built, Options, build
@@ -56,6 +58,7 @@ def run(args: argparse.Namespace) -> int:
     if args.watch and (args.check or args.stdout or args.to or args.json):
         raise UsageError("--watch goes with none of --check, --stdout, --to and --json")
     sources = find_sources(args.sources)
+    refuse_python(sources, os.environ)
     if args.to:
         return _to_python(sources, args.json)
     dialect, layout = _from_settings(args.dialect, args.layout)
@@ -185,11 +188,11 @@ def _with_progress(results: Iterable[Built], total: int) -> Iterator[Built]:
         return
     for done, result in enumerate(results, 1):
         # The line is wiped before anything else is printed, so output and progress never mix.
-        sys.stderr.write("\r\x1b[K")
+        write_orders(sys.stderr, "\r\x1b[K")
         yield result
-        sys.stderr.write(f"\rCompiled {done} of {total}")
+        write_orders(sys.stderr, f"\rCompiled {done} of {total}")
         sys.stderr.flush()
-    sys.stderr.write("\r\x1b[K")
+    write_orders(sys.stderr, "\r\x1b[K")
 
 
 def _to_python(sources: Sequence[str], as_json: bool) -> int:
@@ -225,9 +228,11 @@ def _watch(args: argparse.Namespace, options: Options) -> int:
 
     def find() -> list[str]:
         try:
-            return find_sources(args.sources)
+            sources = find_sources(args.sources)
         except UsageError:
             return []
+        refuse_python(sources, os.environ)
+        return sources
 
     def rebuild(sources: list[str]) -> None:
         totals = Totals(args.strict)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -86,7 +87,7 @@ def _summary(team: str, names: list[str] | None, answer: dict[str, Any], commits
     for member in answer["members"]:
         if member["salvage"]:
             print(f"  {member['name']}: saved to {member['salvage']}")
-            print(f"    get it back with `headcount salvage restore {member['salvage']} DIR`")
+            print(f"    get it back with `headcount salvage restore {shlex.quote(member['salvage'])} DIR`")
     for line in commits:
         print(f"  {line}")
     for rejection in answer.get("rejectedBy", ()):

@@ -19,7 +19,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     take_signals()
-    if drive(open_app()):
+    app = open_app()
+    app.check("engine")
+    if drive(app):
         return 0
     print("Another engine drives this state directory.", file=sys.stderr)
     return 0

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
+from headcount.app.inside import refuse_python
 from headcount.compiler.compile import compile_file
 from headcount.compiler.graph.drawing import draw
 from headcount.compiler.show import as_data, render
@@ -27,6 +29,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(
             f"Cannot draw {args.file!r}", "A definition is a .tsx or a .py file", code="no-source"
         )
+    refuse_python([args.file], os.environ)
     compiled = compile_file(args.file)
     if not args.json:
         for found in compiled.diagnostics:

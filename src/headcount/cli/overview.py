@@ -10,7 +10,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "define a team": ("build", "graph", "skills"),
     "start and lead it": ("up", "run", "spawn", "task", "pause", "resume", "cycle", "witness", "abort"),
     "see how it stands": ("status", "serve", "attach", "logs", "report", "trace"),
-    "bring everyone home": ("down", "escalations", "decide", "salvage", "sweep"),
+    "bring everyone home": ("down", "escalations", "decide", "salvage", "sweep", "adopt"),
     "for programs, and the rest": ("mcp", "engine", "explain", "completion"),
 }
 FOR_CLIENTS = ("client", "hook")  # what agent clients are started and configured with: nobody types them

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -55,10 +56,10 @@ def run(args: argparse.Namespace) -> int:
 def _tell_interrupted(now: dict[str, Any], file: str, driven: bool) -> None:
     if driven:
         lines = ["Stopped watching. The run goes on: another process drives it.",
-                 f"Watch it again with `headcount run {file}`."]  # fmt: skip
+                 f"Watch it again with `headcount run {shlex.quote(file)}`."]  # fmt: skip
     else:
         lines = ["Stopped the run. Its members go on with what they do, and nobody gives them anything next.",
-                 f"Go on with `headcount run {file}`."]  # fmt: skip
+                 f"Go on with `headcount run {shlex.quote(file)}`."]  # fmt: skip
     if now:
         lines.append(f"End it with `headcount down {now['team']}`.")
     print("", *lines, sep="\n", file=sys.stderr)
@@ -133,5 +134,7 @@ def _what_next(now: dict[str, Any], file: str) -> list[str]:
     ]
     hints += _decide_hints(now)
     what = "Go on" if now["escalations"] else "Try what is blocked again"
-    hints.append(f"{what} with `headcount run {file}`, or end it with `headcount down {now['team']}`.")
+    hints.append(
+        f"{what} with `headcount run {shlex.quote(file)}`, or end it with `headcount down {now['team']}`."
+    )
     return [*hints, f"What was merged so far is on {now['integration']}."]

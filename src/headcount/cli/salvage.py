@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import open_app
@@ -64,9 +65,9 @@ def describe(shown: dict[str, Any]) -> list[str]:
     lines = [f"{ref} of {shown['team']}/{shown['member']}"]
     lines += [f"  {plain(found)}" for found in shown["found"]]
     lines += [f"  left out: {plain(path)}: {why}" for path, _, why in manifest.get("left_out", ())]
-    lines += [f"Get all of it back with `headcount salvage restore {ref} DIR`."]
+    lines += [f"Get all of it back with `headcount salvage restore {shlex.quote(ref)} DIR`."]
     if "entries" not in manifest:
-        lines += [f"Get a file back with `git show {ref}:files/PATH`."]
+        lines += [f"Get a file back with `git show {shlex.quote(ref)}:files/PATH`."]
     return lines
 
 

@@ -13,6 +13,8 @@ import unicodedata
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from headcount.cli.streams import write_orders
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -129,7 +131,7 @@ class Screen:
         termios.tcsetattr(self._in, termios.TCSADRAIN, settings)
 
     def _write(self, text: str) -> None:
-        sys.stdout.write(text)
+        write_orders(sys.stdout, text)
         sys.stdout.flush()
 
 

@@ -7,10 +7,16 @@ from __future__ import annotations
 
 import codecs
 import errno
+import io
 import os
 import sys
 
+from headcount.domain.harmless import printed
 from headcount.errors import WorldError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TextIO
 
 _ESCAPED = "headcount-escaped"
 _READER_GONE = 141  # as if ended by SIGPIPE, as others in a pipe are (`| head`): nobody took the answer
@@ -24,12 +30,40 @@ def _escape(error: UnicodeError) -> tuple[str, int]:
     return "".join(f"\\u{text[i : i + 4]}" for i in range(0, len(text), 4)), error.end
 
 
+class Harmless(io.TextIOWrapper):
+    """A standard stream: what is written to it gives a terminal no orders, whoever wrote the text."""
+
+    def write(self, text: str) -> int:
+        super().write(printed(text))
+        return len(text)
+
+    def write_orders(self, text: str) -> None:
+        """Our own, for a screen or a line that is drawn again. Strangers' text in it was cleaned before."""
+        super().write(text)
+
+
+def write_orders(stream: TextIO, text: str) -> None:
+    if isinstance(stream, Harmless):
+        stream.write_orders(text)
+    else:
+        stream.write(text)
+
+
 def prepare() -> None:
     """Before anything is written: whatever the locale is, it is no reason for a traceback."""
     codecs.register_error(_ESCAPED, _escape)
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors=_ESCAPED)
+    sys.stdout, sys.stderr = _wrap(sys.stdout), _wrap(sys.stderr)
+
+
+def _wrap(stream: TextIO) -> TextIO:
+    """None, where it is closed, stays None; what a test has put there stays as well."""
+    if type(stream) is io.TextIOWrapper:
+        through, by_line, encoding = stream.write_through, stream.line_buffering, stream.encoding
+        stream.flush()
+        return Harmless(stream.detach(), encoding, _ESCAPED, line_buffering=by_line, write_through=through)
+    if hasattr(stream, "reconfigure"):
+        stream.reconfigure(errors=_ESCAPED)
+    return stream
 
 
 def complain(text: str) -> None:

@@ -9,6 +9,7 @@ import time
 from typing import TYPE_CHECKING, TextIO
 
 from headcount.cli.screen import fit
+from headcount.cli.streams import write_orders
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,7 +66,9 @@ class Live:
             return
         columns, rows = _size()
         shown = fit_block(lines, max(20, columns - 1), max(3, rows - 1))
-        self._stream.write("\r" + "\x1b[A\x1b[2K" * self._drawn + "".join(f"{line}\n" for line in shown))
+        orders = "\r" + "\x1b[A\x1b[2K" * self._drawn
+        write_orders(self._stream, orders)
+        self._stream.write("".join(f"{line}\n" for line in shown))
         self._stream.flush()
         self._drawn = len(shown)
 

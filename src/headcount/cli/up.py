@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from typing import TYPE_CHECKING
 
@@ -60,7 +61,7 @@ def _where_they_begin(app: App) -> list[str]:
 
 
 def _next(team: str, file: str, failed: bool) -> list[str]:
-    again = f"Mend what the notes say, then `headcount down {team}` and `headcount up {file}`."
+    again = f"Mend what the notes say, then `headcount down {team}` and `headcount up {shlex.quote(file)}`."
     watch = f"Watch with `headcount status`, end with `headcount down {team}`."
     return [again, watch] if failed else [watch]
 

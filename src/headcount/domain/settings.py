@@ -18,6 +18,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, Final, NamedTuple, NoReturn
 
 from headcount.domain.names import check_member_name
+from headcount.domain.ownership import is_git_directory, why_not_ours
 from headcount.domain.policy import Limits, Policy
 from headcount.errors import UsageError
 
@@ -257,7 +258,7 @@ def describe() -> tuple[Key, ...]:
 def find_settings(start: str) -> str | None:
     """`headcount.toml` beside the repository's `.git`, looked for upwards from `start` as git does."""
     folder = os.path.abspath(start)
-    while not os.path.exists(os.path.join(folder, ".git")):
+    while not _is_repository(folder):
         parent = os.path.dirname(folder)
         if parent == folder:
             return None
@@ -266,11 +267,22 @@ def find_settings(start: str) -> str | None:
     return path if os.path.exists(path) else None
 
 
+def _is_repository(folder: str) -> bool:
+    git = os.path.join(folder, ".git")
+    return os.path.isfile(git) or is_git_directory(git)
+
+
 def read_settings(path: str | None, environ: Mapping[str, str]) -> Settings:
     """The settings in this file, or the defaults, with the environment's on top."""
     text = ""
     if path is not None:
         try:
+            foreign = why_not_ours(path)
+            if foreign:
+                hint = (
+                    "Settings name commands that headcount runs: own the file, and let nobody else write it"
+                )
+                raise UsageError(f"Did not use {path}", foreign, (hint,), code="foreign-settings")
             with open(path, encoding="utf-8") as file:
                 text = file.read()
         except (OSError, UnicodeDecodeError) as error:

@@ -66,7 +66,7 @@ class Session:
             self._app = open_app(self._start, self._environ)
         elif self._app.caller.is_member:
             # Its incarnation may have been stood down since: then its token is void.
-            self._app.caller = identify(self._app.store, self._environ)
+            self._app.caller = identify(self._app.store, self._environ, self._app.home)
         return self._app
 
 

@@ -75,6 +75,8 @@ def _connect(path: str) -> apsw.Connection:
         # log does it instead, and nothing is less durable for it.
         db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         db.execute("pragma synchronous = full")
+        # What is deleted is overwritten: the environment of a team that has closed may hold keys.
+        db.execute("pragma secure_delete = on")
         version = db.pragma("user_version")
         if version != VERSION:
             from headcount.store import migrate

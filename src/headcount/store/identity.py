@@ -11,6 +11,7 @@ import os
 from headcount.domain.names import show
 from headcount.errors import NotAllowed
 from headcount.protocol import authority
+from headcount.store import ancestry
 from headcount.store.database import statements
 from headcount.store.teams import is_sealed
 
@@ -78,8 +79,8 @@ def who_calls(db: apsw.Connection, environ: Mapping[str, str], home: str) -> Cal
     """Whoever carries our mark, or descends from a member's process, is that member or nobody."""
     refuse_code(environ)
     if any(name in environ for name in _MEMBER_VARIABLES):
-        return _member(db, environ)
-    refuse_descendants()
+        return _member(db, environ, home)
+    refuse_descendants(home)
     if os.stat(home).st_uid != os.getuid():
         raise NotAllowed(
             "Only the owner of the state directory is the operator", f"{home} belongs to another user",
@@ -88,7 +89,7 @@ def who_calls(db: apsw.Connection, environ: Mapping[str, str], home: str) -> Cal
     return Caller("", authority.OPERATOR, authority.OPERATOR)
 
 
-def _member(db: apsw.Connection, environ: Mapping[str, str]) -> Caller:
+def _member(db: apsw.Connection, environ: Mapping[str, str], home: str) -> Caller:
     claimed = f"{environ.get('HEADCOUNT_MEMBER', '?')}#{environ.get('HEADCOUNT_GENERATION', '?')}"
     found = identify(db, environ.get("HEADCOUNT_TOKEN", ""))
     if found is None:
@@ -108,6 +109,13 @@ def _member(db: apsw.Connection, environ: Mapping[str, str]) -> Caller:
                 f"{name} is {show(environ[name])}, the token is for {key} of {team_id}",
                 code="bad-token",
             )
+    elsewhere = ancestry.why_not_own(home, team_id.partition("#")[0], key)
+    if elsewhere:
+        raise NotAllowed(
+            f"{show(claimed)} is not who its token says",
+            f"the token is for {key} of {team_id}, and {elsewhere}",
+            ("A member calls from the processes that it started",), code="bad-token",
+        )  # fmt: skip
     return Caller(team_id, key, authority.CALLER_OF_ROLE.get(role, authority.WORKER))
 
 
@@ -117,15 +125,15 @@ def refuse_code(environ: Mapping[str, str]) -> None:
         raise _is_code()
 
 
-def refuse_descendants() -> None:
+def refuse_descendants(home: str) -> None:
     """Raise if the caller, whose own environment tells nothing, is below a member or below such code."""
     above = _find_above()
     if above == _CODE:
         raise _is_code()
-    if above == _MEMBER:
+    if above == _MEMBER or ancestry.below_our_tmux(home) or ancestry.is_elsewhere(home):
         raise NotAllowed(
             "This process belongs to a member, but does not say which",
-            "a parent process carries a member's mark, and HEADCOUNT_TOKEN is not set",
+            "a member's process, terminal or namespace is above it, and HEADCOUNT_TOKEN is not set",
             ("Keep the HEADCOUNT_ variables in the environment of what the member starts",),
             code="no-identity",
         )

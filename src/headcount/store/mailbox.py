@@ -6,6 +6,7 @@ message of one sender overtake an earlier one (I7).
 
 from __future__ import annotations
 
+from headcount.domain.harmless import visible
 from headcount.store import rules
 from headcount.store.database import one, statements
 from headcount.store.jsontext import dumps
@@ -105,8 +106,17 @@ def _post(
 def inbox(db: apsw.Connection, team_id: str, boxes: Iterable[str] | None, unread: bool = False) -> list[Row]:
     """What is in these mailboxes, or in all of the team (None)."""
     if boxes is None:
-        return list(db.execute(SQL["all"], (team_id, unread)))
-    return list(db.execute(SQL["inbox_unread" if unread else "inbox"], (team_id, dumps(list(boxes)))))
+        found = db.execute(SQL["all"], (team_id, unread))
+    else:
+        found = db.execute(SQL["inbox_unread" if unread else "inbox"], (team_id, dumps(list(boxes))))
+    return [_as_seen(row) for row in found]
+
+
+def _as_seen(row: Row) -> Row:
+    """The row with nothing invisible in subject and body: a model would read what no person sees. In the
+    database it stays as it was sent."""
+    subject, body = visible(row[4]), visible(row[5])
+    return row if (subject, body) == row[4:6] else (*row[:4], subject, body, *row[6:])
 
 
 def has_unread(db: apsw.Connection, team_id: str, boxes: Iterable[str]) -> bool:
@@ -115,7 +125,7 @@ def has_unread(db: apsw.Connection, team_id: str, boxes: Iterable[str]) -> bool:
 
 def find(db: apsw.Connection, team_id: str, mail_id: str) -> Row | None:
     row: Row | None = one(db, SQL["one"], team_id, mail_id)
-    return row
+    return None if row is None else _as_seen(row)
 
 
 def mark_read(db: apsw.Connection, team_id: str, ids: Iterable[str], now: float) -> None:

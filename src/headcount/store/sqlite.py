@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 _RUN = "phase"  # the fact that holds a team's run, named so since the first version
 
 R = TypeVar("R", apsw.Connection, doorbell.Bell)
+_EMPTYING_MS = 200  # nobody waits for it
 
 # The same text is the same value. An engine loads its team at every turn, of which one row has changed; so
 # the rest is looked up, and nothing can be stale. About 2 KB each.
@@ -349,6 +350,18 @@ class SqliteStore:
     def release_lease(self, fence: Fence) -> None:
         with Transaction(self._connection(), write=True) as db:
             db.execute(tokens.SQL["release_lease"], (fence.name, fence.token))
+        self._empty_log()
+
+    def _empty_log(self) -> None:
+        """An engine leaves: what it deleted, such as the environment of a team, does not stay in the log."""
+        db = self._connection()
+        db.set_busy_timeout(_EMPTYING_MS)
+        try:
+            db.execute("pragma wal_checkpoint(truncate)")
+        except apsw.Error:
+            pass  # another process reads: the next engine that leaves does it
+        finally:
+            db.set_busy_timeout(BUSY_TIMEOUT_MS)
 
     # --- waking
 

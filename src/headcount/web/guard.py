@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
 
-from headcount.app.peer import find_peer
+from headcount.app.peer import why_not_operator
 from headcount.errors import HeadcountError, NotAllowed
-from headcount.store.identity import descends_from_member
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -80,16 +79,13 @@ class Guard:
         return None
 
     async def _why_not_peer(self, scope: Scope) -> HeadcountError | None:
-        """A member that got hold of the token is still not the operator."""
-        host, port = scope["client"]
-        if not self._loopback or ":" in host:
-            return None
-        pid = await run_in_threadpool(find_peer, host, port)
-        if pid is None or not descends_from_member(pid):
+        """A member, or another user, that got hold of the token is still not the operator."""
+        refused = await run_in_threadpool(why_not_operator, scope["client"], scope["server"])
+        if not refused:
             return None
         return NotAllowed(
-            "A member is not the operator", f"process {pid} belongs to a member",
-            ("Use the members' commands: `headcount --help`",), code="not-operator",
+            "The caller is not the operator", refused,
+            ("A member uses the members' commands: `headcount --help`",), code="not-operator",
         )  # fmt: skip
 
     def _is_ours(self, host: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import ipaddress
 import json
 import socket
 import sys
@@ -12,14 +14,16 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from headcount.app.metrics import write_metrics
-from headcount.errors import Bug, HeadcountError, NotAllowed, UsageError, WorldError
+from headcount.errors import Bug, HeadcountError, UsageError, WorldError
 from headcount.web import calls
 from headcount.web.feed import Feed
 from headcount.web.guard import Guard, refuse
+from headcount.web.protocol import make_protocol
 from headcount.web.token import read_token
 
 if TYPE_CHECKING:
@@ -37,24 +41,30 @@ LOOPBACK = "127.0.0.1"
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _PROMETHEUS = "text/plain; version=0.0.4"
 _MOST_BYTES = 64_000
+_CONNECTIONS = 64  # a browser opens six; each stream of a watched team is one
+_HEADERS_S = 10.0  # from the first byte to the end of the headers
+_BODY_S = 10.0
+_KEEP_ALIVE_S = 5
 
 
 def serve(
     app: App, host: str = LOOPBACK, port: int = 0, token_file: str | None = None, *, as_json: bool = False
 ) -> int:
     """Serve until a signal ends it. Whoever has the address that is printed acts as the operator."""
-    if app.caller.is_member:
-        raise NotAllowed(
-            "A member does not serve the page", f"only the operator may, and this is {app.caller.who}",
-            ("See the team with `headcount status`",), code="not-operator",
-        )  # fmt: skip
+    app.check("serve")
     token = read_token(token_file)
     listener = _listen(host, port)
     port = listener.getsockname()[1]
     _announce(f"http://{host}:{port}/#{token}", as_json)
+    if not ipaddress.ip_address(host).is_loopback:
+        _warn(host)
     feed = Feed(app)
     site = make_site(app, feed, token, host, port)
-    config = uvicorn.Config(site, log_level="warning", timeout_graceful_shutdown=5)
+    protocol = make_protocol(_HEADERS_S, 2 * _CONNECTIONS)
+    config = uvicorn.Config(
+        site, log_level="warning", timeout_graceful_shutdown=5, http=protocol, ws="none",
+        proxy_headers=False, limit_concurrency=_CONNECTIONS, timeout_keep_alive=_KEEP_ALIVE_S,
+    )  # fmt: skip
     _Server(config, feed).run(sockets=[listener])
     return 0
 
@@ -104,9 +114,11 @@ def _get(app: App, call: calls.Reading) -> Endpoint:
 def _post(app: App, call: calls.Changing) -> Endpoint:
     async def answer(request: Request) -> Response:
         try:
-            body = _read_body(await request.body())
+            body = _read_body(await _receive_body(request))
         except UsageError as error:
             return refuse(error)
+        except ClientDisconnect:
+            return Response(status_code=400)
         return await _answer(lambda: call(app, body, **request.path_params))
 
     return answer
@@ -122,6 +134,20 @@ async def _answer(call: Callable[[], Any]) -> Response:
         return refuse(
             Bug("The call failed", "this is a bug of headcount", ("See where `serve` was started",))
         )
+
+
+async def _receive_body(request: Request) -> bytes:
+    """Up to the limit, and within its time: more is not read, and the connection is closed."""
+    raw = b""
+    try:
+        async with asyncio.timeout(_BODY_S):
+            async for chunk in request.stream():
+                raw += chunk
+                if len(raw) > _MOST_BYTES:
+                    break
+    except TimeoutError:
+        raise UsageError("The body did not arrive in time", f"within {_BODY_S:g} s", code="usage") from None
+    return raw
 
 
 def _read_body(raw: bytes) -> dict[str, Any]:
@@ -160,3 +186,12 @@ def _announce(url: str, as_json: bool) -> None:
         return
     print(f"Serving on {url}")
     print("Whoever has this address acts as the operator. Ctrl-C ends it; the teams go on.", flush=True)
+
+
+def _warn(host: str) -> None:
+    """To standard error: the answer stays one line for programs."""
+    print(f"Warning: other machines can reach {host}, and nothing is encrypted.", file=sys.stderr)
+    print(
+        "Anyone who sees one request has the token. Use a tunnel or TLS: docs/how-to/serve-elsewhere.md",
+        file=sys.stderr, flush=True,
+    )  # fmt: skip

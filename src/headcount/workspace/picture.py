@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -142,7 +143,7 @@ def _check_place(repo: Repository, workspace: Workspace, git_dir: str) -> None:
         raise GitError(
             f"Did not save {workspace.path}",
             f"it was moved to {shown(place)}",
-            (f"Move it back with `git worktree move {shown(place)} {workspace.path}`",),
+            (f"Move it back with `git worktree move {shlex.quote(place)} {shlex.quote(workspace.path)}`",),
             code="salvage-failed",
         )
     if os.path.islink(workspace.path):

@@ -59,14 +59,16 @@ def installed() -> Path:
     return programs
 
 
-def user_home(place: Path, url: str) -> dict[str, str]:
-    """A user who has set every client up before, and the variables of that user."""
-    _write(
-        place / ".claude.json",
-        json.dumps({"hasCompletedOnboarding": True, "theme": "dark", "numStartups": 7}),
-    )
+def user_home(place: Path, url: str, trusted: Path | None = None) -> dict[str, str]:
+    """A user who has set every client up before and trusts one folder, and the variables of that user."""
+    known: dict[str, Any] = {"hasCompletedOnboarding": True, "theme": "dark", "numStartups": 7}
+    if trusted is not None:
+        known["projects"] = {str(trusted): {"hasTrustDialogAccepted": True}}
+        _write(place / ".gemini" / "trustedFolders.json", json.dumps({str(trusted): "TRUST_FOLDER"}))
+    _write(place / ".claude.json", json.dumps(known))
     _write(place / ".claude" / "settings.json", json.dumps({"env": {"FROM_THE_USER": "yes"}}))
-    _write(place / ".codex" / "config.toml", _CODEX.format(url=url))
+    trust = "" if trusted is None else f'[projects.{json.dumps(str(trusted))}]\ntrust_level = "trusted"\n'
+    _write(place / ".codex" / "config.toml", _CODEX.format(url=url) + trust)
     _write(place / ".gemini" / "settings.json", json.dumps({
         "security": {"auth": {"selectedType": "gemini-api-key"}}, "telemetry": {"enabled": False},
         "privacy": {"usageStatisticsEnabled": False},
@@ -207,7 +209,7 @@ def laboratory(
     repo, home = place / "repo", place / "home"
     home.mkdir()
     standin = Standin(script)
-    for name, value in {**user_home(home, standin.url), **(environ or {})}.items():
+    for name, value in {**user_home(home, standin.url, repo), **(environ or {})}.items():
         monkeypatch.setenv(name, value)
         if not value:
             monkeypatch.delenv(name)

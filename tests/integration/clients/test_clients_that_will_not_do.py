@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -58,7 +59,8 @@ def test_a_client_stuck_in_a_dialog_is_ended_and_named(open_lab: Callable[..., L
 
 def test_codex_that_is_not_logged_in_is_ended_and_the_dialog_named(open_lab: Callable[..., Lab]) -> None:
     lab = open_lab([])
-    (lab.home / ".codex" / "config.toml").unlink()
+    trust = f'[projects.{json.dumps(lab.app.root)}]\ntrust_level = "trusted"\n'
+    (lab.home / ".codex" / "config.toml").write_text(trust)
     member = lab.member(lab.start("ann", "codex", runtime="tmux"))
     assert member.state is State.GONE
     assert "dialog" in member.failure and "by hand" in member.failure, member.failure

@@ -6,15 +6,13 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from client_lab import Lab, git
 
 _TRIES = 'python3 -c \'open("made.txt", "w")\''
 
 
-@pytest.mark.parametrize("trusted", [True, False])
 def test_what_the_repository_allows_counts_for_members_where_its_user_trusts_it(
-    trusted: bool, open_lab: Callable[..., Lab]
+    open_lab: Callable[..., Lab],
 ) -> None:
     lab = open_lab([{"when": "You are ann", "steps": [[{"shell": _TRIES}]]}])
     lab.permit("edit")
@@ -23,12 +21,8 @@ def test_what_the_repository_allows_counts_for_members_where_its_user_trusts_it(
     settings.write_text(json.dumps({"permissions": {"allow": ["Bash(python3:*)"]}}))
     git(lab.app.root, "add", ".claude")
     git(lab.app.root, "commit", "--quiet", "-m", "What may be done here")
-    about_user = lab.home / ".claude.json"
-    known = json.loads(about_user.read_text()) if about_user.exists() else {}
-    known["projects"] = {lab.app.root: {"hasTrustDialogAccepted": trusted}}
-    about_user.write_text(json.dumps(known))
 
     key = lab.start("ann", "claude", prompt="Work a little.")
     lab.wait(key, lambda m: m.activity == "idle")
 
-    assert Path(lab.workspace(key), "made.txt").exists() == trusted, lab.output(key)
+    assert Path(lab.workspace(key), "made.txt").exists(), lab.output(key)

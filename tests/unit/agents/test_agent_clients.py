@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,13 +24,57 @@ ORDER = Order("/home/.headcount", "crew", "ann", "Do it.", "/p.md", model="big",
 EVERY = pytest.mark.parametrize("name", CLIENTS)
 
 
+PROMPT = 'a "quoted" $(word)\nand -a line'
+
+
 @EVERY
-def test_the_prompt_is_one_argument_and_nothing_is_left_to_a_shell(name: str) -> None:
-    prompt = 'a "quoted" $(word)\nand -a line'
-    for make in (CLIENTS[name].first_turn, CLIENTS[name].next_turn, CLIENTS[name].terminal):
-        argv = make(SETUP, prompt)
-        assert argv[0] == name
-        assert sum(prompt in word for word in argv) == 1
+def test_in_a_terminal_the_prompt_is_one_argument_and_nothing_is_left_to_a_shell(name: str) -> None:
+    argv = CLIENTS[name].terminal(SETUP, PROMPT)
+    assert argv[0] == name
+    assert sum(PROMPT in word for word in argv) == 1
+
+
+@EVERY
+def test_no_prompt_mail_or_instruction_stands_on_the_command_line_of_a_turn(
+    name: str, tmp_path: Path
+) -> None:
+    """Other users of the machine can read every command line."""
+    setup = replace(SETUP, directory=str(tmp_path))
+    CLIENTS[name].prepare(setup, {"HOME": str(tmp_path / "home")})
+    for make in (CLIENTS[name].first_turn, CLIENTS[name].next_turn):
+        turn = make(setup, PROMPT)
+        assert turn.argv[0] == name
+        assert turn.stdin.endswith(PROMPT)
+        assert not any(PROMPT in word or setup.instructions in word for word in turn.argv)
+
+
+@EVERY
+def test_edit_allows_subcommands_and_never_git_itself(name: str, tmp_path: Path) -> None:
+    """`git -c alias.x='!cmd' x` and `headcount build d.py` run whatever they are told to."""
+    setup = replace(SETUP, directory=str(tmp_path))
+    env = CLIENTS[name].prepare(setup, {"HOME": str(tmp_path / "home")})
+    allowed = {
+        "claude": lambda: re.findall(r"Bash\(([^)]*):\*\)", " ".join(CLIENTS[name].terminal(setup, "x"))),
+        "codex": lambda: [
+            " ".join(json.loads(found))
+            for found in re.findall(
+                r"pattern = (\[.*?\])", (tmp_path / "config/rules/headcount.rules").read_text()
+            )
+        ],
+        "gemini": lambda: tomllib.loads((tmp_path / "policy.toml").read_text())["rule"][1]["commandPrefix"],
+        "opencode": lambda: [
+            words.removesuffix(" *")
+            for words, decision in json.loads(env["OPENCODE_CONFIG_CONTENT"])["permission"]["bash"].items()
+            if decision == "allow"
+        ],
+    }[name]()
+    assert {"git commit", "git status", "headcount done"} <= set(allowed)
+    for words in allowed:
+        assert len(words.split()) >= 2, words
+        assert words.split()[1] not in (
+            "-c", "config", "rebase", "bisect", "grep", "submodule", "difftool", "fetch", "pull", "push",
+            "clone", "build", "graph", "up", "run", "spawn", "engine", "init", "mcp",
+        ), words  # fmt: skip
 
 
 @EVERY
@@ -35,7 +82,7 @@ def test_full_permissions_are_given_only_when_asked_for(name: str) -> None:
     words = {"claude": "bypassPermissions", "codex": "danger-full-access", "gemini": "yolo", "opencode": ""}[
         name
     ]
-    careful, full = (" ".join(CLIENTS[name].first_turn(setup, "x")) for setup in (SETUP, FULL))
+    careful, full = (" ".join(CLIENTS[name].first_turn(setup, "x").argv) for setup in (SETUP, FULL))
     assert words in full
     assert not words or words not in careful
     assert "big" in full and "big" not in careful

@@ -83,13 +83,61 @@ def test_hooks_of_ours_stand_after_the_users(tmp_path: Path) -> None:
     assert hooks["AfterTool"][1]["hooks"][0]["command"] == "/py hook PostToolUse"
 
 
-@pytest.mark.parametrize("accepted", [True, False])
-def test_a_repository_is_trusted_by_members_where_the_user_trusts_it(tmp_path: Path, accepted: bool) -> None:
-    projects = {"/repo": {"hasTrustDialogAccepted": accepted}, "/other": {"hasTrustDialogAccepted": True}}
+def test_a_member_trusts_its_repository_and_workspace_and_no_other_folder_of_the_user(tmp_path: Path) -> None:
+    projects = {"/repo": {"hasTrustDialogAccepted": True}, "/other": {"hasTrustDialogAccepted": True}}
     write(tmp_path / "home/.claude.json", {"projects": projects})
     prepare("claude", tmp_path, repository="/repo")
     trusted = json.loads((tmp_path / "own/config/.claude.json").read_text())["projects"]
-    assert set(trusted) == {str(Path.cwd()), *(["/repo"] if accepted else [])}
+    assert set(trusted) == {str(Path.cwd()), "/repo"}
+
+
+def trusts(client: str, home: Path, root: str = "/a/repo", **environ: str) -> bool:
+    return CLIENTS[client].trusts(root, {"HOME": str(home), **environ})
+
+
+@pytest.mark.parametrize("client", ["claude", "codex", "gemini"])
+def test_a_folder_that_the_user_was_never_asked_about_is_not_trusted(client: str, tmp_path: Path) -> None:
+    assert not trusts(client, tmp_path)
+
+
+def test_the_users_own_decision_about_a_folder_is_read_as_the_client_reads_it(tmp_path: Path) -> None:
+    write(tmp_path / ".claude.json", {"projects": {"/a/repo": {"hasTrustDialogAccepted": True}}})
+    assert trusts("claude", tmp_path) and not trusts("claude", tmp_path, "/a")
+    assert not trusts("claude", tmp_path, "/a/repo/below")
+    (tmp_path / ".codex").mkdir()
+    (tmp_path / ".codex/config.toml").write_text(
+        '[projects."/a/repo"]\ntrust_level = "trusted"\n[projects."/b"]\ntrust_level = "untrusted"\n'
+    )
+    assert trusts("codex", tmp_path) and not trusts("codex", tmp_path, "/b")
+
+
+def test_gemini_takes_the_longest_rule_a_variable_and_the_switch_of_the_user(tmp_path: Path) -> None:
+    rules = {"/a": "TRUST_FOLDER", "/a/repo": "DO_NOT_TRUST", "/b/one": "TRUST_PARENT"}
+    write(tmp_path / ".gemini/trustedFolders.json", rules)
+    assert not trusts("gemini", tmp_path) and not trusts("gemini", tmp_path, "/ab")
+    assert trusts("gemini", tmp_path, "/a/other") and trusts("gemini", tmp_path, "/b/two")
+    assert trusts("gemini", tmp_path, GEMINI_CLI_TRUST_WORKSPACE="true")
+    assert not trusts("gemini", tmp_path, "/a/other", GEMINI_CLI_TRUST_WORKSPACE="false")
+    write(tmp_path / ".gemini/settings.json", {"security": {"folderTrust": {"enabled": False}}})
+    assert trusts("gemini", tmp_path)
+    assert not trusts("gemini", tmp_path, GEMINI_RESTRICTED_MODE="true")
+
+
+@pytest.mark.parametrize("broken", ["", "[]", "7", '{"projects": 7}', '{"projects": {"/a/repo": 7}}'])
+def test_records_of_a_client_that_make_no_sense_trust_nothing(broken: str, tmp_path: Path) -> None:
+    for name in (".claude.json", ".codex/config.toml", ".gemini/trustedFolders.json"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(broken)
+    assert not any(trusts(client, tmp_path) for client in ("claude", "codex", "gemini"))
+
+
+def test_opencode_reads_the_repositorys_settings_only_where_the_user_says_so(tmp_path: Path) -> None:
+    """It has no question about trust, and would load the plugins of any folder."""
+    variable = "OPENCODE_DISABLE_PROJECT_CONFIG"
+    assert prepare("opencode", tmp_path)[variable] == "true"
+    setup = Setup(str(tmp_path / "two"), ("/py",), "s")
+    wanted = CLIENTS["opencode"].prepare(setup, {"HOME": str(tmp_path / "home"), variable: "false"})
+    assert variable not in wanted
 
 
 def test_every_client_gives_a_hook_more_time_than_it_ever_waits(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from headcount.store.sqlite import InMemoryStore
 def app(tmp_path: Path) -> App:
     """With `crew`, in which `ada` is escalated under the stand-down of the team."""
     store = InMemoryStore()
-    app = App(str(tmp_path), store, Settings(), caller.identify(store, {}))
+    app = App(str(tmp_path), store, Settings(), caller.identify(store, {}, str(tmp_path)))
     _escalate(app, "crew", None)
     return app
 

@@ -28,7 +28,7 @@ def app(tmp_path: Path) -> App:
     with store.write() as tx:
         team = tx.create_team("crew", "", {})
         apply(tx, team, [ev.Spawn("ada"), ev.Registered("ada#1")], Policy())
-    return App(str(tmp_path), store, Settings(), caller.identify(store, {}))
+    return App(str(tmp_path), store, Settings(), caller.identify(store, {}, str(tmp_path)))
 
 
 def _hear(app: App, *events: ev.Event) -> None:
@@ -70,7 +70,7 @@ def test_nothing_is_handed_over_to_a_closed_team(tmp_path: Path) -> None:
             events = [ev.StandDown("r1", None)] if step == "finalizers" else []
             team = apply(tx, team, [*events], Policy()).team
             team = apply(tx, team, [ev.StepEnded(step, team.close_epoch, True)], Policy()).team
-    app = App(str(tmp_path), store, Settings(), caller.identify(store, {}))
+    app = App(str(tmp_path), store, Settings(), caller.identify(store, {}, str(tmp_path)))
     with pytest.raises(Declined) as refused:
         witness.handoff(app, team="crew")
     assert refused.value.code == "team-closed"
@@ -78,7 +78,7 @@ def test_nothing_is_handed_over_to_a_closed_team(tmp_path: Path) -> None:
 
 def test_who_decides_after_the_team_was_closed_hears_where_to_look(tmp_path: Path) -> None:
     store = InMemoryStore()
-    app = App(str(tmp_path), store, Settings(), caller.identify(store, {}))
+    app = App(str(tmp_path), store, Settings(), caller.identify(store, {}, str(tmp_path)))
     with pytest.raises(UsageError) as refused:
         standing_down.decide(app, "e1", "wait")
     assert refused.value.code == "unknown-escalation"

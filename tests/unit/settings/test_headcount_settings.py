@@ -235,7 +235,9 @@ def test_what_is_not_toml_or_cannot_be_read_names_the_file(tmp_path: Path) -> No
 def test_settings_stand_beside_git_and_are_found_upwards(tmp_path: Path) -> None:
     below = tmp_path / "a" / "b"
     below.mkdir(parents=True)
-    (tmp_path / ".git").mkdir()
+    for name in ("objects", "refs"):
+        (tmp_path / ".git" / name).mkdir(parents=True)
+    (tmp_path / ".git/HEAD").write_text("ref: refs/heads/main\n")
     (below / "headcount.toml").write_text("")
     assert find_settings(str(below)) is None
     (tmp_path / "headcount.toml").write_text("[policy]\nmax_members = 2")

@@ -88,8 +88,12 @@ def _home() -> str:
     if home:
         return os.path.abspath(home)
     from headcount.app.home import find_home
+    from headcount.app.place import check_place
 
-    return find_home(os.getcwd(), os.environ)
+    home = find_home(os.getcwd(), os.environ)
+    if os.path.isdir(home):
+        check_place(home)
+    return home
 
 
 def _identify(home: str, db: apsw.Connection, words: Words, action: str) -> Call:

@@ -16,18 +16,20 @@ import sys
 import time
 
 from headcount.agents.brief import brief
-from headcount.agents.client import Client, Seen, Setup, add_seen, understand, write_file
+from headcount.agents.client import Client, Seen, Setup, Turn, add_seen, understand, write_file
 from headcount.agents.clients import CLIENTS
 from headcount.agents.launch import HEADCOUNT
 from headcount.cli.member import pauses
 from headcount.cli.member.opening import Opening
 from headcount.cli.member.output import read_lines
 from headcount.cli.member.prompts import NOTHING_YET, tell
-from headcount.errors import ProcessError, UsageError
+from headcount.errors import NotAllowed, ProcessError, UsageError
 from headcount.store import mailbox
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import IO
+
     from headcount.cli.member.call import Call
     from headcount.store.mailbox import Row
 
@@ -48,6 +50,11 @@ def client(call: Call) -> int:
         raise UsageError(
             "This is what a member runs as", "it is started by the engine",
             (f"Start one with `headcount spawn NAME --agent {name}`",), code="not-a-member",
+        )  # fmt: skip
+    if not call.words.get("--trusted"):
+        raise NotAllowed(
+            f"Did not start {CLIENTS[name].title}", "the start does not name a folder that the user trusts",
+            ("Stand the member down, and start it again",), code="untrusted-repository",
         )  # fmt: skip
     host = Host(call, CLIENTS[name])
     return host.run_terminal() if call.words.has("--terminal") else host.run_turns()
@@ -94,7 +101,7 @@ class Host:
         while not self._stopping:
             prompt, mail = tell(self._unread())
             pauses.begin_work(self._call)
-            code, seen = self._run_turn(self._next_argv(prompt or NOTHING_YET), mail)
+            code, seen = self._run_turn(self._next(prompt or NOTHING_YET), mail)
             if self._stopping:
                 break
             pauses.record_turn(self._call, seen, code)
@@ -112,7 +119,7 @@ class Host:
                 self._end_turn(mail)
         return 0
 
-    def _next_argv(self, prompt: str) -> list[str]:
+    def _next(self, prompt: str) -> Turn:
         """A conversation is gone on with once a turn of it ended well, and for as long as it fits."""
         if self._begun:
             return self._client.next_turn(self._setup, prompt)
@@ -138,11 +145,12 @@ class Host:
         self._setup = replace(self._setup, session=str(uuid.uuid4()))
         return self._setup
 
-    def _run_turn(self, argv: list[str], mail: list[Row]) -> tuple[int, Seen]:
+    def _run_turn(self, turn: Turn, mail: list[Row]) -> tuple[int, Seen]:
         """Its exit code, and what its output said besides; the output goes on to our own."""
         env = {**self._env, pauses.SHOWN: ",".join(row[0] for row in mail)}
         try:
-            self._child = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+            with _as_file(turn.stdin) as prompt:
+                self._child = subprocess.Popen(turn.argv, env=env, stdin=prompt, stdout=subprocess.PIPE)
         except OSError as error:
             raise _not_started(self._client, error) from error
         seen = Seen()
@@ -169,6 +177,16 @@ class Host:
             mailbox.mark_read(self._call.db, self._team.id, [row[0] for row in mail], time.time())
 
 
+def _as_file(text: str) -> IO[bytes]:
+    """A file without a name, read from its beginning: it cannot fill up as a pipe does."""
+    import tempfile
+
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it, once the client has it
+    file.write(text.encode("utf-8", "surrogateescape"))
+    file.seek(0)
+    return file
+
+
 def _setup(call: Call) -> Setup:
     environ, words = os.environ, call.words
     home, member = environ["HEADCOUNT_HOME"], environ["HEADCOUNT_MEMBER"]
@@ -176,18 +194,8 @@ def _setup(call: Call) -> Setup:
     os.makedirs(directory, mode=0o700, exist_ok=True)
     return Setup(
         directory, HEADCOUNT, "", words.get("--model") or "", words.get("--permissions") or "edit",
-        _repository(), brief(environ["HEADCOUNT_TEAM"], member),
+        words.get("--trusted") or "", brief(environ["HEADCOUNT_TEAM"], member),
     )  # fmt: skip
-
-
-def _repository() -> str:
-    """What its worktree belongs to; "" where it is none."""
-    try:
-        with open(".git", encoding="utf-8", errors="surrogateescape") as file:
-            git_dir = file.read().partition("gitdir: ")[2].strip()
-    except OSError:
-        return ""
-    return git_dir.partition("/.git/worktrees/")[0]
 
 
 def _shim(setup: Setup) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headcount.domain.harmless import visible
 from headcount.domain.times import utc
 from headcount.store.jsontext import Raw
 
@@ -9,15 +10,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from headcount.store import mailbox, taskboard
 
-# Everything that a terminal may take for an order: C0 but newline and tab, DEL, C1, and marks of direction.
+# Everything that a terminal may take for an order: C0 but newline and tab, DEL, C1.
 _CONTROL = {
     **dict.fromkeys((*range(9), *range(11, 32), *range(127, 160)), "\N{REPLACEMENT CHARACTER}"),
-    **dict.fromkeys((0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)), None),
 }
 
 
 def plain(text: str) -> str:
-    return text.replace("\r\n", "\n").translate(_CONTROL)
+    return visible(text).replace("\r\n", "\n").translate(_CONTROL)
 
 
 def one_line(text: str) -> str:

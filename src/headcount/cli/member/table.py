@@ -110,11 +110,11 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
     ),
     "client": (
         Spec(
-            "client NAME [--model M] [--permissions edit|full] [--terminal]",
+            "client NAME [--model M] [--permissions edit|full] [--trusted ROOT] [--terminal]",
             "What a member of a known agent client runs as. The engine starts it; not for use by hand.",
             required=("NAME",),
             flags=("--terminal",),
-            names={"--model": "--model", "--permissions": "--permissions"},
+            names={"--model": "--model", "--permissions": "--permissions", "--trusted": "--trusted"},
         ),
         "client:client",
     ),

@@ -1,0 +1,167 @@
+"""Whether a state directory was made here: at this path, on this machine, by this user.
+
+An engine carries out what the state says is still to do. So a state directory that came with a clone, or was
+copied from elsewhere, is not used. `place.json` records where a directory was made. Directories of older
+versions have no record: they are accepted when git tracks nothing in them and the user owns them, and are
+then recorded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shlex
+import socket
+import stat
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+from headcount.errors import WorldError
+
+if TYPE_CHECKING:
+    from headcount.app.app import App
+
+RECORD = "place.json"
+_MOST_BYTES = 1 << 14
+_MACHINE_IDS = ("/etc/machine-id", "/var/lib/dbus/machine-id")
+
+
+def check_place(home: str) -> None:
+    """Refuse a directory that is another user's, comes with the repository, or was made elsewhere."""
+    check_own(home)
+    made = read_place(home)
+    if made is None:
+        write_place(home)
+    elif made != this_place(home):
+        raise WorldError(
+            f"{home} was not made here",
+            f"it was made {describe_place(made)}",
+            ("See what it would do with `headcount adopt`", "Or remove it, and begin anew"),
+            code="moved-state",
+        )
+
+
+def check_own(home: str) -> None:
+    """What no command takes over: another user's directory, or one that came with the repository."""
+    _check_owner(home)
+    _check_untracked(home)
+
+
+def this_place(home: str) -> dict[str, Any]:
+    """The path as it is spelled below a real folder: a link to another state directory is another path."""
+    folder, name = os.path.split(home)
+    return {"path": os.path.join(os.path.realpath(folder), name), "machine": _machine(), "user": os.getuid()}
+
+
+def read_place(home: str) -> dict[str, Any] | None:
+    """None where nothing is recorded. A record that makes no sense is a record of elsewhere."""
+    try:
+        fd = os.open(f"{home}/{RECORD}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return {}
+    with os.fdopen(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            return {}
+        try:
+            found = json.loads(file.read(_MOST_BYTES))
+        except (ValueError, RecursionError):
+            return {}
+    return found if isinstance(found, dict) else {}
+
+
+def write_place(home: str) -> None:
+    """Whole or not at all, and for the owner alone."""
+    new = f"{home}/{RECORD}.{os.getpid()}"
+    fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(fd, "w", encoding="utf-8") as file:
+        json.dump(this_place(home), file)
+    os.replace(new, f"{home}/{RECORD}")
+
+
+def describe_place(made: dict[str, Any]) -> str:
+    words = []
+    if isinstance(made.get("path"), str):
+        words.append(f"at {made['path']}")
+    if made.get("machine") != _machine():
+        words.append("on another machine")
+    if made.get("user") != os.getuid():
+        words.append("by another user")
+    return " ".join(words) or "elsewhere"
+
+
+def preview(app: App) -> dict[str, Any]:
+    """What an engine would find to do in this state: open teams, their members, and acts that are pending."""
+    made = read_place(app.home)
+    with app.store.read() as tx:
+        teams = [app.load(tx, name) for name in tx.team_names()]
+        found = [
+            {
+                "team": team.name,
+                "status": str(team.status),
+                "members": [f"{m.key} ({m.state})" for m in team.live()],
+                "acts": sorted({type(act).__name__ for act in tx.pending_acts(team.id)}),
+                "workspaces": sorted(
+                    str(fact["path"]) for fact in tx.facts(team.id, "workspace").values() if fact.get("path")
+                ),
+            }
+            for team in teams
+        ]
+    return {"home": app.home, "made": made, "here": made == this_place(app.home), "teams": found}
+
+
+def _check_owner(home: str) -> None:
+    found = os.stat(home)
+    if found.st_uid != os.getuid():
+        raise WorldError(
+            f"{home} belongs to another user",
+            f"its owner has the user id {found.st_uid}, yours is {os.getuid()}",
+            ("Set HEADCOUNT_HOME to a directory of your own",),
+            code="foreign-state",
+        )
+    if found.st_mode & stat.S_IWOTH:
+        raise WorldError(
+            f"{home} can be written by every user of this machine",
+            "another user could put orders for your engine there",
+            (f"Look at what is in it, then run `chmod 700 {shlex.quote(home)}`",),
+            code="foreign-state",
+        )
+
+
+def _check_untracked(home: str) -> None:
+    folder, name = os.path.split(home)
+    try:
+        found = subprocess.run(
+            ["git", "-c", "core.fsmonitor=false", "-C", folder, "ls-files", "-z", "--", f":(literal){name}"],
+            capture_output=True, stdin=subprocess.DEVNULL, check=False,
+        ).stdout  # fmt: skip
+    except OSError:
+        return  # without git nothing is tracked
+    if not found:
+        return
+    first = os.fsdecode(found.partition(b"\0")[0])
+    raise WorldError(
+        f"{home} came with the repository",
+        f"git tracks {first}, and an engine would do what a stranger wrote there",
+        ("Delete it, and take it out of git with `git rm -r --cached .headcount`",),
+        code="tracked-state",
+    )
+
+
+def _machine() -> str:
+    """A digest of the machine's id, as its makers ask for; of the host name where there is none."""
+    for path in _MACHINE_IDS:
+        try:
+            with open(path, encoding="ascii") as file:
+                found = file.read().strip()
+        except (OSError, ValueError):
+            continue
+        if found:
+            return _digest(found)
+    return _digest(socket.gethostname())
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(f"headcount:{text}".encode()).hexdigest()[:32]

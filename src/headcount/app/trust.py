@@ -1,0 +1,49 @@
+"""Whether the user trusts the repository, in each client's own records.
+
+A client loads hooks, servers and plugins from the folder that it starts in. Alone it asks the user first.
+Members start without anybody to ask, so headcount carries the user's decision over. The operator's command
+reads it, for the repository's root, and it travels with each start as data: an engine on another host, or a
+member that has changed the client's files since, decides nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from typing import TYPE_CHECKING
+
+from headcount.agents.clients import CLIENTS
+from headcount.app.home import find_repository_above
+from headcount.errors import NotAllowed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from headcount.app.app import App
+
+TRUSTED = "trusted"  # of a team's settings: the clients that trust the repository's root
+
+
+def trusted_root(app: App) -> str:
+    """The folder that the decision is about: the main worktree, or else the folder that holds the state."""
+    return find_repository_above(app.root) or os.path.realpath(app.root)
+
+
+def read_trust(app: App, environ: Mapping[str, str]) -> list[str]:
+    """The clients that the user has told to trust this repository."""
+    root = trusted_root(app)
+    return [name for name, client in CLIENTS.items() if client.trusts(root, environ)]
+
+
+def check_trust(app: App, trusted: Iterable[str], agents: Iterable[str]) -> None:
+    """Refuse a client that would have asked the user. A command of the user's own needs no trust."""
+    refused = next((name for name in agents if name in CLIENTS and name not in trusted), None)
+    if refused is None:
+        return
+    client, root = CLIENTS[refused], trusted_root(app)
+    raise NotAllowed(
+        f"{client.title} is not told to trust {root}",
+        "it would run the hooks and servers that the repository brings along, and a member has nobody to ask",
+        (client.trust_hint.format(root=shlex.quote(root)), "Then start it again"),
+        code="untrusted-repository",
+    )
