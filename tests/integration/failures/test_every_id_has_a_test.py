@@ -10,8 +10,14 @@ from typing import NamedTuple
 
 TESTS = Path(__file__).parents[2]
 PAGE = TESTS.parent / "docs" / "explanation" / "failures.md"
-_COUNTS = {"A": 15, "B": 10, "C": 23, "D": 16, "E": 12}
-IDS = [f"{group}{number}" for group, count in _COUNTS.items() for number in range(1, count + 1)]
+_COUNTS = {"A": 15, "B": 10, "C": 23, "D": 16, "E": 12, "F": 55}
+_NEVER_GIVEN = {"F54"}
+IDS = [
+    id
+    for group, count in _COUNTS.items()
+    for number in range(1, count + 1)
+    if (id := f"{group}{number}") not in _NEVER_GIVEN
+]
 # Played from end to end with members that are processes without a terminal, and with members in tmux.
 IN_BOTH = [
     "A1", "A2", "A3", "A8", "A9", "A10", "A13", "A14", "A15",
@@ -19,10 +25,11 @@ IN_BOTH = [
     "C19", "C22",
     "D4", "D5", "D6", "D7", "D8", "D15", "D16",
     "E2", "E3", "E9", "E10", "E11",
+    "F3",
 ]  # fmt: skip
 # The directories whose `runtime` fixture is both, and looks afterwards where everybody was started.
 _WITH_RUNTIME = ("integration/failures/", "integration/run/", "integration/nudge/")
-_ROW = re.compile(r"^\| ([A-E]\d+) \|.*\| `(test_\w+)` \| (both )?\|$", re.MULTILINE)
+_ROW = re.compile(r"^\| ([A-F]\d+) \|.*\| `(test_\w+)(?:\[F\d+\])?` \| (both )?\|$", re.MULTILINE)
 
 
 class Found(NamedTuple):
@@ -37,7 +44,7 @@ def find_tests() -> dict[str, list[Found]]:
         path = str(file.relative_to(TESTS))
         for test in _functions(file):
             both = path.startswith(_WITH_RUNTIME) and _takes_runtime(test)
-            for id in re.findall(r"(?<=_)[A-E]\d+(?=_)", test.name):
+            for id in re.findall(r"(?<=_)[A-F]\d+(?=_)", test.name) + _parameter_ids(test):
                 found.setdefault(id, []).append(Found(path, test.name, both))
     return found
 
@@ -46,6 +53,12 @@ def _functions(file: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
             yield node
+
+
+def _parameter_ids(test: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    """Ids that are parameters of one test: `pytest.param(..., id="F21")` is run as `test_…[F21]`."""
+    decorators = " ".join(ast.unparse(decorator) for decorator in test.decorator_list)
+    return re.findall(r"id='([A-F]\d+)'", decorators)
 
 
 def _takes_runtime(test: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
