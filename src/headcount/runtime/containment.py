@@ -21,7 +21,7 @@ from headcount.runtime.reaper import enter_cgroup, enter_namespace
 
 AUTO, NAMESPACE, CGROUP, SUBREAPER = "auto", "namespace", "cgroup", "subreaper"
 TESTED_IN_NAMESPACE = frozenset({"scripted"})
-"""Agents that `auto` may put into a namespace. Tests end small programs there; agent clients were not tried."""
+"""Agents that `auto` may put into a namespace. Tests end small programs there; no agent client was tried."""
 _PREFIX = "headcount."
 _CGROUP_NEEDS = "a writable cgroup v2 with cgroup.kill (Linux 5.14), or a systemd user manager"
 
