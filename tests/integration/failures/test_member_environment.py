@@ -57,7 +57,7 @@ def test_F56_a_member_without_its_git_file_does_not_commit_to_the_users_branch(l
     """git searches upwards, and the operator's repository is above every workspace."""
     lab.create(QUICK)
     before = git(lab.app.root, "rev-parse", "HEAD")
-    commit = "echo x > work; git add work; git commit -qm work"
+    commit = "echo x > work; git add -f work; git commit -qm work"
     start(lab, "ann", f"rm .git; {{ {commit}; }} 2> ../ann.said; {READY}; {WAIT}")
     lab.finish(lab.ask())
     assert git(lab.app.root, "rev-parse", "HEAD") == before
