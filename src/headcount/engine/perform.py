@@ -153,11 +153,7 @@ def _spec(job: Job, workspace: Workspace) -> SpawnSpec:
         # Some programs believe this rather than the kernel, and would work in the operator's checkout.
         "PWD": workspace.path,
         # A member that lost its `.git` file must not find the operator's repository above its workspace.
-        "GIT_CEILING_DIRECTORIES": os.pathsep.join(
-            filter(
-                None, (os.path.dirname(workspace.path), start.get("env", {}).get("GIT_CEILING_DIRECTORIES"))
-            )
-        ),
+        _CEILING: os.pathsep.join(filter(None, (os.path.dirname(workspace.path), given.get(_CEILING)))),
         **({"HEADCOUNT_TASK": member.task} if member.task else {}),
     }
     return SpawnSpec(
