@@ -44,6 +44,10 @@ def take(path: str, git_dir: str) -> Snapshot:
     return snapshot
 
 
+# Where `salvage restore` puts a repository that an agent made in the place of its own `.git`.
+_PUT_ASIDE = b".git.salvaged"
+
+
 def walk(path: str, snapshot: Snapshot) -> None:
     """Read a tree by descriptors, so that no path is too long. Its `.git` and `.headcount` are left out."""
     top = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
@@ -65,6 +69,8 @@ def _walk(directory: int, prefix: bytes, snapshot: Snapshot) -> None:
             if prefix or os.path.isdir(f"{snapshot.path}/.git"):  # the file of a worktree leads elsewhere
                 snapshot.inner[prefix[:-1]] = _inner(snapshot.path, prefix[:-1])
             continue
+        if name == _PUT_ASIDE and not prefix:
+            snapshot.inner[name] = _reachable(f"{snapshot.path}/{os.fsdecode(name)}")
         try:
             node = _node(directory, name)
         except FileNotFoundError:
@@ -135,10 +141,12 @@ def _inner(top: str, path: bytes) -> dict[str, str]:
         ["git", "-C", f"{top}/{place}", "rev-parse", "--absolute-git-dir"],
         capture_output=True, text=True, env=environment(), timeout=60,
     )  # fmt: skip
-    if done.returncode:
-        return {}
+    return {} if done.returncode else _reachable(done.stdout.strip())
+
+
+def _reachable(git_dir: str) -> dict[str, str]:
     try:
-        found = reachable(done.stdout.strip())
+        found = reachable(git_dir)
     except (OSError, RuntimeError):
         return {}
     return {oid: kind for oid, kind in found.items() if kind != "tree"}

@@ -132,14 +132,18 @@ def _whose_workspace(job: Job) -> tuple[str, str, int]:
     return job.team.name, member.name, generation
 
 
+_CEILING = "GIT_CEILING_DIRECTORIES"
+
+
 def _spec(job: Job, workspace: Workspace) -> SpawnSpec:
     start, member = job.start, _member(job)
     prompt_file = str(start["prompt_file"])
     os.makedirs(os.path.dirname(prompt_file), mode=0o700, exist_ok=True)
     with open(prompt_file, "w", encoding="utf-8", errors="surrogateescape") as file:
         file.write(str(start.get("prompt", "")))
+    given = start.get("env", {})
     env = {
-        **start.get("env", {}),
+        **given,
         "HEADCOUNT_HOME": job.world.home,
         "HEADCOUNT_TEAM": job.team.name,
         "HEADCOUNT_MEMBER": member.name,
@@ -148,6 +152,8 @@ def _spec(job: Job, workspace: Workspace) -> SpawnSpec:
         "HEADCOUNT_PROMPT_FILE": prompt_file,
         # Some programs believe this rather than the kernel, and would work in the operator's checkout.
         "PWD": workspace.path,
+        # A member that lost its `.git` file must not find the operator's repository above its workspace.
+        _CEILING: os.pathsep.join(filter(None, (os.path.dirname(workspace.path), given.get(_CEILING)))),
         **({"HEADCOUNT_TASK": member.task} if member.task else {}),
     }
     return SpawnSpec(

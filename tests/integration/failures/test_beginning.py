@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from engine.lab import LIMIT_S, Lab, git
-from headcount.runtime.census import Identity, wait_until_gone
-from headcount.runtime.keeper import start_time
+from headcount.runtime.processes import Identity, wait_until_gone
+from headcount.runtime.reaper import start_time
 
 from headcount.app import up
 from headcount.app.app import open_app

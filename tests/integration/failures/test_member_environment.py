@@ -53,6 +53,17 @@ def test_F1_member_started_from_a_hook_commits_to_its_own_branch(lab: Lab, tmp_p
     assert git(str(tmp_path / "feature"), "status", "--short") == ""
 
 
+def test_F56_a_member_without_its_git_file_does_not_commit_to_the_users_branch(lab: Lab) -> None:
+    """git searches upwards, and the operator's repository is above every workspace."""
+    lab.create(QUICK)
+    before = git(lab.app.root, "rev-parse", "HEAD")
+    commit = "echo x > work; git add -f work; git commit -qm work"
+    start(lab, "ann", f"rm .git; {{ {commit}; }} 2> ../ann.said; {READY}; {WAIT}")
+    lab.finish(lab.ask())
+    assert git(lab.app.root, "rev-parse", "HEAD") == before
+    assert git(lab.app.root, "diff", "--cached", "--name-only") == ""
+
+
 @pytest.fixture
 def users_tmux(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """A server of the user's, with one session; how to call it."""

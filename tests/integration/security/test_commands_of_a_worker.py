@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from headcount.testing.store_suite import add_members
 
 from headcount.app.app import open_app
 from headcount.app.cycle import SELF_CYCLES, count_self_cycle
@@ -14,6 +13,7 @@ from headcount.cli import COMMANDS
 from headcount.errors import Declined
 from headcount.ports import Identity
 from headcount.protocol import authority
+from tests.support.store_suite import add_members
 
 from .conftest import Desk
 
