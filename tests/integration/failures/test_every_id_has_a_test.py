@@ -10,14 +10,10 @@ from typing import NamedTuple
 
 TESTS = Path(__file__).parents[2]
 PAGE = TESTS.parent / "docs" / "explanation" / "failures.md"
-_COUNTS = {"A": 15, "B": 10, "C": 23, "D": 16, "E": 12, "F": 55}
-_NEVER_GIVEN = {"F54"}
-IDS = [
-    id
-    for group, count in _COUNTS.items()
-    for number in range(1, count + 1)
-    if (id := f"{group}{number}") not in _NEVER_GIVEN
-]
+_COUNTS = {"A": 15, "B": 10, "C": 23, "D": 16, "E": 12}
+IDS = [f"{group}{number}" for group, count in _COUNTS.items() for number in range(1, count + 1)]
+# What outside testers broke. Their numbers have gaps, so the page says which there are.
+IDS += re.findall(r"^\| (F\d+) \|", PAGE.read_text(), re.MULTILINE)
 # Played from end to end with members that are processes without a terminal, and with members in tmux.
 IN_BOTH = [
     "A1", "A2", "A3", "A8", "A9", "A10", "A13", "A14", "A15",
