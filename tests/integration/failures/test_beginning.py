@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 from engine.lab import LIMIT_S, Lab, git
-from headcount.runtime.processes import Identity, wait_until_gone
-from headcount.runtime.reaper import start_time
 
 from headcount.app import up
 from headcount.app.app import open_app
@@ -21,6 +19,8 @@ from headcount.app.init import set_up, undo
 from headcount.app.resident import ensure_driven
 from headcount.cli import up as up_command
 from headcount.protocol.member import State
+from headcount.runtime.processes import Identity, wait_until_gone
+from headcount.runtime.reaper import start_time
 
 _TEAM = """\
 from headcount import Command, Team, Teammate, define_team, define_worker
