@@ -145,8 +145,8 @@ def _account(database: str) -> list[str]:
     for before, event, policy in read_account(database):
         if last is not None and before != last:
             return [f"the team changed between two steps, before {event}"]
-        after, effects = step(before, event, policy)
-        taken = Step(before, event, after, effects)
+        after, ready = step(before, event, policy)
+        taken = Step(before, event, after, ready)
         seen = remember(seen, taken)
         try:
             check(taken, seen, OVER_HISTORIES)

@@ -15,8 +15,8 @@ from typing import Any
 import apsw
 
 from headcount.domain.policy import Policy
-from headcount.engine import hear as hearing
-from headcount.protocol.effects import Effect
+from headcount.engine import apply as applying
+from headcount.protocol.effects import Ready
 from headcount.protocol.events import Event
 from headcount.protocol.step import step
 from headcount.protocol.team import Team
@@ -69,9 +69,9 @@ def keep_account() -> None:
     taken = threading.local()
     save_team = SqliteTx.save_team
 
-    def watched_step(team: Team, event: Event, policy: Policy) -> tuple[Team, tuple[Effect, ...]]:
+    def watched_step(team: Team, event: Event, policy: Policy, now: str) -> tuple[Team, Ready]:
         taken.__dict__.setdefault("steps", []).append((team, event, policy))
-        return step(team, event, policy)
+        return step(team, event, policy, now)
 
     def saving(tx: SqliteTx, before: Team, after: Team) -> None:
         steps: list[Account] = taken.__dict__.pop("steps", [])
@@ -81,7 +81,7 @@ def keep_account() -> None:
             tx._db.execute("insert into account (body) values (?)", (pickle.dumps(one),))
         save_team(tx, before, after)
 
-    hearing.step = watched_step
+    applying.step = watched_step
     SqliteTx.save_team = saving  # type: ignore[method-assign]
 
 

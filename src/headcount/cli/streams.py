@@ -56,8 +56,8 @@ def prepare() -> None:
 
 
 def _wrap(stream: TextIO) -> TextIO:
-    """None, where it is closed, stays None; what a test has put there stays as well."""
-    if type(stream) is io.TextIOWrapper:
+    """None, where it is closed, stays None. What a caller in this process has put there is its own."""
+    if type(stream) is io.TextIOWrapper and stream in (sys.__stdout__, sys.__stderr__):
         through, by_line, encoding = stream.write_through, stream.line_buffering, stream.encoding
         stream.flush()
         return Harmless(stream.detach(), encoding, _ESCAPED, line_buffering=by_line, write_through=through)

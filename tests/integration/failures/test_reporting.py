@@ -161,7 +161,7 @@ def test_E3_a_gate_whose_tool_is_missing_has_not_passed(lab: Lab, command: str, 
     world = make_world(lab.app)
     data: dict[str, object] = {"tag": VERIFICATION, "branch": "main", "gates": {"verify": command}}
     outcome = run_gate(Job(Act(ActKind.RUN_GATE, "", 1, data), lab.team(), QUICK, world))
-    ended = outcome.happened[0]
+    ended = outcome.events[0]
     assert isinstance(ended, pe.GateEnded)
     assert (ended.verdict, command in ended.evidence) == (verdict, True)
     assert git(lab.app.root, "worktree", "list").count("\n") == 1

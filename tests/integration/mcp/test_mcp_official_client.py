@@ -111,6 +111,8 @@ async def _set_up(operator: Caller) -> None:
     assert await operator.refused("teammate_spawn", name="alice") == "still-there"
     await operator.ok("task_create", subject="Parse", description="It")
     await operator.ok("task_create", subject="Print", dependsOn=["t1"])
+    changed = await operator.ok("task_update", task_id="t2", description="On paper")
+    assert changed["task"]["description"] == "On paper"
     assert len((await operator.ok("task_list"))["tasks"]) == 2
 
 
