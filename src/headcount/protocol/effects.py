@@ -3,7 +3,8 @@
 `Ready` is the ordering law (as in etcd raft): its fields say when each part becomes safe.
 
 - **In the transaction** that stores the new state: journal entries, mail, starts to prepare, the task list,
-  tasks given back, mailboxes sealed, in this order. When the step is durable, so are they.
+  tasks given back, mailboxes sealed. Mail is posted before a mailbox is sealed. When the step is durable, so
+  are they.
 - **After it is durable**: acts. They are stored as pending with the step, performed later, and marked done
   together with the event that they lead to. Each has an id and is safe to repeat, because a crash between an
   action and its record looks exactly like a crash before the action.
@@ -113,7 +114,7 @@ class SetStatus:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """What one step, or several in one transaction, want done. The fields are in the order of safety."""
+    """What one step, or several in one transaction, want done: the transaction's parts first, acts last."""
 
     happened: tuple[Happened, ...] = ()
     """For whoever listens to the rules: the run inside the step, front ends after it. Written nowhere."""
