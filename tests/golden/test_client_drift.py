@@ -13,9 +13,8 @@ SCHEMAS = json.loads((Path(__file__).parent / "claude_tools.json").read_text())
 
 
 def pinned() -> str:
-    found = re.search(r"@anthropic-ai/claude-code@([\d.]+)", (ROOT / ".ci" / "clients").read_text())
-    assert found
-    return found[1]
+    pins = json.loads((ROOT / ".ci/npm/clients/package.json").read_text())["dependencies"]
+    return str(pins["@anthropic-ai/claude-code"])
 
 
 def tools(dialect_calls: str) -> set[str]:
