@@ -29,11 +29,14 @@ _MACHINE_IDS = ("/etc/machine-id", "/var/lib/dbus/machine-id")
 
 def check_place(home: str) -> None:
     """Refuse a directory that is another user's, comes with the repository, or was made elsewhere."""
-    check_own(home)
+    _check_owner(home)
     made = read_place(home)
+    if made == this_place(home):
+        return  # nobody elsewhere knows this path, machine and user; and git may hang
+    _check_untracked(home)
     if made is None:
         write_place(home)
-    elif made != this_place(home):
+    else:
         raise WorldError(
             f"{home} was not made here",
             f"it was made {describe_place(made)}",

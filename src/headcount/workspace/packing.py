@@ -369,5 +369,6 @@ def _sync_file(path: str) -> None:
 def _sync_up(path: str, top: str) -> None:
     """A directory and those above it up to `top`: any of them may be new."""
     while len(path) > len(top):
-        sync_directory(path)
+        with suppress(FileNotFoundError):  # `git pack-refs` has just moved what was in it
+            sync_directory(path)
         path = os.path.dirname(path)

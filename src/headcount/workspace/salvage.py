@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import count
@@ -100,6 +101,7 @@ class _Saver:
                 pack = quarantine.pack(list_unsafe(quarantine, commit, workspace.base, own))
                 quarantine.publish(pack, commit)
             _read_back(repo, tree, picture)
+            self._check_time()
             ref = there[0] if there else self._claim(quarantine, commit)
         return Salvage(
             ref=ref,
@@ -113,6 +115,15 @@ class _Saver:
             created=there is None,
             pack=pack,
         )
+
+    def _check_time(self) -> None:
+        """A salvage that took longer than its limit has failed: the member is escalated, not stopped."""
+        deadline = self.repo.git.deadline
+        if deadline is not None and time.monotonic() > deadline:
+            raise WorldError(
+                f"Could not save {self.workspace.path}", "it took longer than its limit",
+                ("Raise `salvage_timeout_s`",), code="salvage-failed",
+            )  # fmt: skip
 
     def _claim(self, quarantine: Quarantine, commit: str) -> str:
         """The next free ref of this incarnation. One that another git has locked is not free."""
