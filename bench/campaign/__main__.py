@@ -20,7 +20,7 @@ from .trial import Result, Trial
 
 SLICE_SEED = 11
 SLICE_TRIALS = 12
-SLICE_S = 75.0  # no trial begins after that; one takes ten to thirty seconds
+SLICE_S = 50.0  # no trial begins after that; one takes ten to thirty seconds
 
 
 def main() -> int:
