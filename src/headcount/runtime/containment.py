@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from contextlib import suppress
 from functools import cache
 
 from headcount.errors import ProcessError
+from headcount.runtime import reaper
 from headcount.runtime.processes import Process, read_process
-from headcount.runtime.reaper import enter_cgroup, enter_namespace
 
 AUTO, NAMESPACE, CGROUP, SUBREAPER = "auto", "namespace", "cgroup", "subreaper"
 TESTED_IN_NAMESPACE = frozenset({"scripted"})
@@ -76,7 +78,7 @@ def can_make_cgroup(base: str | None) -> bool:
     except OSError:
         return False
     try:
-        return os.path.exists(f"{trial.path}/cgroup.kill") and _in_child(lambda: enter_cgroup(trial.path))
+        return os.path.exists(f"{trial.path}/cgroup.kill") and _succeeds("enter_cgroup", trial.path)
     finally:
         trial.remove()
 
@@ -149,16 +151,25 @@ class Cgroup:
 @cache
 def can_make_namespace() -> bool:
     """Whether this user may make a PID namespace with a /proc of its own. Tried."""
-    return _in_child(enter_namespace)
+    return _succeeds("enter_namespace")
 
 
-def _in_child(act: object) -> bool:
-    """Whether it succeeds, in a process of its own."""
-    pid = os.fork()
-    if pid == 0:
-        try:
-            act()  # type: ignore[operator]
-            os._exit(0)
-        finally:
-            os._exit(1)
-    return os.waitpid(pid, 0)[1] == 0
+_TRY = "import sys; sys.path[:0] = [sys.argv[1]]; import reaper; getattr(reaper, sys.argv[2])(*sys.argv[3:])"
+_TRY_S = 20.0
+
+
+def _succeeds(function: str, *words: str) -> bool:
+    """Whether a function of `reaper` succeeds, in a new interpreter.
+
+    Not in a fork of this process: an engine has threads. A fork can inherit a lock that is held for ever, and
+    keeps the engine's own lock file open while it waits.
+    """
+    command = [sys.executable, "-I", "-S", "-c", _TRY, os.path.dirname(reaper.__file__), function, *words]
+    try:
+        done = subprocess.run(
+            command, cwd="/", check=False, timeout=_TRY_S,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0

@@ -166,3 +166,16 @@ def test_where_a_user_manager_runs_members_are_started_in_a_scope_of_it(
         assert place.runtime.stop(handle, grace_s=5).empty
     finally:
         place.clean_up()
+
+
+def test_F57_the_means_of_the_machine_are_tried_without_a_fork_of_the_engine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A fork of a process with threads can wait for ever, with the engine's lock file open."""
+
+    def forks() -> int:
+        raise AssertionError("this process was forked")
+
+    can_make_namespace.cache_clear()
+    monkeypatch.setattr(os, "fork", forks)
+    assert {"cgroup": can_make_cgroup(cgroup_of()), "namespace": can_make_namespace()} == AVAILABLE
