@@ -10,6 +10,7 @@ takes a namespace only for agents that were tested inside one: nested sandboxes 
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
@@ -115,8 +116,13 @@ class Cgroup:
         try:
             with open(f"{self.path}/cgroup.events") as file:
                 return "populated 1" in file.read()
-        except FileNotFoundError:
-            return False
+        except OSError as error:
+            if error.errno in (
+                errno.ENOENT,
+                errno.ENODEV,
+            ):  # removed before the open, or between open and read
+                return False
+            raise
 
     def kill(self) -> None:
         """Everything inside, at once: what forks at this moment is killed too."""

@@ -7,13 +7,16 @@ import signal
 import stat
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 from places import SHAPES, Place, wait_until
 
 from headcount.errors import ProcessError
 from headcount.runtime import Handle, PlainRuntime, TmuxRuntime
+from headcount.runtime import containment as containment_module
 from headcount.runtime.containment import (
     Cgroup,
     can_make_cgroup,
@@ -113,6 +116,22 @@ def test_F19_what_left_its_cgroup_is_still_found_below_the_keeper(plain: Place) 
     assert not plain.runtime.prove_gone(handle).empty
     assert plain.runtime.stop(handle, grace_s=0.1).empty
     assert not plain.survivors()
+
+
+def test_a_cgroup_that_is_removed_while_it_is_read_is_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not AVAILABLE["cgroup"]:
+        pytest.skip("this machine gives this user no cgroup")
+    cgroup = Cgroup(f"{cgroup_of()}/headcount-test-{os.getpid()}")
+    cgroup.create()
+
+    @contextmanager
+    def remove_after_open(path: str) -> Iterator[TextIO]:
+        with Path(path).open() as file:
+            cgroup.remove()
+            yield file
+
+    monkeypatch.setattr(containment_module, "open", remove_after_open, raising=False)
+    assert not cgroup.is_populated()
 
 
 def test_F19_a_changed_record_cannot_name_another_cgroup(plain: Place) -> None:
