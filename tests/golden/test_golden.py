@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from headcount.compiler.compile import compile_file
-from headcount.compiler.markdown.dialects import DIALECTS, TEAMMATE
+from headcount.compiler.dialects import DIALECTS, TEAMMATE
 
 CORPUS = Path(__file__).parent / "corpus"
 EXPECTED = sorted(CORPUS.glob("*/expected*.md"))

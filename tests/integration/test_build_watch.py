@@ -14,7 +14,7 @@ import pytest
 
 from headcount.compiler.build.run import Options, build
 from headcount.compiler.build.watch import Watcher, changes
-from headcount.compiler.markdown.dialects import TEAMMATE
+from headcount.compiler.dialects import TEAMMATE
 
 MAIN = "import { Command } from 'headcount';\nimport { Note } from './note';\n"
 ROOT = 'export default <Command name="x" description="d"><Note /></Command>;\n'

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import apsw
 
-from headcount.agents.clients import CLIENTS, read_version, version_numbers
+from headcount.agents.registry import CLIENTS, read_version, version_numbers
 from headcount.runtime.containment import (
     AUTO,
     CGROUP,

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.app.desk import audited, say
 from headcount.app.standing_down import stand_down
-from headcount.domain.dialects import APPROVE, read_reply
+from headcount.domain.answer_dialects import APPROVE, read_reply
+from headcount.domain.display import utc
 from headcount.domain.names import LEAD, OPERATOR, resolve_address
-from headcount.domain.times import utc
 from headcount.errors import UsageError
 from headcount.protocol.member import State
 from headcount.store import rules, saying

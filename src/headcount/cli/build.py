@@ -11,17 +11,16 @@ from headcount.cli.streams import write_orders
 from headcount.compiler.build import run as building
 from headcount.compiler.build.plan import find_sources
 from headcount.compiler.build.run import Built, Options, build
-from headcount.compiler.markdown.dialects import DIALECTS
-from headcount.compiler.report import WARNING
-from headcount.compiler.show import as_data, printable, render
+from headcount.compiler.diagnostics import WARNING, as_data, printable, render
+from headcount.compiler.dialects import DIALECTS
 from headcount.errors import DefinitionError, UsageError
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator, Sequence
 
+    from headcount.compiler.dialects import Dialect
     from headcount.compiler.element import Diagnostic
-    from headcount.compiler.markdown.dialects import Dialect
 
 # From here on a terminal gets to see how far it is.
 _PROGRESS_FROM = 20

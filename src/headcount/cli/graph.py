@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from headcount.app.inside import refuse_python
 from headcount.compiler.compile import compile_file
-from headcount.compiler.graph.drawing import draw
-from headcount.compiler.show import as_data, render
+from headcount.compiler.diagnostics import as_data, render
+from headcount.compiler.workflow_graph import draw
 from headcount.errors import DefinitionError, UsageError, WorldError
 
 if TYPE_CHECKING:
     import argparse
 
-    from headcount.compiler.graph.drawing import Drawing
+    from headcount.compiler.workflow_graph import Drawing
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -52,10 +52,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _picture(drawing: Drawing, svg: bool) -> str:
     if svg:
-        from headcount.compiler.graph.svg import to_svg
+        from headcount.compiler.graph_svg import to_svg
 
         return to_svg(drawing)
-    from headcount.compiler.graph.mermaid import to_mermaid
+    from headcount.compiler.workflow_graph import to_mermaid
 
     return to_mermaid(drawing)
 

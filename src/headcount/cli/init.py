@@ -6,7 +6,7 @@ import json
 import os
 from typing import TYPE_CHECKING
 
-from headcount.agents.clients import CLIENTS
+from headcount.agents.registry import CLIENTS
 from headcount.app.home import find_checkout, find_home
 from headcount.app.init import set_up, undo
 

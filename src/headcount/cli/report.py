@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _page(report: dict[str, Any]) -> str:
-    from headcount.web.report import write_report
+    from headcount.web.report_page import write_report
 
     return write_report(report)
 

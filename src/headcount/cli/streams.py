@@ -11,7 +11,7 @@ import io
 import os
 import sys
 
-from headcount.domain.harmless import printed
+from headcount.domain.display import printed
 from headcount.errors import WorldError
 
 TYPE_CHECKING = False

@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     try:
-        from headcount.telemetry.trace import send_trace
+        from headcount.telemetry import send_trace
     except ModuleNotFoundError as missing:
         raise UsageError(
             "Telemetry is not installed",

@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from headcount.compiler.diagnostics import ERROR, Report
+from headcount.compiler.dialects import TEAMMATE
 from headcount.compiler.element import Diagnostic, Span
 from headcount.compiler.lower import lower
-from headcount.compiler.lower.checks import check_client_values
-from headcount.compiler.markdown.dialects import TEAMMATE
-from headcount.compiler.markdown.write import write_markdown
-from headcount.compiler.report import ERROR, Report
+from headcount.compiler.lower.document_checks import check_client_values
+from headcount.compiler.markdown_writer import write_markdown
 
 if TYPE_CHECKING:
+    from headcount.compiler.dialects import Dialect
     from headcount.compiler.element import Element
     from headcount.compiler.ir import Document
-    from headcount.compiler.markdown.dialects import Dialect
 
 SUFFIXES: Final = (".tsx", ".py")
 
@@ -72,7 +72,7 @@ def read_source(path: str, source: bytes | None = None) -> Source:
             unreadable = Diagnostic("unreadable", f"Cannot read the definition: {reason}", Span(path, 1, 1))
             return Source(None, (unreadable,), (os.path.realpath(path),))
     if path.endswith(".py"):
-        from headcount.compiler.python.read import read_python
+        from headcount.compiler.python_reader import read_python
 
         return Source(*read_python(path, source))
     from headcount.compiler.tsx import read_tsx

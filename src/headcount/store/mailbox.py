@@ -6,7 +6,7 @@ message of one sender overtake an earlier one (I7).
 
 from __future__ import annotations
 
-from headcount.domain.harmless import visible
+from headcount.domain.display import visible
 from headcount.store import rules
 from headcount.store.database import one, statements
 from headcount.store.jsontext import dumps

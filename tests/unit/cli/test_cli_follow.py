@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from headcount.agents.client import Record, Seen, Setup
-from headcount.agents.clients import CLIENTS
+from headcount.agents.registry import CLIENTS
 from headcount.cli.member import dialogs, follow, pauses
 from headcount.cli.member.terminal import Terminal
 from headcount.errors import StoreError

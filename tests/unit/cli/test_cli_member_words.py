@@ -6,7 +6,7 @@ from headcount.cli import HOT
 from headcount.cli.member.shown import message_head, message_text, plain, task_line
 from headcount.cli.member.table import COMMANDS
 from headcount.cli.member.words import parse
-from headcount.domain.times import utc
+from headcount.domain.display import utc
 from headcount.errors import UsageError
 
 SEND = COMMANDS["send"][0]

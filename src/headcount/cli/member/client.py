@@ -17,8 +17,8 @@ import time
 
 from headcount.agents.brief import brief
 from headcount.agents.client import Client, Seen, Setup, Turn, add_seen, understand, write_file
-from headcount.agents.clients import CLIENTS
 from headcount.agents.launch import HEADCOUNT
+from headcount.agents.registry import CLIENTS
 from headcount.cli.member import pauses
 from headcount.cli.member.opening import Opening
 from headcount.cli.member.output import read_lines

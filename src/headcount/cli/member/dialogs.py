@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 import time
 
+from headcount.domain.display import utc
 from headcount.domain.names import LEAD, OPERATOR
-from headcount.domain.times import utc
 from headcount.protocol import authority
 from headcount.store import journal, rules, saying, teams
 from headcount.store.jsontext import dumps

@@ -19,7 +19,6 @@ import sys
 import time
 from functools import partial
 
-from headcount.agents.hooks import WAIT_S
 from headcount.cli.member import pauses
 from headcount.cli.member.shown import message_text
 from headcount.errors import HeadcountError
@@ -87,7 +86,9 @@ def _show_mail(call: Call, event: str, _: dict[str, Any]) -> None:
 def _wait_for_tools(directory: str) -> None:
     """In a terminal Claude Code sends its first request with the tools that are there by then; and it waits
     for this hook before. So the hook waits for them: in the first turn, and not for ever."""
-    deadline = time.monotonic() + WAIT_S
+    from headcount.agents.client import HOOK_WAIT_S
+
+    deadline = time.monotonic() + HOOK_WAIT_S
     while directory and not _are_listed(directory) and time.monotonic() < deadline:
         time.sleep(_TOOLS_LOOK_S)
     if time.monotonic() > deadline:

@@ -10,7 +10,7 @@ import os
 import select
 import time
 
-from headcount.domain.times import utc
+from headcount.domain.display import utc
 from headcount.store import doorbell, journal, mailbox, rules, saying, teams
 from headcount.store.jsontext import dumps
 

@@ -7,10 +7,10 @@ import shutil
 import subprocess
 from typing import TYPE_CHECKING, NamedTuple
 
-from headcount.compiler.markdown.dialects import TEAMMATE, dialect_for_version
+from headcount.compiler.dialects import TEAMMATE, dialect_for_version
 
 if TYPE_CHECKING:
-    from headcount.compiler.markdown.dialects import Dialect
+    from headcount.compiler.dialects import Dialect
 
 TIMEOUT_S = 20
 

@@ -18,7 +18,7 @@ from headcount.compiler.element import Diagnostic, Span
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from headcount.compiler.markdown.dialects import Dialect
+    from headcount.compiler.dialects import Dialect
 
 FAILED: Final = "failed"  # it does not compile, or has no place to go
 UNWRITABLE: Final = "unwritable"  # it compiles, and the file could not be written

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from headcount.compiler.tsx.limits import LARGE
+from headcount.compiler.tsx.grammar import LARGE
 from headcount.compiler.tsx.reader import Reader
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Protocol
 
+from headcount.compiler.diagnostics import did_you_mean
 from headcount.compiler.element import UNKNOWN
-from headcount.compiler.report import did_you_mean
-from headcount.compiler.tsx.built_ins import PACKAGES, built_in
 from headcount.compiler.tsx.evaluate import not_understood
 from headcount.compiler.tsx.expressions import parts
+from headcount.compiler.tsx.factories import PACKAGES, built_in
 from headcount.compiler.tsx.grammar import (
     EXPORT,
     EXPORT_CLAUSE,
@@ -29,8 +29,7 @@ from headcount.compiler.tsx.grammar import (
     kind,
 )
 from headcount.compiler.tsx.module import Expression, bind_statement, declare
-from headcount.compiler.tsx.scope import MISSING, Lazy
-from headcount.compiler.tsx.values import BuiltIn, EnumObject, Foreign, Function
+from headcount.compiler.tsx.values import MISSING, BuiltIn, EnumObject, Foreign, Function, Lazy
 
 if TYPE_CHECKING:
     from tree_sitter import Node

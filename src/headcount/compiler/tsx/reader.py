@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from headcount.compiler.element import UNKNOWN, Element, Span
 from headcount.compiler.tsx import jsx
-from headcount.compiler.tsx.calls import Uids
+from headcount.compiler.tsx.children import settle
+from headcount.compiler.tsx.factories import Uids
 from headcount.compiler.tsx.functions import call_function
 from headcount.compiler.tsx.grammar import (
     ELEMENTS,
@@ -21,12 +22,9 @@ from headcount.compiler.tsx.grammar import (
 from headcount.compiler.tsx.imports import bind_module
 from headcount.compiler.tsx.module import Const, Expression, Module
 from headcount.compiler.tsx.parse import parse
-from headcount.compiler.tsx.placeholders import settle
-from headcount.compiler.tsx.report import GiveUp, Report
-from headcount.compiler.tsx.scope import MISSING
-from headcount.compiler.tsx.source import SourceFile, Unreadable, read_source
+from headcount.compiler.tsx.source import GiveUp, Report, SourceFile, Unreadable, read_source
 from headcount.compiler.tsx.syntax import check_tags
-from headcount.compiler.tsx.values import BuiltIn, Function, describe
+from headcount.compiler.tsx.values import MISSING, BuiltIn, Function, describe
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -1,4 +1,4 @@
-"""One source file: its bytes, and the places in it."""
+"""One source file with its bytes and places, and the report that collects diagnostics about it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import stat
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
-from headcount.compiler.element import Span
-from headcount.compiler.tsx.limits import MAX_BYTES
+from headcount.compiler.element import UNKNOWN, Diagnostic, Span
+from headcount.compiler.tsx.grammar import MAX_BYTES, MAX_DIAGNOSTICS
 from headcount.compiler.tsx.literals import BadLiteral, unescape
 
 if TYPE_CHECKING:
     from tree_sitter import Node
+
+    from headcount.compiler.element import Unknown
 
 BOM = b"\xef\xbb\xbf"
 
@@ -128,3 +130,37 @@ def _line_starts(data: bytes) -> list[int]:
         starts.append(starts[-1] + len(line) + 1)
     starts.pop()
     return starts
+
+
+# --- report ----------------------------------------------------------------------------------------------
+#
+# Collects diagnostics: each once, though a component is evaluated many times.
+
+
+class GiveUp(Exception):
+    """Reading cannot go on (too deep, too large, too much to say); that has been reported."""
+
+
+class Report:
+    __slots__ = ("_seen", "items")
+
+    def __init__(self) -> None:
+        self.items: list[Diagnostic] = []
+        self._seen: set[Diagnostic] = set()
+
+    def add(self, source: SourceFile, node: Node, code: str, message: str, hint: str) -> Unknown:
+        """Reports, and answers UNKNOWN: what stands for the value that could not be had."""
+        return self.add_at(source.span(node), code, message, hint, source.excerpt(node))
+
+    def add_at(self, span: Span, code: str, message: str, hint: str, text: str = "") -> Unknown:
+        diagnostic = Diagnostic(code, message, span, hint, text)
+        if diagnostic not in self._seen:
+            self._seen.add(diagnostic)
+            self.items.append(diagnostic)
+            if len(self.items) >= MAX_DIAGNOSTICS:
+                raise GiveUp
+        return UNKNOWN
+
+    def sorted(self, root: str) -> tuple[Diagnostic, ...]:
+        """In reading order, the root's file first."""
+        return tuple(sorted(self.items, key=lambda d: (d.span.file != root, d.span)))

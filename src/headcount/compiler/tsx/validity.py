@@ -36,6 +36,7 @@ from headcount.compiler.tsx.grammar import (
     IDENTIFIER,
     JSX_ATTRIBUTE,
     JSX_EXPRESSION,
+    MAX_SYNTAX_ERRORS,
     OBJECT_ASSIGNMENT_PATTERN,
     OBJECT_PATTERN,
     PAIR,
@@ -49,15 +50,13 @@ from headcount.compiler.tsx.grammar import (
     TOKEN_TYPE,
     kind,
 )
-from headcount.compiler.tsx.limits import MAX_SYNTAX_ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tree_sitter import Node
 
-    from headcount.compiler.tsx.report import Report
-    from headcount.compiler.tsx.source import SourceFile
+    from headcount.compiler.tsx.source import Report, SourceFile
 
     Rule = Callable[[SourceFile, Node], Iterator["Problem"]]
 
