@@ -1,7 +1,7 @@
 """The command line. Thin: parse, call one use case, render.
 
-Members call their commands often, so those are dispatched before anything else is imported; every
-other command is a module of this package with `configure(parser)` and `run(args) -> exit code`.
+Members call their commands often, so those are dispatched before anything else is imported. Every other
+command NAME is two functions of a module: `configure_NAME(parser)` and `run_NAME(args) -> exit code`.
 """
 
 from __future__ import annotations
@@ -12,37 +12,37 @@ from headcount.cli import streams
 
 # command -> (module below headcount.cli, one line for --help), in the order of --help
 COMMANDS: dict[str, tuple[str, str]] = {
-    "demo": ("demo", "see in ten seconds what this is for"),
-    "init": ("init", "set a repository and a client up, or undo that"),
-    "up": ("up", "start a team"),
-    "run": ("run", "run a team's tasks with reviews and gates, then stand it down"),
-    "abort": ("abort", "end a run: nothing new starts, what is under way is stood down"),
-    "spawn": ("spawn", "start one more member"),
-    "pause": ("pause", "hold a member's processes"),
-    "resume": ("pause", "let a paused member go on"),
-    "cycle": ("cycle", "hand a member's work over to its next generation"),
-    "witness": ("witness", "look, judge, speak, see, hand over"),
-    "task": ("task", "put a task on a team's list"),
-    "status": ("status", "who is there, what they do, what waits for somebody"),
-    "down": ("down", "stand a team or some of its members down"),
-    "escalations": ("escalations", "what waits for a decision"),
-    "salvage": ("salvage", "what was saved, and getting it back"),
-    "decide": ("decide", "decide an escalation"),
-    "attach": ("attach", "a member's terminal"),
-    "logs": ("logs", "what a member printed"),
-    "serve": ("serve", "the live page, in a browser"),
-    "report": ("report", "what happened, with a timeline, in one HTML file"),
-    "trace": ("trace", "what happened, as an OpenTelemetry trace"),
-    "adopt": ("adopt", "take over a state directory that was moved or copied here"),
-    "sweep": ("sweep", "leftovers of crashed runs"),
-    "doctor": ("doctor", "what is missing, and how to get it"),
-    "explain": ("explain", "an error code in full"),
-    "completion": ("completion", "completion of commands and names, for bash, zsh or fish"),
-    "mcp": ("mcp", "the tools for agents, as an MCP server"),
-    "engine": ("engine", "drive the teams of this state directory"),
-    "skills": ("skills", "write the instructions for lead, witness and members"),
-    "build": ("build", "compile team definitions to Markdown"),
-    "graph": ("graph", "draw a workflow as Mermaid or SVG"),
+    "demo": ("setup_commands", "see in ten seconds what this is for"),
+    "init": ("setup_commands", "set a repository and a client up, or undo that"),
+    "up": ("start_commands", "start a team"),
+    "run": ("run_commands", "run a team's tasks with reviews and gates, then stand it down"),
+    "abort": ("run_commands", "end a run: nothing new starts, what is under way is stood down"),
+    "spawn": ("start_commands", "start one more member"),
+    "pause": ("start_commands", "hold a member's processes"),
+    "resume": ("start_commands", "let a paused member go on"),
+    "cycle": ("start_commands", "hand a member's work over to its next generation"),
+    "witness": ("lead_commands", "look, judge, speak, see, hand over"),
+    "task": ("lead_commands", "put a task on a team's list"),
+    "status": ("status_commands", "who is there, what they do, what waits for somebody"),
+    "down": ("stand_down_commands", "stand a team or some of its members down"),
+    "escalations": ("stand_down_commands", "what waits for a decision"),
+    "salvage": ("report_commands", "what was saved, and getting it back"),
+    "decide": ("stand_down_commands", "decide an escalation"),
+    "attach": ("status_commands", "a member's terminal"),
+    "logs": ("status_commands", "what a member printed"),
+    "serve": ("server_commands", "the live page, in a browser"),
+    "report": ("report_commands", "what happened, with a timeline, in one HTML file"),
+    "trace": ("report_commands", "what happened, as an OpenTelemetry trace"),
+    "adopt": ("setup_commands", "take over a state directory that was moved or copied here"),
+    "sweep": ("setup_commands", "leftovers of crashed runs"),
+    "doctor": ("setup_commands", "what is missing, and how to get it"),
+    "explain": ("setup_commands", "an error code in full"),
+    "completion": ("command_lists", "completion of commands and names, for bash, zsh or fish"),
+    "mcp": ("server_commands", "the tools for agents, as an MCP server"),
+    "engine": ("server_commands", "drive the teams of this state directory"),
+    "skills": ("definition_commands", "write the instructions for lead, witness and members"),
+    "build": ("definition_commands", "compile team definitions to Markdown"),
+    "graph": ("definition_commands", "draw a workflow as Mermaid or SVG"),
 }
 
 # The members' commands, and which words after them are theirs (none: all).

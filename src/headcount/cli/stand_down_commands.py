@@ -1,4 +1,4 @@
-"""`headcount down`: stand down a team or some of its members, and stay until there is proof."""
+"""`headcount down`, `escalations` and `decide`: stand members down, and decide what is escalated."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from headcount.app.app import open_app
 from headcount.app.branches import read_made
 from headcount.app.progress import follow, outcome_words, progress
 from headcount.app.resident import ensure_driven
-from headcount.app.standing_down import hint_for, is_over, stand_down
-from headcount.cli.options import add_team_word
-from headcount.cli.terminal import Live, paint, plain
+from headcount.app.standing_down import decide, decide_call, escalations, hint_for, is_over, stand_down
+from headcount.cli.operator import add_team, add_team_word
+from headcount.cli.terminal_output import Live, paint, plain
 
 if TYPE_CHECKING:
     import argparse
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from headcount.app.app import App
 
 _SHOWN = 12
-_COLOUR = {"shutdown": "green", "rejected": "yellow", "escalated": "yellow", "stuck": "red"}
+_STATUS_COLOURS = {"shutdown": "green", "rejected": "yellow", "escalated": "yellow", "stuck": "red"}
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def configure_down(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add_team_word(parser)
     add("--member", action="append", metavar="M", help="only this one, the team stays; may be repeated")
@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--no-wait", action="store_true", help="ask, and exit 0 while the answers come in")
 
 
-def run(args: argparse.Namespace) -> int:
+def run_down(args: argparse.Namespace) -> int:
     app = open_app(make=False)
     team = app.pick_team(args.team)
     answer = stand_down(app, team, args.member, args.reason, force=args.force, keep_team=args.keep_team)
@@ -43,21 +43,21 @@ def run(args: argparse.Namespace) -> int:
         ensure_driven(app)
     if not args.no_wait and not is_over(answer):
         try:
-            answer = _wait(app, team, args.member, answer, quiet=args.json)
+            answer = _follow_stand_down(app, team, args.member, answer, quiet=args.json)
         except KeyboardInterrupt:
-            again = _call(team, args.member)
+            again = _same_call(team, args.member)
             print(f"\nStopped watching. The stand-down goes on: follow it with `{again}`.", file=sys.stderr)
             return 130
     if args.json:
         print(json.dumps(answer, ensure_ascii=False))
     else:
-        _summary(team, args.member, answer, _commits(app, answer))
+        _print_summary(team, args.member, answer, _commits(app, answer))
     waiting = args.no_wait and answer["status"] == "pending_shutdown"
     home = answer["status"] == "shutdown" and not answer.get("unproved")
     return 0 if waiting or home else 1
 
 
-def _wait(
+def _follow_stand_down(
     app: App, team: str, names: list[str] | None, answer: dict[str, Any], quiet: bool
 ) -> dict[str, Any]:
     live = Live(sys.stderr)
@@ -69,7 +69,7 @@ def _wait(
     return answer
 
 
-def _call(team: str, names: list[str] | None) -> str:
+def _same_call(team: str, names: list[str] | None) -> str:
     """The same again: for some members it must not become a call for the whole team."""
     return " ".join(["headcount down", team, *(f"--member {name}" for name in names or ())])
 
@@ -79,8 +79,10 @@ def _head(team: str, names: list[str] | None) -> str:
     return ", ".join(names or [team])
 
 
-def _summary(team: str, names: list[str] | None, answer: dict[str, Any], commits: Sequence[str] = ()) -> None:
-    status = paint(answer["status"], _COLOUR.get(answer["status"], "bold"), sys.stdout)
+def _print_summary(
+    team: str, names: list[str] | None, answer: dict[str, Any], commits: Sequence[str] = ()
+) -> None:
+    status = paint(answer["status"], _STATUS_COLOURS.get(answer["status"], "bold"), sys.stdout)
     print(f"{_head(team, names)}: {status}. {_counted(answer)}.")
     for early in answer.get("alreadyGone", ()):
         print(f"  {_already_gone(early)}")
@@ -102,7 +104,7 @@ def _summary(team: str, names: list[str] | None, answer: dict[str, Any], commits
         print(f"  Receipt, mail and journal: {answer['archive']}")
     elif "alreadyGone" in answer:
         print(f"  What was seen of each is in `headcount report {team}`.")
-    hint = hint_for(answer, _call(team, names))
+    hint = hint_for(answer, _same_call(team, names))
     if hint:
         print(f"Hint: {hint}")
 
@@ -133,3 +135,90 @@ def _counted(answer: dict[str, Any]) -> str:
 def _already_gone(early: dict[str, Any]) -> str:
     proof = f", proved at {early['at']} ({early['proof']})" if early["at"] else ""
     return f"{early['name']}#{early['generation']}: gone already, {outcome_words(early['outcome'])}{proof}"
+
+
+# --- escalations -----------------------------------------------------------------------------------------
+#
+# `headcount escalations`: what waits for a decision.
+
+
+def configure_escalations(parser: argparse.ArgumentParser) -> None:
+    add_team(parser)
+    parser.add_argument("--all", action="store_true", help="also those that were decided")
+
+
+def run_escalations(args: argparse.Namespace) -> int:
+    found = escalations(open_app(make=False), args.team, every=args.all)
+    if args.json:
+        print(json.dumps(found, ensure_ascii=False))
+        return 0
+    if not found:
+        print("Nothing waits for a decision.")
+    for one in found:
+        print("\n".join(_escalation_lines(one, found)))
+    return 0
+
+
+def _escalation_lines(one: dict[str, Any], found: list[dict[str, Any]]) -> list[str]:
+    decided = f", {one['decision']} by {one['by']}" if one["decision"] else ""
+    after = f"{one['attempts']} {'inspection' if one['attempts'] == 1 else 'inspections'}"
+    head = f"{one['id']}  {one['team']}/{one['member']}  {one['state']}{decided}, after {after}"
+    issues = [f"    {plain(issue)}" for issue in one["issues"]]
+    return [
+        head,
+        *issues,
+        *([f"  Decide it with `{_decide_command(one, found)}`."] if one["decisions"] else []),
+    ]
+
+
+def _decide_command(one: dict[str, Any], found: list[dict[str, Any]]) -> str:
+    """Teams count their escalations each from one: with the team's name, where another has that one too."""
+    namesakes = [other for other in found if other["id"] == one["id"] and other["decisions"]]
+    return decide_call(one) + (f" --team {one['team']}" if len(namesakes) > 1 else "")
+
+
+# --- decide ----------------------------------------------------------------------------------------------
+#
+# `headcount decide`: decide an escalation.
+
+
+_CONSEQUENCES = {
+    "force-kill": "Its work is saved first, then it is stopped",
+    "reassign": "Its work is saved, it is stopped, and its task goes to another member",
+    "human": "It is parked: nothing is stopped until somebody decides again, or stands it down",
+    "wait": "It is sent back once more, with the full time",
+}
+
+
+def configure_decide(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", help="as in `headcount escalations`")
+    parser.add_argument("decision", choices=tuple(_CONSEQUENCES), help="what is to happen; see below")
+    parser.add_argument("--reason", default="", metavar="R", help="why; stands in the report")
+    add_team(parser)
+    parser.epilog = " ".join(
+        f"{decision}: {then[0].lower()}{then[1:]}." for decision, then in _CONSEQUENCES.items()
+    )
+
+
+def run_decide(args: argparse.Namespace) -> int:
+    app = open_app(make=False)
+    decided = decide(app, args.id, args.decision, args.reason, args.team)
+    if not app.caller.is_member:
+        ensure_driven(app)
+    if args.json:
+        print(json.dumps(decided, ensure_ascii=False))
+    else:
+        then = _consequence(decided, args.decision)
+        print(f"Decided {args.id}: {args.decision} for {decided['member']}. {then}.")
+    return 0
+
+
+def _consequence(decided: dict[str, Any], decision: str) -> str:
+    """A member that is not being stood down goes on when it is parked: there is nothing left to decide."""
+    if decision == "human" and decided["state"] == "decided":
+        name = decided["member"]
+        return (
+            "It is parked, and nobody stops it. Mend it by hand, and tell it to signal done "
+            f"(`headcount send {name} …`), or stand it down with `headcount down --member {name}`"
+        )
+    return _CONSEQUENCES[decision]

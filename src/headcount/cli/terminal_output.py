@@ -1,4 +1,4 @@
-"""What a terminal needs: colour where it is wanted, lines drawn over, strangers' text made harmless."""
+"""Print to a terminal: colours, tables, lines that are drawn again, and text of agents made harmless."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import os
 import sys
 import textwrap
 import time
+import unicodedata
 from typing import TYPE_CHECKING, TextIO
 
-from headcount.cli.screen import fit
 from headcount.cli.streams import write_orders
 
 if TYPE_CHECKING:
@@ -40,6 +40,31 @@ def table(rows: Sequence[Sequence[str]], header: Sequence[str]) -> list[str]:
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in cells
     ]
+
+
+def width_of(text: str) -> int:
+    """In columns: some characters take two, some none."""
+    return sum(_columns(c) for c in text)
+
+
+def fit(text: str, width: int) -> str:
+    """Exactly `width` columns: cut, with a sign that it was, or filled up."""
+    used = width_of(text)
+    if used <= width:
+        return text + " " * (width - used)
+    kept, room = "", width - 1
+    for c in text:
+        room -= _columns(c)
+        if room < 0:
+            break
+        kept += c
+    return fit(f"{kept}…", width) if width > 0 else ""
+
+
+def _columns(c: str) -> int:
+    if unicodedata.combining(c):
+        return 0
+    return 2 if unicodedata.east_asian_width(c) in "WF" else 1
 
 
 class Live:

@@ -1,4 +1,7 @@
-"""`headcount build`: compile definitions; the answer on standard output, diagnostics on standard error."""
+"""`headcount build`, `graph` and `skills`: write files from definitions and from the rules.
+
+The answer goes to standard output, diagnostics go to standard error.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from headcount.compiler.build.plan import find_sources
 from headcount.compiler.build.run import Built, Options, build
 from headcount.compiler.diagnostics import WARNING, as_data, printable, render
 from headcount.compiler.dialects import DIALECTS
-from headcount.errors import DefinitionError, UsageError
+from headcount.errors import DefinitionError, UsageError, WorldError
 
 if TYPE_CHECKING:
     import argparse
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 
     from headcount.compiler.dialects import Dialect
     from headcount.compiler.element import Diagnostic
+    from headcount.compiler.workflow_graph import Drawing
 
 # From here on a terminal gets to see how far it is.
 _PROGRESS_FROM = 20
@@ -32,7 +36,7 @@ _SAID = {
 }
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def configure_build(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("sources", nargs="+", metavar="SRC", help="a .tsx or .py definition, a folder, or a quoted pattern")
     add("-o", "--output", metavar="DIR", help="write there, not beside each source")
@@ -53,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--to", choices=("python",), help="print the definition in this language instead")
 
 
-def run(args: argparse.Namespace) -> int:
+def run_build(args: argparse.Namespace) -> int:
     if args.watch and (args.check or args.stdout or args.to or args.json):
         raise UsageError("--watch goes with none of --check, --stdout, --to and --json")
     sources = find_sources(args.sources)
@@ -71,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
         for result in totals.count(_with_progress(build(sources, options), len(sources))):
             _show(result)
         _summarize(totals)
-    _say_who_follows(totals)
+    _note_teammate_calls(totals)
     return totals.exit_code
 
 
@@ -92,7 +96,7 @@ def _from_settings(dialect: str | None, layout: str | None) -> tuple[str, str]:
     return dialect or found.dialect, layout or found.layout
 
 
-def _say_who_follows(totals: Totals) -> None:
+def _note_teammate_calls(totals: Totals) -> None:
     if totals.calls_teammate:
         print(
             "Note: no released Claude Code has the Teammate calls. For today's clients, build with"
@@ -243,7 +247,7 @@ def _watch(args: argparse.Namespace, options: Options) -> int:
         watcher.built(results)
         _summarize(totals)
         if first:
-            _say_who_follows(totals)
+            _note_teammate_calls(totals)
 
     watcher = Watcher()
     rebuild(find())
@@ -254,4 +258,130 @@ def _watch(args: argparse.Namespace, options: Options) -> int:
             sys.stdout.flush()
     except KeyboardInterrupt:
         pass
+    return 0
+
+
+# --- graph -----------------------------------------------------------------------------------------------
+#
+# `headcount graph FILE`: members, tasks with dependencies and shutdown, as Mermaid or SVG.
+
+
+def configure_graph(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a .tsx or .py definition")
+    parser.add_argument("--svg", action="store_true", help="a self-contained SVG, not Mermaid")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write there, not to standard output")
+
+
+def run_graph(args: argparse.Namespace) -> int:
+    if not args.file.endswith((".tsx", ".py")):
+        raise UsageError(
+            f"Cannot draw {args.file!r}", "A definition is a .tsx or a .py file", code="no-source"
+        )
+    refuse_python([args.file], os.environ)
+    from headcount.compiler.compile import compile_file
+
+    compiled = compile_file(args.file)
+    if not args.json:
+        for found in compiled.diagnostics:
+            print(render(found), file=sys.stderr)
+    if compiled.document is None:
+        if args.json:
+            _print_graph({"diagnostics": [as_data(found) for found in compiled.diagnostics]})
+        return DefinitionError.exit_code
+    from headcount.compiler.workflow_graph import draw
+
+    drawing = draw(compiled.document)
+    if drawing.groups and (args.output or not args.json):
+        _write_picture(args.output, _picture(drawing, args.svg))
+    if args.output and drawing.groups and not args.json:
+        print(f"Wrote {args.output}")
+    if args.json:
+        _print_graph({"title": drawing.title, "groups": _groups_data(drawing)})
+    if not drawing.groups:
+        print(f"{args.file} has no team, task or shutdown to draw.", file=sys.stderr)
+    return 0 if drawing.groups else 1
+
+
+def _picture(drawing: Drawing, svg: bool) -> str:
+    if svg:
+        from headcount.compiler.graph_svg import to_svg
+
+        return to_svg(drawing)
+    from headcount.compiler.workflow_graph import to_mermaid
+
+    return to_mermaid(drawing)
+
+
+def _write_picture(path: str | None, picture: str) -> None:
+    if path is None:
+        sys.stdout.buffer.write(picture.encode(errors="replace"))
+        return
+    from headcount.compiler.build.files import write_atomically
+
+    try:
+        write_atomically(path, picture.encode(errors="replace"))
+    except OSError as error:
+        raise WorldError(f"Could not write {path}", error.strerror or str(error), code="unwritable") from None
+
+
+def _groups_data(drawing: Drawing) -> list[dict[str, object]]:
+    return [
+        {
+            "workflow": group.title or None,
+            "sections": [
+                {
+                    "kind": section.kind,
+                    "title": section.title,
+                    "nodes": [node._asdict() for node in section.nodes],
+                    "edges": [{"from": a, "to": b} for a, b in section.edges],
+                }
+                for section in group.sections
+            ],
+        }
+        for group in drawing.groups
+    ]
+
+
+def _print_graph(answer: dict[str, object]) -> None:
+    import json
+
+    print(json.dumps(answer, indent=2))
+
+
+# --- skills ----------------------------------------------------------------------------------------------
+#
+# `headcount skills`: write the instructions for lead, witness and members, from the rules and the policy.
+
+
+def configure_skills(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-o", "--output", default="headcount-skills", metavar="DIR", help="default: headcount-skills"
+    )
+
+
+def run_skills(args: argparse.Namespace) -> int:
+    import json
+
+    from headcount import __version__
+    from headcount.domain.settings import find_settings, read_settings
+    from headcount.skills import write_skills
+
+    settings = read_settings(find_settings(os.getcwd()), os.environ)
+    files = write_skills(settings, __version__)
+    try:
+        for name, content in files.items():
+            path = os.path.join(args.output, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(content)
+    except OSError as error:
+        why = error.strerror or str(error)
+        hint = "Choose another directory with -o DIR"
+        raise WorldError(f"Did not write {args.output}", why, (hint,), code="cannot-write") from error
+    if args.json:
+        print(json.dumps({"directory": args.output, "files": sorted(files)}, ensure_ascii=False))
+    else:
+        print(f"Wrote {len(files)} files to {args.output}.")
+        print(f"As a plugin: claude --plugin-dir {args.output}/claude")
+        print(f"As sections for an AGENTS.md: {args.output}/agents/")
     return 0

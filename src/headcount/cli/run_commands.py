@@ -1,4 +1,4 @@
-"""`headcount run`: run a team's tasks with reviews and gates, stand it down, report. Again: goes on."""
+"""`headcount run` and `abort`: run a team's tasks with reviews and gates, then stand the team down."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 from headcount.app.app import open_app
 from headcount.app.definition import read_definition
 from headcount.app.lock import is_driven_by_another
-from headcount.app.resident import driving
-from headcount.app.run import begin_run, follow_run, has_changed, take_over_hint
+from headcount.app.resident import driving, ensure_driven
+from headcount.app.run import abort, begin_run, follow_run, has_changed, take_over_hint
 from headcount.app.standing_down import decide_call
-from headcount.cli.interrupt import exit_code, take_signals
-from headcount.cli.limits import describe_dialogs, describe_limits
-from headcount.cli.terminal import Live, paint, plain
+from headcount.cli.operator import add_team_word, exit_code, take_signals
+from headcount.cli.status_commands import describe_dialogs, describe_limits
+from headcount.cli.terminal_output import Live, paint, plain
 
 if TYPE_CHECKING:
     import argparse
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def configure_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a .py or .tsx definition with one team and its tasks")
     parser.epilog = (
         "Ctrl-C stops it; called again, it goes on where it was, and tries again what is blocked. Exit code "
@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace) -> int:
+def run_run(args: argparse.Namespace) -> int:
     definition = read_definition(args.file)
     take_signals()
     app = open_app()
@@ -42,14 +42,14 @@ def run(args: argparse.Namespace) -> int:
                 print(f"{args.file} has changed; this run goes on with what it began with.", file=sys.stderr)
             for now in follow_run(app, team):
                 if not args.json:
-                    live.show(_lines(now))
+                    live.show(_progress_lines(now))
     except KeyboardInterrupt as stop:
         _tell_interrupted(now, args.file, is_driven_by_another(app.home))
         return exit_code(stop)
     if args.json:
         print(json.dumps(now, ensure_ascii=False))
     else:
-        _summary(now, args.file)
+        _print_summary(now, args.file)
     return 0 if now["status"] == "complete" else 1
 
 
@@ -65,13 +65,13 @@ def _tell_interrupted(now: dict[str, Any], file: str, driven: bool) -> None:
     print("", *lines, sep="\n", file=sys.stderr)
 
 
-def _lines(now: dict[str, Any]) -> list[str]:
+def _progress_lines(now: dict[str, Any]) -> list[str]:
     done = sum(task["state"] == "complete" for task in now["tasks"])
     status = now["status"].replace("_", " ")
     width = max(len(task["id"]) for task in now["tasks"])
     return [
         f"{now['team']}: {status}, {done} of {len(now['tasks'])} tasks complete",
-        *(plain(_task(task, width)) for task in now["tasks"]),
+        *(plain(_task_line(task, width)) for task in now["tasks"]),
         *describe_limits(now["team"], now["limits"]),
         *describe_dialogs(now["dialogs"]),
         *_stalled(now),
@@ -81,7 +81,7 @@ def _lines(now: dict[str, Any]) -> list[str]:
     ]
 
 
-def _task(task: dict[str, Any], width: int) -> str:
+def _task_line(task: dict[str, Any], width: int) -> str:
     who = task["worker"] if task["worker"] and task["state"] not in ("waiting", "complete") else ""
     round_ = f"round {task['rounds'] + 1}" if task["rounds"] and task["state"] != "complete" else ""
     about = "; ".join(filter(None, (who, round_, task["reason"] or task["waits"])))
@@ -109,7 +109,7 @@ def _decide_hints(now: dict[str, Any]) -> list[str]:
     return [f"Decide it with `{decide_call(e)}`." for e in now["escalations"]]
 
 
-def _summary(now: dict[str, Any], file: str) -> None:
+def _print_summary(now: dict[str, Any], file: str) -> None:
     status = paint(now["status"], "green" if now["status"] == "complete" else "red", sys.stdout)
     done = sum(task["state"] == "complete" for task in now["tasks"])
     print(f"{now['team']}: {status}. Completed {done} of {len(now['tasks'])} tasks.")
@@ -138,3 +138,26 @@ def _what_next(now: dict[str, Any], file: str) -> list[str]:
         f"{what} with `headcount run {shlex.quote(file)}`, or end it with `headcount down {now['team']}`."
     )
     return [*hints, f"What was merged so far is on {now['integration']}."]
+
+
+# --- abort -----------------------------------------------------------------------------------------------
+#
+# `headcount abort`: end a run. What is under way is stood down, nothing new starts.
+
+
+def configure_abort(parser: argparse.ArgumentParser) -> None:
+    add_team_word(parser)
+    parser.add_argument("--reason", required=True, metavar="R", help="what the members are told")
+
+
+def run_abort(args: argparse.Namespace) -> int:
+    app = open_app(make=False)
+    team = app.pick_team(args.team)
+    now = abort(app, team, args.reason)
+    if not app.caller.is_member:
+        ensure_driven(app)
+    if args.json:
+        print(json.dumps(now, ensure_ascii=False))
+    else:
+        print(f"Aborting {team}: what is under way is stood down. Follow it with `headcount status {team}`.")
+    return 0
