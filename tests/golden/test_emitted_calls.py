@@ -12,8 +12,8 @@ from emitted import Node, Parsed
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from headcount.app.definition_files import compile_file
 from headcount.compiler import language as hc
-from headcount.compiler.compile import compile_file
 from headcount.compiler.diagnostics import Report
 from headcount.compiler.dialects import AGENT, DIALECTS, TEAM_TOOLS, TEAMMATE, Dialect
 from headcount.compiler.lower import lower

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headcount.compiler.compile import compile_file
+from headcount.app.definition_files import compile_file
 from headcount.compiler.dialects import DIALECTS, TEAMMATE
 
 CORPUS = Path(__file__).parent / "corpus"

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from headcount.compiler.build.run import Options, build
-from headcount.compiler.build.watch import Watcher, changes
+from headcount.app.build_watch import Watcher, changes
+from headcount.app.builds import Options, build
 from headcount.compiler.dialects import TEAMMATE
 
 MAIN = "import { Command } from 'headcount';\nimport { Note } from './note';\n"

@@ -9,11 +9,11 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from headcount.app import builds as building
+from headcount.app.builds import Built, Options, build, find_sources
+from headcount.app.definition_files import source_line
 from headcount.app.inside import refuse_python
 from headcount.cli.streams import write_orders
-from headcount.compiler.build import run as building
-from headcount.compiler.build.plan import find_sources
-from headcount.compiler.build.run import Built, Options, build
 from headcount.compiler.diagnostics import WARNING, as_data, printable, render
 from headcount.compiler.dialects import DIALECTS
 from headcount.errors import DefinitionError, UsageError, WorldError
@@ -136,7 +136,7 @@ class Totals:
 def _dialect(name: str) -> Dialect:
     if name != "auto":
         return DIALECTS[name]
-    from headcount.compiler.build.detect import detect_dialect
+    from headcount.app.builds import detect_dialect
 
     found = detect_dialect()
     print(f"Dialect {found.dialect.name}: {found.because}.", file=sys.stderr)
@@ -147,7 +147,7 @@ def _show(result: Built) -> None:
     for line in result.printed.splitlines():
         print(printable(line), file=sys.stderr)
     for found in result.diagnostics:
-        print(render(found), file=sys.stderr)
+        print(render(found, source_line(found)), file=sys.stderr)
     if result.markdown is not None:
         sys.stdout.buffer.write(result.markdown.encode())
     elif result.status in _SAID:
@@ -176,7 +176,7 @@ def _print_json(results: Iterable[Built], totals: Totals) -> None:
             "source": result.source,
             "output": result.output,
             "status": result.status,
-            "diagnostics": [as_data(found) for found in result.diagnostics],
+            "diagnostics": [as_data(found, source_line(found)) for found in result.diagnostics],
             **({"markdown": result.markdown} if result.markdown is not None else {}),
         }
         for result in results
@@ -199,7 +199,7 @@ def _with_progress(results: Iterable[Built], total: int) -> Iterator[Built]:
 
 
 def _to_python(sources: Sequence[str], as_json: bool) -> int:
-    from headcount.compiler.compile import compile_file, read_source
+    from headcount.app.definition_files import compile_file, read_source
     from headcount.compiler.to_python import to_python
 
     if len(sources) != 1 or not sources[0].endswith(".tsx"):
@@ -211,7 +211,7 @@ def _to_python(sources: Sequence[str], as_json: bool) -> int:
         _print_python(sources[0], compiled.diagnostics, python)
     else:
         for found in compiled.diagnostics:
-            print(render(found), file=sys.stderr)
+            print(render(found, source_line(found)), file=sys.stderr)
         sys.stdout.write(python or "")
     return DefinitionError.exit_code if python is None else 0
 
@@ -220,14 +220,14 @@ def _print_python(source: str, diagnostics: Sequence[Diagnostic], python: str | 
     import json
 
     status = building.FAILED if python is None else building.PRINTED
-    found = [as_data(one) for one in diagnostics]
+    found = [as_data(one, source_line(one)) for one in diagnostics]
     print(json.dumps({"source": source, "status": status, "diagnostics": found, "python": python}, indent=2))
 
 
 def _watch(args: argparse.Namespace, options: Options) -> int:
     from time import sleep
 
-    from headcount.compiler.build.watch import INTERVAL_S, Watcher, changes
+    from headcount.app.build_watch import INTERVAL_S, Watcher, changes
 
     def find() -> list[str]:
         try:
@@ -278,15 +278,17 @@ def run_graph(args: argparse.Namespace) -> int:
             f"Cannot draw {args.file!r}", "A definition is a .tsx or a .py file", code="no-source"
         )
     refuse_python([args.file], os.environ)
-    from headcount.compiler.compile import compile_file
+    from headcount.app.definition_files import compile_file
 
     compiled = compile_file(args.file)
     if not args.json:
         for found in compiled.diagnostics:
-            print(render(found), file=sys.stderr)
+            print(render(found, source_line(found)), file=sys.stderr)
     if compiled.document is None:
         if args.json:
-            _print_graph({"diagnostics": [as_data(found) for found in compiled.diagnostics]})
+            _print_graph(
+                {"diagnostics": [as_data(found, source_line(found)) for found in compiled.diagnostics]}
+            )
         return DefinitionError.exit_code
     from headcount.compiler.workflow_graph import draw
 
@@ -316,7 +318,7 @@ def _write_picture(path: str | None, picture: str) -> None:
     if path is None:
         sys.stdout.buffer.write(picture.encode(errors="replace"))
         return
-    from headcount.compiler.build.files import write_atomically
+    from headcount.app.builds import write_atomically
 
     try:
         write_atomically(path, picture.encode(errors="replace"))

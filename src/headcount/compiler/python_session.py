@@ -14,15 +14,17 @@ from headcount.compiler.element import Diagnostic, Span
 from headcount.errors import DefinitionError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import CodeType
 
 
 class Session:
     """One file being read; `shown` maps a file's path to how diagnostics name it."""
 
-    __slots__ = ("_positions", "problems", "shown")
+    __slots__ = ("_line", "_positions", "problems", "shown")
 
-    def __init__(self) -> None:
+    def __init__(self, line: Callable[[str, int], str]) -> None:
+        self._line = line
         self.problems: list[Diagnostic] = []
         self.shown: dict[str, str] = {}
         self._positions: dict[CodeType, list[tuple[int | None, ...]]] = {}
@@ -34,14 +36,24 @@ class Session:
             positions = self._positions[code] = list(code.co_positions())
         at_line, _, column, _ = positions[instruction // 2] if instruction >= 0 else (line, None, 0, None)
         file = self.shown.get(code.co_filename, code.co_filename)
-        return Span(file, at_line or line, _characters(code.co_filename, at_line or line, column or 0) + 1)
+        return Span(
+            file, at_line or line, self._characters(code.co_filename, at_line or line, column or 0) + 1
+        )
+
+    def _characters(self, file: str, line: int, column: int) -> int:
+        """Python counts columns in bytes of UTF-8, editors in characters."""
+        if not column:
+            return 0
+        text = self._line(file, line)
+        return column if text.isascii() else len(text.encode()[:column].decode(errors="replace"))
 
 
 _current: list[Session] = []
 
 
-def begin() -> Session:
-    session = Session()
+def begin(line: Callable[[str, int], str]) -> Session:
+    """Start a session; `line` returns a line of a file."""
+    session = Session(line)
     _current.append(session)
     return session
 
@@ -65,13 +77,3 @@ def problem(code: str, message: str, span: Span, hint: str = "") -> None:
             message, why=f"{span.file}:{span.line}", hints=(hint,) if hint else (), code=code
         )
     _current[-1].problems.append(found)
-
-
-def _characters(file: str, line: int, column: int) -> int:
-    """Python counts columns in bytes of UTF-8, editors in characters."""
-    if not column:
-        return 0
-    import linecache
-
-    text = linecache.getline(file, line)
-    return column if text.isascii() else len(text.encode()[:column].decode(errors="replace"))

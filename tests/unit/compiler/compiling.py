@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from textwrap import dedent
 
-from headcount.compiler.compile import Compiled, compile_file
+from headcount.app.definition_files import compile_file
+from headcount.compiler.compile import Compiled
 from headcount.compiler.dialects import TEAMMATE, Dialect
 
 _PYTHON = "from headcount.compiler.language import *\n"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import headcount.compiler
-from headcount.compiler.compile import compile_file
+from headcount.app.definition_files import compile_file
 from headcount.compiler.diagnostics import CODES
 from headcount.compiler.element import AGENT_TYPES, MODELS, PLUGIN_AGENT_TYPES, ROLES, TASK_MODES
 from headcount.compiler.lower.props import PROPS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from posixpath import dirname, join, normpath, splitext
 from typing import TYPE_CHECKING, Protocol
 
 from headcount.compiler.diagnostics import did_you_mean
@@ -286,7 +286,7 @@ def _origin(reader: Reader, module: Module, node: Node) -> Origin:
         return ReactPackage()
     if not name.startswith((".", "/")):
         return ForeignPackage(name)
-    path = _find_file(os.path.join(os.path.dirname(module.source.path), name))
+    path = _find_file(reader, join(dirname(module.source.path), name))
     if path is None:
         hint = "Check the path; it is relative to this file."
         reader.report.add(module.source, node, "missing-import", f"There is no file {name}", hint)
@@ -299,13 +299,13 @@ def _origin(reader: Reader, module: Module, node: Node) -> Origin:
     return LocalFile(module, path, node) if path.endswith(EXTENSIONS) else ForeignPackage(name)
 
 
-def _find_file(path: str) -> str | None:
-    path = os.path.normpath(path)
-    stem, extension = os.path.splitext(path)
+def _find_file(reader: Reader, path: str) -> str | None:
+    path = normpath(path)
+    stem, extension = splitext(path)
     candidates = [stem + each for each in COMPILED.get(extension, ())] or [path]
     candidates += [path + each for each in EXTENSIONS]
-    candidates += [os.path.join(path, "index" + each) for each in EXTENSIONS]
-    return next((each for each in candidates if os.path.isfile(each)), None)
+    candidates += [join(path, "index" + each) for each in EXTENSIONS]
+    return next((each for each in candidates if reader.is_file(each)), None)
 
 
 def _reaches(start: Module, goal: Module) -> bool:

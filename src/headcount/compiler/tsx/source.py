@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from bisect import bisect_right
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from headcount.compiler.element import UNKNOWN, Diagnostic, Span
 from headcount.compiler.tsx.grammar import MAX_BYTES, MAX_DIAGNOSTICS
@@ -17,6 +15,37 @@ if TYPE_CHECKING:
     from headcount.compiler.element import Unknown
 
 BOM = b"\xef\xbb\xbf"
+
+
+class Files(Protocol):
+    """The files that a definition may import; the compiler itself opens none."""
+
+    def read(self, path: str) -> bytes:
+        """The content of a file; `Unreadable` if there is none to be had."""
+
+    def resolve(self, path: str) -> str:
+        """The path with all links resolved."""
+
+    def is_file(self, path: str) -> bool: ...
+
+    def root_of(self, directory: str) -> str:
+        """The repository or package that a directory belongs to; else the directory itself."""
+
+
+class NoFiles:
+    """For a definition that stands alone: it can import nothing."""
+
+    def read(self, path: str) -> bytes:
+        raise Unreadable("unreadable", f"Cannot read {path}: no such file", "Check the path.")
+
+    def resolve(self, path: str) -> str:
+        return path
+
+    def is_file(self, path: str) -> bool:
+        return False
+
+    def root_of(self, directory: str) -> str:
+        return directory
 
 
 class Unreadable(Exception):
@@ -79,25 +108,9 @@ class SourceFile:
         return line[:80] + " …" if cut else line
 
 
-def read_source(path: str) -> SourceFile:
-    """The file at `path`; only a regular file is opened, since a pipe would make the reader wait."""
-    try:
-        status = os.stat(path)
-        if not stat.S_ISREG(status.st_mode):
-            raise Unreadable("unreadable", f"{path} is not a file", "Name a .tsx file.")
-        if status.st_size > MAX_BYTES:
-            raise _too_large(status.st_size)
-        with open(path, "rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise Unreadable("unreadable", f"Cannot read {path}: {reason}", "Check the path.") from None
-    return SourceFile(path, data)
-
-
 def _checked(data: bytes) -> bytes:
     if len(data) > MAX_BYTES:
-        raise _too_large(len(data))
+        raise too_large(len(data))
     if data.startswith(BOM):
         data = data[len(BOM) :]
     if not data.isascii():
@@ -108,7 +121,7 @@ def _checked(data: bytes) -> bytes:
     return data
 
 
-def _too_large(size: int) -> Unreadable:
+def too_large(size: int) -> Unreadable:
     return Unreadable(
         "too-large",
         f"The file has {size:,} bytes; a definition has at most {MAX_BYTES:,}",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from headcount.compiler.build.run import Built
+    from headcount.app.builds import Built
 
 INTERVAL_S: Final = 0.2
 

@@ -8,17 +8,22 @@ file without a root is a part of another source, which imports it, or a mistake.
 from __future__ import annotations
 
 import os
+import re
+import shutil
+import subprocess
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from headcount.compiler.build.files import read_bytes, write_atomically
-from headcount.compiler.build.plan import claude_output, flat_output
-from headcount.compiler.compile import Compiled, compile_file
+from headcount.app.definition_files import compile_file
+from headcount.compiler.compile import SUFFIXES, Compiled
+from headcount.compiler.dialects import TEAMMATE, dialect_for_version
 from headcount.compiler.element import Diagnostic, Span
+from headcount.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from headcount.compiler.dialects import Dialect
+    from headcount.compiler.ir import Document
 
 FAILED: Final = "failed"  # it does not compile, or has no place to go
 UNWRITABLE: Final = "unwritable"  # it compiles, and the file could not be written
@@ -183,3 +188,138 @@ def _result(
     return Built(
         compiled.path, output, status, diagnostics, compiled.files, compiled.printed, markdown, calls
     )
+
+
+# --- plan ------------------------------------------------------------------------------------------------
+#
+# Which files are meant, and where the Markdown of each goes.
+
+
+_MAGIC: Final = frozenset("*?[")
+CLAUDE_HOME: Final = ".claude"
+
+
+def find_sources(patterns: Iterable[str]) -> list[str]:
+    """The definitions that paths, folders and glob patterns name, each once, in a stable order.
+
+    A folder stands for the definitions directly in it; `**` in a pattern goes deeper. Hidden folders and
+    `node_modules` are passed over by patterns.
+    """
+    found: dict[str, str] = {}
+    for pattern in patterns:
+        matches = _matches(pattern)
+        if not matches:
+            raise UsageError(
+                f"No definition found for {pattern!r}",
+                "Nothing there ends in .tsx or .py",
+                ("Name a file, a folder, or a pattern in quotes, as in 'teams/**/*.tsx'",),
+                code="no-source",
+            )
+        for path in matches:
+            found.setdefault(os.path.realpath(path), path)
+    return list(found.values())
+
+
+def _matches(pattern: str) -> list[str]:
+    if os.path.isdir(pattern):
+        return sorted(
+            os.path.join(pattern, name)
+            for name in os.listdir(pattern)
+            if name.endswith(SUFFIXES) and name[0] not in "._"
+        )
+    if _MAGIC.isdisjoint(pattern) or os.path.exists(pattern):
+        if not pattern.endswith(SUFFIXES):
+            why = "A definition is a .tsx or a .py file"
+            raise UsageError(f"Cannot build {pattern!r}", why, code="no-source")
+        # A file that is not there is a diagnostic of its own, and does not stop the others.
+        return [pattern]
+    import glob
+
+    found = glob.glob(pattern, recursive=True)
+    return sorted(
+        path for path in found if path.endswith(SUFFIXES) and "node_modules" not in path.split(os.sep)
+    )
+
+
+def flat_output(source: str, folder: str | None, below: str = "") -> str:
+    """Beside the source, or in `folder`, or in the directory `below` one of them; under its base name."""
+    directory, name = os.path.split(os.path.splitext(source)[0])
+    return os.path.join(directory if folder is None else folder, below, f"{name}.md")
+
+
+def claude_output(document: Document, folder: str | None) -> str | None:
+    """Where Claude Code looks for it; a Command `a:b` is `commands/a/b.md`. None: no name for a file."""
+    parts = document.name.split(":") if document.kind == "Command" else [document.name]
+    if not all(map(_is_file_name, parts)):
+        return None
+    home = folder or CLAUDE_HOME
+    if document.kind == "Skill":
+        return os.path.join(home, "skills", document.folder, document.name, "SKILL.md")
+    place = "commands" if document.kind == "Command" else "agents"
+    return os.path.join(home, place, document.folder, *parts) + ".md"
+
+
+def _is_file_name(name: str) -> bool:
+    return name.isprintable() and name.strip(". ") == name != "" and not any(c in '/\\:*?"<>|' for c in name)
+
+
+# --- files -----------------------------------------------------------------------------------------------
+#
+# Outputs on disk: a reader sees the old file or the new one, never a part of it.
+
+
+def read_bytes(path: str) -> bytes | None:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return None
+
+
+def write_atomically(path: str, data: bytes) -> None:
+    """Write beside the file, flush to disk, and rename. A symbolic link stays one."""
+    path = os.path.realpath(path)
+    folder, name = os.path.split(path)
+    os.makedirs(folder, exist_ok=True)
+    scratch = os.path.join(folder, f".{name}.{os.getpid()}.part")
+    descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(descriptor)
+        os.replace(scratch, path)
+    except BaseException:
+        os.unlink(scratch)
+        raise
+
+
+# --- detect ----------------------------------------------------------------------------------------------
+#
+# `--dialect auto`: ask the Claude Code on PATH for its version.
+
+
+TIMEOUT_S = 20
+
+
+class Detected(NamedTuple):
+    dialect: Dialect
+    because: str
+
+
+def detect_dialect(command: str = "claude") -> Detected:
+    """The dialect that the client on PATH understands; the default one when there is none to ask."""
+    path = shutil.which(command)
+    if path is None:
+        return Detected(TEAMMATE, f"no {command} on PATH")
+    try:
+        answer = subprocess.run(
+            [path, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_S, check=True
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        return Detected(TEAMMATE, f"{path} --version failed: {error}")
+    said = answer.stdout.decode(errors="replace").strip()
+    found = re.search(r"(\d+)\.(\d+)\.(\d+)", said)
+    if found is None:
+        return Detected(TEAMMATE, f"{path} --version said {said[:60]!r}")
+    return Detected(dialect_for_version(tuple(map(int, found.groups()))), f"{path} is {found[0]}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import linecache
 import os
 import sys
 from types import ModuleType, TracebackType
@@ -53,7 +54,7 @@ class _Printed(io.StringIO):
 
 def read_python(path: str, source: bytes | None = None) -> PythonSource:
     """Run the definition at `path` (its bytes may be given) and take its root."""
-    session = sessions.begin()
+    session = sessions.begin(linecache.getline)
     place = os.path.realpath(path)
     session.shown[place] = path
     printed = _Printed()
