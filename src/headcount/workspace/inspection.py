@@ -1,8 +1,8 @@
-"""Look at a workspace and say what stands in it.
+"""Inspect a workspace and list its findings.
 
-Fail closed: whatever cannot be read, or not in time, is itself a finding, and a dirty one. Git is always
-told which git directory and which work tree is meant, because a workspace lies inside the user's
-repository: with its `.git` broken, git would walk up and report on the user's files instead.
+An inspection fails closed: if something cannot be read, or not in time, that is itself a dirty finding. Every
+git command gets the git directory and the work tree by name, because a workspace lies inside the user's
+repository: with a broken `.git`, git would walk up and report on the user's files.
 """
 
 from __future__ import annotations
@@ -18,23 +18,35 @@ from functools import partial
 
 from headcount.domain.findings import Finding, Findings, Kind, Workspace
 from headcount.errors import HeadcountError
-from headcount.workspace.contents import Difference, find_different, find_uncommittable, find_unlisted
-from headcount.workspace.git import Git, quiet_environment
-from headcount.workspace.hidden import find_hidden, unhidden
-from headcount.workspace.index import GITLINK, Entry, read_index
-from headcount.workspace.inner import (
+from headcount.workspace.contents import (
+    Difference,
     Inner,
     Territory,
+    find_different,
     find_left_modules,
+    find_uncommittable,
+    find_unlisted,
     git_dir_of,
     read_far_remotes,
     read_submodule_paths,
     survey,
 )
+from headcount.workspace.git import Git, quiet_environment
+from headcount.workspace.git_state import (
+    GITLINK,
+    Entry,
+    Status,
+    find_hidden,
+    list_private_files,
+    read_autostashes,
+    read_index,
+    read_operations,
+    read_status,
+    unhidden,
+)
 from headcount.workspace.integration import is_merged
-from headcount.workspace.names import shown
 from headcount.workspace.objects import read_types
-from headcount.workspace.operations import list_private_files, read_autostashes, read_operations
+from headcount.workspace.ref_names import shown
 from headcount.workspace.reflog import (
     Ownership,
     read_logged_commits,
@@ -44,7 +56,6 @@ from headcount.workspace.reflog import (
     read_stashes,
 )
 from headcount.workspace.repository import Repository, first_line
-from headcount.workspace.status import Status, read_status
 
 _LETTERS = {"A": "added", "D": "deleted", "M": "modified", "R": "renamed", "C": "copied", "T": "type changed"}
 

@@ -11,7 +11,9 @@ import hashlib
 import json
 import os
 import stat
+import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -239,3 +241,104 @@ def _read_small(path: str) -> bytes:
     if len(data) > _RECORD_MOST:
         raise ValueError(f"it has more than {_RECORD_MOST:,} bytes")
     return data
+
+
+# --- nudges ----------------------------------------------------------------------------------------------
+#
+# Lines in a file: what was put in front of a member, and what of it was seen to be taken. The file
+# outlives the engine. A nudge that waits in a pipe or on a terminal is not put there twice, and one that
+# was taken is not given again, even if the engine died before it could record that.
+
+
+SAID = "said"
+_PUT = "put"
+_TOOK = "took"
+
+
+class Said:
+    """Tags are ids of acts, without spaces; the empty one is remembered by nobody."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def waits(self, tag: str) -> bool:
+        return f"{_PUT} {tag}" in self._lines()
+
+    def taken(self, tag: str) -> bool:
+        return f"{_TOOK} {tag}" in self._lines()
+
+    def put(self, tag: str) -> None:
+        self._add(_PUT, tag)
+
+    def took(self, tag: str) -> None:
+        self._add(_TOOK, tag)
+
+    def _add(self, what: str, tag: str) -> None:
+        if tag:
+            with open(self._path, "a", encoding="utf-8") as file:
+                file.write(f"{what} {tag}\n")
+
+    def _lines(self) -> list[str]:
+        try:
+            with open(self._path, encoding="utf-8") as file:
+                return file.read().splitlines()
+        except FileNotFoundError:
+            return []
+
+
+# --- tmux sockets of a member ----------------------------------------------------------------------------
+#
+# A directory for the tmux sockets of one member (`TMUX_TMPDIR`).
+#
+# A member that calls `tmux` starts a server of its own there, below its keeper, and that server ends with
+# the member. It can neither reach the user's default server nor become it.
+
+
+TMUX_VARIABLE = "TMUX_TMPDIR"
+_SOCKET_PATH_MAX = 100  # the kernel's limit is 108, and tmux needs some of it
+
+
+def make_tmux_directory(state_directory: str, mark: str) -> str:
+    """Make the directory for this mark, for its user alone; it may be there."""
+    path = _tmux_directory(state_directory, mark)
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    with suppress(FileExistsError):
+        os.mkdir(path, 0o700)
+    return path
+
+
+def remove_tmux_directory(state_directory: str, mark: str) -> None:
+    """Remove it with the sockets in it, after the processes are gone. Files that are not sockets stay."""
+    top = _tmux_directory(state_directory, mark)
+    for place, _, files in os.walk(top, topdown=False):
+        for name in files:
+            with suppress(FileNotFoundError):
+                if stat.S_ISSOCK(os.lstat(f"{place}/{name}").st_mode):
+                    os.unlink(f"{place}/{name}")
+        with suppress(OSError):  # something else is in it
+            os.rmdir(place)
+
+
+def socket_directory(state_directory: str, longest: str) -> str:
+    """The state directory, or, where a socket `longest` below it has too long a path, one in /tmp."""
+    if len(os.fsencode(f"{state_directory}/{longest}")) <= _SOCKET_PATH_MAX:
+        return state_directory
+    shallow = f"{_short_temporary(longest)}/headcount-{os.getuid()}"
+    os.makedirs(shallow, mode=0o700, exist_ok=True)
+    status = os.lstat(shallow)
+    if status.st_uid != os.getuid() or status.st_mode & 0o077:
+        raise ProcessError(
+            f"{shallow} is not ours alone", "another user could reach the terminals", code="tmux"
+        )
+    return shallow
+
+
+def _short_temporary(longest: str) -> str:
+    place = tempfile.gettempdir()
+    whole = f"{place}/headcount-{os.getuid()}/{longest}"
+    return place if len(os.fsencode(whole)) <= _SOCKET_PATH_MAX else "/tmp"
+
+
+def _tmux_directory(state_directory: str, mark: str) -> str:
+    own = f"tmux/{hashlib.sha256(mark.encode()).hexdigest()[:12]}"
+    return f"{socket_directory(state_directory, f'{own}/tmux-{os.getuid()}/default')}/{own}"

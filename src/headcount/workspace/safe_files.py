@@ -1,12 +1,14 @@
-"""Reach entries below a directory by descriptors, one component of the path after the other.
+"""Open, read and write files that others may have changed, without following their tricks.
 
-For two reasons. A path may be longer than the kernel takes in one call (PATH_MAX, 4,096 bytes): a member that
-changes its directory step by step can make such paths, and git cannot open them. And what is written from a
-salvage must stay below its target: no component is a link, so no name in a salvage leads elsewhere.
+headcount opens entries below a directory by descriptors, one component of the path after the other, for two
+reasons. A path may be longer than the kernel takes in one call (PATH_MAX, 4,096 bytes): a member that changes
+its directory step by step can make such paths, and git cannot open them. And a restore must write only below
+its target: no component is a link, so no name in a salvage leads elsewhere.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 from collections.abc import Iterable, Iterator
@@ -14,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from headcount.errors import GitError
-from headcount.workspace.names import shown
+from headcount.workspace.ref_names import shown
 
 LONGEST = 4000  # bytes; a little is left of PATH_MAX for what git adds
 DEEPEST = 500  # components; git and Python recurse into directories, and each step costs them stack
@@ -205,3 +207,52 @@ def _outside(path: bytes) -> GitError:
         ("Look at it with `headcount salvage verify`",),
         code="salvage-unsafe",
     )
+
+
+# --- files -----------------------------------------------------------------------------------------------
+#
+# Small files: our own, written so that a crash leaves the old one or the new one; and others', read so that
+# nothing is waited for that may stand in their place.
+
+
+class NotAFile(OSError):
+    """Something else has the name that a file should have."""
+
+
+def read_file(path: str, limit: int) -> bytes:
+    """The first `limit` bytes. A member may put a pipe here, which is waited for, or a device without end."""
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise NotAFile(f"{path} is not a file")
+        return file.read(limit)
+
+
+def write_durably(path: str, content: bytes) -> None:
+    """Write beside, sync, rename, sync the directory."""
+    beside = f"{path}.{os.getpid()}.new"
+    with open(beside, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(beside, path)
+    sync_directory(os.path.dirname(path))
+
+
+def sync_directory(path: str) -> None:
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def exclusive(path: str) -> Iterator[None]:
+    """One at a time, in all threads and processes; the kernel lets go of it when its holder dies."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)

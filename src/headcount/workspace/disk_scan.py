@@ -1,7 +1,7 @@
-"""A directory as it is on disk: every entry with its mode, and a content hash that git has no part in.
+"""Read a directory from disk: each entry with its mode, and a content hash made without git.
 
-Nothing is followed, nothing is filtered, nothing is written. Contents are hashed as git would name them,
-by `hashlib`, so that what git wrote can be checked against what we read.
+The scan follows no link, applies no filter and writes nothing. `hashlib` computes the names that git
+would give the contents, so headcount can check what git wrote against what it read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from headcount.errors import WorldError
-from headcount.workspace.beneath import DEEPEST, is_long, list_names, reach
+from headcount.workspace.safe_files import DEEPEST, is_long, list_names, reach
 
 CHUNK = 1 << 20
 

@@ -1,7 +1,8 @@
-"""What the runtimes have in common: the start as a handshake with a keeper, and all that works on trees.
+"""What both runtimes share: the start as a handshake with a keeper, and all operations on process trees.
 
 A start counts when the keeper has answered with its record. The engine keeps that record in the store. An
-engine that crashed before it could do so finds the keeper's own file, and believes what the kernel confirms.
+engine that crashed before it could do so finds the keeper's own file, and believes what the kernel
+confirms.
 """
 
 from __future__ import annotations
@@ -18,11 +19,8 @@ from typing import Any
 
 from headcount.errors import Bug, ProcessError
 from headcount.ports import SpawnSpec
-from headcount.runtime import containment, log, own_tmux
-from headcount.runtime.forkserver import MEMBERS, ForkServer
-from headcount.runtime.handshake import ask_keeper, wait_readable
+from headcount.runtime import containment, log
 from headcount.runtime.mark import Mark, parse_mark, state_id
-from headcount.runtime.orphans import Members
 from headcount.runtime.processes import (
     Process,
     ProcessTable,
@@ -38,9 +36,21 @@ from headcount.runtime.processes import (
 )
 from headcount.runtime.proof import Held, Proof
 from headcount.runtime.reaper import KEEPER, boot_id
-from headcount.runtime.said import SAID, Said
-from headcount.runtime.spawn import NOBODY, ExitStatus, Identity, Record, SpawnDirectory, digest
-from headcount.runtime.tree import Tree
+from headcount.runtime.reaper_client import MEMBERS, ForkServer, ask_keeper, wait_readable
+from headcount.runtime.start_record import (
+    NOBODY,
+    SAID,
+    TMUX_VARIABLE,
+    ExitStatus,
+    Identity,
+    Record,
+    Said,
+    SpawnDirectory,
+    digest,
+    make_tmux_directory,
+    remove_tmux_directory,
+)
+from headcount.runtime.tree import Members, Tree
 
 _START_TIMEOUT_S = 20.0
 _EXIT_RECORD_S = 2.0  # from the agent's end to the keeper's synced record of it
@@ -137,8 +147,8 @@ class ProcessRuntime:
         seal = spec.seal or secrets.token_bytes(16)
         known: dict[str, Any] = {"seals": [*spec.seals, digest(seal)]}
         if directory.known() is None:
-            sockets = own_tmux.make_directory(self.state_directory, spec.mark)
-            spec = replace(spec, env={**spec.env, own_tmux.VARIABLE: sockets})
+            sockets = make_tmux_directory(self.state_directory, spec.mark)
+            spec = replace(spec, env={**spec.env, TMUX_VARIABLE: sockets})
             try:
                 more = {"seal": seal, **self._contain(spec, known)}
                 reply, record = ask_keeper(spec, more, directory, self.connect, self._start_timeout_s)
@@ -442,7 +452,7 @@ class ProcessRuntime:
     def _released(self, handle: Handle, proof: Proof) -> Proof:
         """Remove what only living processes need."""
         if proof.empty:
-            own_tmux.remove_directory(self.state_directory, handle.record.mark)
+            remove_tmux_directory(self.state_directory, handle.record.mark)
         return proof
 
     def pause(self, handle: Handle) -> Held:

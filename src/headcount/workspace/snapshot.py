@@ -1,10 +1,10 @@
-"""A picture of a workspace: everything that a salvage has to hold, as values.
+"""A snapshot of a workspace: everything that a salvage has to hold, as values.
 
-Two directories make a workspace: the one the member sees, and its private git directory (index, operations
-in progress, reflog of HEAD, git directories of submodules). Both are taken byte for byte. What they name
-and do not contain (commits, staged blobs, stashes) is kept alive by naming it too. Two pictures of an
-unchanged workspace are equal: that is how a repeat is recognised, how a salvage is verified against the
-disk, and how the removal gate knows that nothing was added since.
+A workspace consists of two directories: the one that the member sees, and its private git directory
+(index, operations in progress, reflog of HEAD, git directories of submodules). The snapshot holds both,
+byte for byte. It also names the commits, staged blobs and stashes that they refer to, so that git does
+not delete them. Two snapshots of an unchanged workspace are equal. headcount uses that to recognise a
+repeat, to verify a salvage against the disk, and to see at the removal gate that nothing was added.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from typing import Any
 
 from headcount.domain.findings import LeftOut, Workspace
 from headcount.errors import GitError, UsageError
-from headcount.workspace.disk import Listing, Node, hash_node, list_directory, open_path
+from headcount.workspace.contents import git_dir_of
+from headcount.workspace.disk_scan import Listing, Node, hash_node, list_directory, open_path
 from headcount.workspace.git import Git
-from headcount.workspace.inner import git_dir_of
-from headcount.workspace.names import shown, to_tree
+from headcount.workspace.git_state import read_status
 from headcount.workspace.objects import Leaf, read_types
+from headcount.workspace.ref_names import shown, to_tree
 from headcount.workspace.reflog import read_ownership, read_stashes
 from headcount.workspace.repository import WITHDRAWN, Repository, linked_to
-from headcount.workspace.status import read_status
 
 FILES, STATE = b"files/", b"gitdir/"
 MB = 1 << 20

@@ -1,28 +1,75 @@
-"""What a person has typed on the input line of a terminal and not sent: read first, and only then taken away.
+"""Read the screen of a terminal, and take what a person has typed on its input line and not sent.
 
-There are two kinds of input lines, and the terminal tells which it is.
+headcount reads the line first, and only then takes it away. There are two kinds of input lines, and the
+terminal tells which it is.
 
 - The terminal edits the line itself, for programs that read whole lines. It prints what was typed once more
   when asked to (the REPRINT character), on a row of its own, so nothing has to be guessed.
-- The program edits it (readline, the agents' clients). Then its cursor is sent to the end and to the
-  beginning of the line, which shows what stands between, and changes nothing.
+- The program edits it (readline, the clients of agents). Then its cursor is sent to the end and the beginning
+  of the line, which shows what stands between, and changes nothing.
 
-What cannot be read is left as it is, and the nudge waits: several lines, a line that the program itself has
-broken into rows, a paste that it shows folded, a line that is not echoed, a screen that moves. Tabs are read
-as the blanks that they show, and the cursor ends behind the text.
+A line that cannot be read is left as it is, and the nudge waits: several lines, a line that the program
+itself has broken into rows, a paste that it shows folded, a line that is not echoed, a screen that moves.
+Tabs are read as the blanks that they show, and the cursor ends behind the text.
 """
 
 from __future__ import annotations
 
 import re
 import termios
-from typing import TYPE_CHECKING
+import unicodedata
+from typing import TYPE_CHECKING, NamedTuple
 
-from headcount.runtime.base import wait_for
-from headcount.runtime.screen import Screen, columns, cut
+from headcount.runtime.process_runtime import wait_for
 
 if TYPE_CHECKING:
     from headcount.runtime.terminal import Terminal
+
+
+class Screen(NamedTuple):
+    rows: tuple[str, ...]
+    x: int
+    y: int
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.rows)
+
+    @property
+    def cursor(self) -> tuple[int, int]:
+        return self.x, self.y
+
+    @property
+    def before_cursor(self) -> str:
+        """What stands left of the cursor on its row."""
+        return cut(self.row(self.y), 0, self.x)
+
+    def row(self, y: int) -> str:
+        return self.rows[y] if 0 <= y < len(self.rows) else ""
+
+
+def columns(text: str) -> int:
+    return sum(map(_columns, text))
+
+
+def cut(row: str, begin: int, end: int) -> str:
+    """What stands in these columns; the screen is blank where nothing stands."""
+    kept, at = "", 0
+    for char in row:
+        if begin <= at < end or (kept and at == end and not _columns(char)):
+            kept += char
+        at += _columns(char)
+    return kept + " " * (end - max(begin, at))
+
+
+def _columns(char: str) -> int:
+    if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+# --- typed and not sent ------------------------------------------------------------------------------
+
 
 _HOME, _END, _LEFT, _RIGHT, _BACKSPACE, _KILL = "\x01", "\x05", "\x1b[D", "\x1b[C", "\x7f", "\x15"
 _MOVES_S = 3.0
