@@ -9,7 +9,7 @@ change it. Two rules keep members' programs away from git commands that headcoun
 2. Every other command gets a private configuration, a file that headcount has just written. It holds the
    shape of the repository as it is now (`core.*`, `extensions.*`, …) and everything else as it was recorded
    when the team began. git reads no other file: neither the repository's, nor the worktree's, the user's or
-   the system's. So a member that changes them at the same moment changes nothing (docs/decisions/0113).
+   the system's. So a member that changes them at the same moment changes nothing (docs/decisions/0034).
 
 If the private configuration names a program, the command runs below a reaper, which ends what it leaves.
 

@@ -26,8 +26,8 @@ from headcount.workspace.verify import Saved, find_broken, read_saved
 
 # A lock that a crash left is in the salvage as evidence; in a restored workspace it would only be in the way.
 _NOT_RESTORED = {STATE + b"index.lock", STATE + b"HEAD.lock"}
-# What `git worktree add` wrote and the salvage has in its own version.
-_REPLACED = ("HEAD", "index", "ORIG_HEAD", "logs/HEAD")
+# Files that `git worktree add` writes, or copies from the main worktree. Only those of the salvage count.
+_REPLACED = ("HEAD", "index", "ORIG_HEAD", "logs/HEAD", "config.worktree", "info/sparse-checkout")
 _GIT_LINK = FILES + b".git"  # the restored worktree's own; what stood there goes beside it
 _LINK_BYTES = 1 << 16
 _PATIENCE_S = 86_400.0  # a person waits for it, and can interrupt it
