@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from headcount.app.inside import refuse_python
+from headcount.app.caller import refuse_python
 from headcount.cli.streams import write_orders
 from headcount.compiler.build import run as building
 from headcount.compiler.build.plan import find_sources

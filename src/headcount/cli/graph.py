@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from headcount.app.inside import refuse_python
+from headcount.app.caller import refuse_python
 from headcount.compiler.compile import compile_file
 from headcount.compiler.graph.drawing import draw
 from headcount.compiler.show import as_data, render
