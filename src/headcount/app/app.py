@@ -68,9 +68,9 @@ class App:
         if len(names) == 1:
             return names[0]
         raise UsageError(
-            "Which team?" if names else "There is no team",
-            f"these are open: {', '.join(names)}" if names else "none is open here",
-            ("Name it with --team T",) if names else ("Start one with `headcount up FILE`",),
+            "Which team?" if names else "There is no open team",
+            f"{', '.join(names)} are open" if names else "none was started here, or all are closed",
+            ("Name it with --team TEAM",) if names else ("Start one with `headcount up FILE`",),
             code="which-team" if names else "no-team",
         )
 
@@ -79,9 +79,9 @@ class App:
         if team is not None:
             return team
         raise UsageError(
-            f"There is no team {show(name)}",
+            f"No team is called {show(name)}",
             _similar(name, tx.team_names()),
-            ("See what there is with `headcount status`",),
+            ("See the open teams with `headcount status`",),
             code="unknown-team",
         )
 
@@ -153,4 +153,10 @@ def _similar(name: str, names: list[str]) -> str:
     from difflib import get_close_matches
 
     close = get_close_matches(name, names, n=1)
-    return f"did you mean {close[0]}?" if close else f"these are open: {', '.join(names) or 'none'}"
+    return (
+        f"did you mean {close[0]}?"
+        if close
+        else f"open teams: {', '.join(names)}"
+        if names
+        else "no team is open"
+    )

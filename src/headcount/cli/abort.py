@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_team_word(parser)
-    parser.add_argument("--reason", required=True, metavar="R", help="what the members are told")
+    parser.add_argument("--reason", required=True, metavar="REASON", help="the reason that members read")
 
 
 def run(args: argparse.Namespace) -> int:

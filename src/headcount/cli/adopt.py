@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--yes", action="store_true", help="take it over; without this, only show what is in it"
+        "--yes", action="store_true", help="take it over; without this, only show its content"
     )
-    parser.epilog = "Without --yes nothing is changed, and no engine starts."
+    parser.epilog = "Without --yes the command changes nothing and starts no engine."
 
 
 def run(args: argparse.Namespace) -> int:

@@ -70,7 +70,7 @@ def read_commands() -> list[Command]:
 def _describe(name: str, module: str, summary: str) -> Command:
     parser = argparse.ArgumentParser(prog=name, add_help=False)
     parser.add_argument("--json", action="store_true", help="answer as JSON on standard output")
-    parser.add_argument("--help", action="store_true", help="how it is written")
+    parser.add_argument("--help", action="store_true", help="show the usage")
     parser.set_defaults(command=name)
     importlib.import_module(f"headcount.cli.{module}").configure(parser)
     options: list[Option] = []

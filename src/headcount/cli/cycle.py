@@ -29,10 +29,10 @@ _QUIET_S = 2.0
 def configure(parser: argparse.ArgumentParser) -> None:
     who = parser.add_mutually_exclusive_group(required=True)
     who.add_argument("member", nargs="?", metavar="MEMBER", help="its name")
-    who.add_argument("--self", action="store_true", dest="myself", help="the member that calls this")
-    parser.add_argument("--remarks", default="", metavar="R", help="what its successor should know besides")
+    who.add_argument("--self", action="store_true", dest="myself", help="the calling member")
+    parser.add_argument("--remarks", default="", metavar="TEXT", help="a note for its successor")
     add_team(parser)
-    parser.add_argument("--no-wait", action="store_true", help="do not wait until the successor runs")
+    parser.add_argument("--no-wait", action="store_true", help="do not wait for the successor")
 
 
 def run(args: argparse.Namespace) -> int:

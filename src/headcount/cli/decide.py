@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 _THEN = {
     "force-kill": "Its work is saved first, then it is stopped",
     "reassign": "Its work is saved, it is stopped, and its task goes to another member",
-    "human": "It is parked: nothing is stopped until somebody decides again, or stands it down",
-    "wait": "It is sent back once more, with the full time",
+    "human": "You fix it by hand; nothing is stopped until you decide again, or stand it down",
+    "wait": "It is sent back once more, with the full time limit",
 }
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="as in `headcount escalations`")
-    parser.add_argument("decision", choices=tuple(_THEN), help="what is to happen; see below")
-    parser.add_argument("--reason", default="", metavar="R", help="why; stands in the report")
+    parser.add_argument("decision", choices=tuple(_THEN), help="see below")
+    parser.add_argument("--reason", default="", metavar="REASON", help="why; the report shows it")
     add_team(parser)
     parser.epilog = " ".join(f"{decision}: {then[0].lower()}{then[1:]}." for decision, then in _THEN.items())
 
@@ -42,11 +42,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _then(decided: dict[str, Any], decision: str) -> str:
-    """A member that is not being stood down goes on when it is parked: there is nothing left to decide."""
+    """Return what follows. `human` closes the escalation of a member that is not being stood down."""
     if decision == "human" and decided["state"] == "decided":
         name = decided["member"]
         return (
-            "It is parked, and nobody stops it. Mend it by hand, and tell it to signal done "
+            "It continues. Fix it by hand and tell it to signal done "
             f"(`headcount send {name} …`), or stand it down with `headcount down --member {name}`"
         )
     return _THEN[decision]

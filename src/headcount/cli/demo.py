@@ -29,7 +29,7 @@ _WHO = len("quality-2")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--dir", metavar="DIR", help="where to play it; default: a new temporary directory")
+    parser.add_argument("--dir", metavar="DIR", help="where to run it; default: a new temporary directory")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -16,7 +16,7 @@ _COLOUR = {"ok": "green", "missing": "red", "absent": "yellow"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = "Exit code 1 when something that headcount needs is missing."
+    parser.epilog = "Exit code 1 if something that headcount needs is missing."
 
 
 def run(args: argparse.Namespace) -> int:

@@ -28,11 +28,11 @@ _COLOUR = {"shutdown": "green", "rejected": "yellow", "escalated": "yellow", "st
 def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add_team_word(parser)
-    add("--member", action="append", metavar="M", help="only this one, the team stays; may be repeated")
-    add("--reason", default="", metavar="R", help="what the members are told")
-    add("--force", action="store_true", help="override refusals, send the dirty straight to salvage")
-    add("--keep-team", action="store_true", help="all members, but no cleanup")
-    add("--no-wait", action="store_true", help="ask, and exit 0 while the answers come in")
+    add("--member", action="append", metavar="MEMBER", help="only this member; the team stays; repeatable")
+    add("--reason", default="", metavar="REASON", help="the reason that members read")
+    add("--force", action="store_true", help="stop members even if they refuse; unsaved work is saved first")
+    add("--keep-team", action="store_true", help="stop every member, keep the team open")
+    add("--no-wait", action="store_true", help="send the request and exit 0; do not wait for answers")
 
 
 def run(args: argparse.Namespace) -> int:

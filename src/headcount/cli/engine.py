@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = "Other commands start it in the background when it is needed; it ends by itself."
+    parser.epilog = "Other commands start it in the background when they need it. It exits by itself."
 
 
 def run(args: argparse.Namespace) -> int:

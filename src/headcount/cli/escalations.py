@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_team(parser)
-    parser.add_argument("--all", action="store_true", help="also those that were decided")
+    parser.add_argument("--all", action="store_true", help="also those that are decided")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a .tsx or .py definition")
     parser.add_argument("--svg", action="store_true", help="a self-contained SVG, not Mermaid")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write there, not to standard output")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write to this file, not to standard output")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--client", choices=tuple(CLIENTS), help="also this client's MCP and hook settings")
-    parser.add_argument("--undo", action="store_true", help="give every file back as it was before")
+    parser.add_argument(
+        "--client", choices=tuple(CLIENTS), help="also write this client's MCP and hook settings"
+    )
+    parser.add_argument("--undo", action="store_true", help="restore every file as it was")
     parser.epilog = (
-        "Writes into the repository only, so `git diff` shows all of it. Doing it twice changes nothing."
+        "Writes only into the repository, so `git diff` shows every change. Repeating it changes nothing."
     )
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_member(parser)
-    parser.add_argument("-f", "--follow", action="store_true", help="go on until it is gone")
+    parser.add_argument("-f", "--follow", action="store_true", help="continue until the member is gone")
     add_team(parser)
 
 

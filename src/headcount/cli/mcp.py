@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = "A member's server acts as that member, any other as the operator."
+    parser.epilog = "The server of a member acts as that member. Any other acts as the operator."
 
 
 def run(args: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ from headcount.errors import UsageError
 if TYPE_CHECKING:
     import argparse
 
-_ONE_IS_ENOUGH = "not needed while there is only one"
+_ONE_IS_ENOUGH = "not needed if there is only one"
 
 
 def add_verb(
@@ -24,13 +24,13 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def add_team(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--team", metavar="T", help=f"which team; {_ONE_IS_ENOUGH}")
+    parser.add_argument("--team", metavar="TEAM", help=f"which team; {_ONE_IS_ENOUGH}")
 
 
 def add_team_word(parser: argparse.ArgumentParser, about: str = _ONE_IS_ENOUGH) -> None:
-    """For commands that are about a team: its name is a word, and `--team T` says the same."""
+    """Add TEAM as an argument, and `--team TEAM` with the same meaning."""
     parser.add_argument("team", nargs="?", metavar="TEAM", help=about)
-    parser.add_argument("--team", dest="team_option", metavar="T", help="the same as TEAM")
+    parser.add_argument("--team", dest="team_option", metavar="TEAM", help="the same as TEAM")
 
 
 def add_member(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""`headcount --help`: every command in one line, by what one wants."""
+"""Write `headcount --help`: every command in one line, grouped by purpose."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from headcount.cli import COMMANDS
 from headcount.cli.member.table import COMMANDS as MEMBERS
 
 GROUPS: dict[str, tuple[str, ...]] = {
-    "begin here": ("demo", "init", "doctor"),
+    "start here": ("demo", "init", "doctor"),
     "define a team": ("build", "graph", "skills"),
     "start and lead it": ("up", "run", "spawn", "task", "pause", "resume", "cycle", "witness", "abort"),
-    "see how it stands": ("status", "serve", "attach", "logs", "report", "trace"),
-    "bring everyone home": ("down", "escalations", "decide", "salvage", "sweep", "adopt"),
-    "for programs, and the rest": ("mcp", "engine", "explain", "completion"),
+    "see what it does": ("status", "serve", "attach", "logs", "report", "trace"),
+    "end it": ("down", "escalations", "decide", "salvage", "sweep", "adopt"),
+    "for programs, and others": ("mcp", "engine", "explain", "completion"),
 }
-FOR_CLIENTS = ("client", "hook")  # what agent clients are started and configured with: nobody types them
+FOR_CLIENTS = ("client", "hook")  # agent clients call these; people do not type them
 
 
 def write_overview() -> str:
@@ -33,6 +33,6 @@ def write_overview() -> str:
 
 
 def _first_sentence(text: str) -> str:
-    """As the other summaries are: not a sentence of its own."""
+    """Return the first clause of a help text, like the other summaries."""
     first = text.split("\n")[0].split(". ")[0].split("; ")[0].rstrip(".")
     return first if first[1:2].isupper() else first[0].lower() + first[1:]

@@ -25,9 +25,9 @@ def run(args: argparse.Namespace) -> int:
     else:
         done = "Paused" if answer["paused"] else "Resumed"
         seen = (
-            "every process was seen to obey"
+            "all of its processes are " + ("stopped" if answer["paused"] else "running")
             if answer["confirmed"]
-            else "NOT confirmed: look at `headcount status`"
+            else "NOT confirmed: see `headcount status`"
         )
         print(f"{done} {answer['member']}: {seen}.")
     return 0 if answer["confirmed"] else 1

@@ -14,21 +14,21 @@ from headcount.cli.terminal import plain, table
 if TYPE_CHECKING:
     import argparse
 
-_WHICH = "a ref, or the name of a member or of one incarnation (bob#2) that has only one"
+_WHICH = "a ref, or a member (bob) or incarnation (bob#2) that has only one salvage"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    listing = add_verb(verbs, "list", "everything that was saved")
+    listing = add_verb(verbs, "list", "list all salvages")
     add_team(listing)
-    showing = add_verb(verbs, "show", "what is in one")
+    showing = add_verb(verbs, "show", "show what a salvage contains")
     showing.add_argument("ref", metavar="REF", help=_WHICH)
-    checking = add_verb(verbs, "verify", "check again that everything is there")
-    checking.add_argument("ref", nargs="?", metavar="REF", help="default: all of them")
+    checking = add_verb(verbs, "verify", "check that salvages are complete")
+    checking.add_argument("ref", nargs="?", metavar="REF", help="default: all")
     add_team(checking)
-    restoring = add_verb(verbs, "restore", "make the workspace again as it was")
+    restoring = add_verb(verbs, "restore", "restore a workspace as it was")
     restoring.add_argument("ref", metavar="REF", help=_WHICH)
-    restoring.add_argument("dir", metavar="DIR", help="a directory that is new or empty")
+    restoring.add_argument("dir", metavar="DIR", help="a new or empty directory")
     for verb in (listing, showing, checking, restoring):
         add_json(verb)
 

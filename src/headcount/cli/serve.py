@@ -17,10 +17,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--host",
         default="127.0.0.1",
         metavar="ADDRESS",
-        help="an address to listen on; default: loopback only",
+        help="the address to listen on; default: this machine only",
     )
-    add("--token-file", metavar="FILE", help="keep the token there; default: a new one at each start")
-    add("--port", type=int, default=0, metavar="N", help="default: a free one")
+    add(
+        "--token-file", metavar="FILE", help="keep the token in this file; default: a new token at each start"
+    )
+    add("--port", type=int, default=0, metavar="N", help="default: a free port")
 
 
 def run(args: argparse.Namespace) -> int:

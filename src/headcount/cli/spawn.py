@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("name", metavar="NAME", help="a new name, or that of one who is gone")
-    add("words", nargs="*", default=[], metavar="COMMAND", help="after --, the program and its arguments")
+    add("name", metavar="NAME", help="a new name, or the name of a member that is gone")
+    add("words", nargs="*", default=[], metavar="COMMAND", help="after --: the program and its arguments")
     add_team(parser)
-    add("--agent", metavar="A", help="a client by its name, instead of a command")
-    add("--model", metavar="M", help="the model to ask the client for")
-    add("--prompt", default="", metavar="P", help="its task; also its first mail")
+    add("--agent", metavar="AGENT", help="the name of a client, instead of a command")
+    add("--model", metavar="MODEL", help="the model that the client should use")
+    add("--prompt", default="", metavar="PROMPT", help="its task; also its first mail")
     add(
         "--role",
         default="worker",
         choices=("worker", "spec-reviewer", "code-quality-reviewer", "lead", "witness"),
-        help="what it is in the team; default: worker",
+        help="its role in the team; default: worker",
     )
-    add("--at", metavar="WHERE", help="begin at a commit, or where a member stood when it was inspected")
-    add("--reviewed", action="store_true", help="stays after its done signal, for its reviews")
-    add("--tmux", action="store_true", help="in a terminal that you can attach to")
+    add("--at", metavar="WHERE", help="start from a commit, or from a member's last inspected commit")
+    add("--reviewed", action="store_true", help="keep it running after `done` until it is reviewed")
+    add("--tmux", action="store_true", help="run it in a terminal that you can attach to")
 
 
 def run(args: argparse.Namespace) -> int:

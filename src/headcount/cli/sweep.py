@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--dry-run", action="store_true", help="say what would be done, and do nothing")
+    add("--dry-run", action="store_true", help="only print what the command would do")
     add(
         "--native",
         metavar="TEAM",
-        help="save what is dirty in the worktrees of this team of Claude Code's own",
+        help="save unsaved work of this team that Claude Code created itself",
     )
-    add("--end", type=int, metavar="PID", help="with --native: end this teammate, whose lead is dead")
+    add("--end", type=int, metavar="PID", help="with --native: end this teammate if its lead is dead")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -40,15 +40,19 @@ def run(args: argparse.Namespace) -> int:
         return 1 if problems else 0
     verb = "Would adopt" if args.dry_run else "Adopted"
     for team in answer["adopted"]:
-        print(f"{verb} team {team}: it is open, and nobody drove it.")
+        print(f"{verb} team {team}: it is open and had no engine.")
     for orphan in answer["orphans"] if args.dry_run else answer["ended"]:
         _tell(orphan, args.dry_run)
     for place in answer["checkouts"]:
-        print(f"{place}: the checkout of a gate whose engine was killed")
+        print(f"{place}: a gate's checkout, left by a killed engine")
     for team in answer["nativeTeams"]:
         print("\n".join(describe_native(team)))
     count = len(answer["orphans"]) + len(answer["checkouts"])
-    print(f"{'Found' if args.dry_run else 'Swept'} {count} leftovers.")
+    if args.dry_run:
+        print(f"Found {count} leftovers.")
+    else:
+        kept = f", kept {len(problems)}" if problems else ""
+        print(f"Removed {count - len(problems)} leftovers{kept}.")
     return 1 if problems else 0
 
 

@@ -18,28 +18,28 @@ if TYPE_CHECKING:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = "Members list, claim and complete them: see `headcount task list --help` and so on."
+    parser.epilog = "Members also have list, claim and complete: see `headcount task list --help`."
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    creating = add_verb(verbs, "create", "put a task on the list")
-    creating.add_argument("subject", metavar="SUBJECT", help="what it is called")
-    creating.add_argument("-d", "--description", default="", metavar="D", help="what is to be done")
+    creating = add_verb(verbs, "create", "create a task")
+    creating.add_argument("subject", metavar="SUBJECT", help="its title")
+    creating.add_argument("-d", "--description", default="", metavar="TEXT", help="what to do")
     creating.add_argument(
         "--after", action="append", default=[], metavar="ID", help="a task that must be complete first"
     )
     _add_metadata(creating)
     changing = add_verb(verbs, "change", "change a task that is not complete")
     changing.add_argument("id", metavar="ID")
-    changing.add_argument("--subject", metavar="SUBJECT", help="what it is called")
-    changing.add_argument("-d", "--description", metavar="D", help="what is to be done")
+    changing.add_argument("--subject", metavar="SUBJECT", help="its title")
+    changing.add_argument("-d", "--description", metavar="TEXT", help="what to do")
     changing.add_argument(
-        "--after", action="append", metavar="ID", help="what it depends on, instead of before; '' for nothing"
+        "--after", action="append", metavar="ID", help="replace its dependencies; '' for none"
     )
     _add_metadata(changing)
-    releasing = add_verb(verbs, "release", "take a task from its owner, so that another can claim it")
+    releasing = add_verb(verbs, "release", "take a task from its owner, so that another member can claim it")
     releasing.add_argument("id", metavar="ID")
-    withdrawing = add_verb(verbs, "withdraw", "end a task that is not needed any more")
+    withdrawing = add_verb(verbs, "withdraw", "end a task that is no longer needed")
     withdrawing.add_argument("id", metavar="ID")
-    withdrawing.add_argument("--reason", required=True, metavar="R", help="why; its owner reads it")
+    withdrawing.add_argument("--reason", required=True, metavar="REASON", help="why; its owner reads it")
     for verb in (creating, changing, releasing, withdrawing):
         add_team(verb)
         add_json(verb)
@@ -50,7 +50,7 @@ def _add_metadata(parser: argparse.ArgumentParser) -> None:
         "--metadata",
         action="append",
         metavar="KEY=VALUE",
-        help="kept with it, to find it by; KEY= removes it",
+        help="a value to find it by; KEY= removes it",
     )
 
 

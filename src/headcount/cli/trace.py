@@ -23,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add(
         "--endpoint",
         metavar="URL",
-        help=f"of a collector, OTLP over HTTP; default: ${_VARIABLE}, or port 4318 here",
+        help=f"the address of an OTLP collector over HTTP; default: ${_VARIABLE}, or port 4318 here",
     )
 
 

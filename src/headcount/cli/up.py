@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from headcount.app.app import open_app
-from headcount.app.branches import count_unseen
+from headcount.app.branches import count_unseen, read_start
 from headcount.app.definition import read_definition
 from headcount.app.teams import roster, status
 from headcount.app.up import check_repository, find_risks, start_team
@@ -29,7 +29,7 @@ _QUIET_S = 2.0
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a .py or .tsx definition with one team")
-    parser.epilog = "Returns when everyone has started, or failed to; the team goes on in the background."
+    parser.epilog = "Returns when every member has started or failed. The team continues in the background."
 
 
 def run(args: argparse.Namespace) -> int:
@@ -53,15 +53,19 @@ def run(args: argparse.Namespace) -> int:
 
 def _where_they_begin(app: App) -> list[str]:
     if find_repository(app) is None:
-        return [f"{app.root} is in no git repository: they begin in empty directories, on no branch."]
+        return [
+            f"{app.root} is not in a git repository: members start in empty directories, without a branch."
+        ]
+    start = read_start(app)
+    if start is None:
+        return ["This repository has no commits: members start with an empty tree."]
     unseen = count_unseen(app)
-    files = "1 file" if unseen == 1 else f"{unseen} files"
-    said = f"They begin at your last commit, and do not see what is uncommitted here ({files})."
-    return [said] if unseen else []
+    files = "1 uncommitted file is" if unseen == 1 else f"{unseen} uncommitted files are"
+    return [f"Members start from {start}. Your {files} not included."] if unseen else []
 
 
 def _next(team: str, file: str, failed: bool) -> list[str]:
-    again = f"Mend what the notes say, then `headcount down {team}` and `headcount up {shlex.quote(file)}`."
+    again = f"Fix what NOTES says, then run `headcount down {team} && headcount up {shlex.quote(file)}`."
     watch = f"Watch with `headcount status`, end with `headcount down {team}`."
     return [again, watch] if failed else [watch]
 

@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    findings = add_verb(verbs, "findings", "what stands in its workspace now")
-    findings.add_argument("--last", action="store_true", help="as the last inspection saw it")
-    verdict = add_verb(verbs, "verdict", "judge the findings that were mailed to the witness")
-    nudge = add_verb(verbs, "nudge", "put a text in front of it")
-    capture = add_verb(verbs, "capture", "what its screen shows")
-    handoff = add_verb(verbs, "handoff", "a note for the next session, from the journal")
+    findings = add_verb(verbs, "findings", "inspect its workspace now")
+    findings.add_argument("--last", action="store_true", help="the findings of the last inspection")
+    verdict = add_verb(verbs, "verdict", "judge the findings that the witness got by mail")
+    nudge = add_verb(verbs, "nudge", "type a text into its terminal or input")
+    capture = add_verb(verbs, "capture", "print its screen")
+    handoff = add_verb(verbs, "handoff", "write a note for the next session from the journal")
     for verb in (findings, verdict, nudge, capture):
         add_member(verb)
     handoff.add_argument("member", nargs="?", metavar="MEMBER", help="default: the witness itself")
-    verdict.add_argument("verdict", choices=("clean", "dirty"), help="dirty: it is sent back")
+    verdict.add_argument("verdict", choices=("clean", "dirty"), help="dirty sends the member back")
     verdict.add_argument(
-        "--issue", action="append", default=[], metavar="I", help="what is dirty; may be repeated"
+        "--issue", action="append", default=[], metavar="ISSUE", help="what is dirty; repeatable"
     )
-    nudge.add_argument("text", metavar="TEXT", help="what it is told; also mailed to it")
-    handoff.add_argument("--remarks", default="", metavar="R", help="what its successor should know besides")
+    nudge.add_argument("text", metavar="TEXT", help="the text; also sent as mail")
+    handoff.add_argument("--remarks", default="", metavar="TEXT", help="a note for its successor")
     for verb in (findings, verdict, nudge, capture, handoff):
         add_team(verb)
         add_json(verb)

@@ -107,7 +107,7 @@ def sealed_note(meant_for: str) -> str:
 
 def unknown(what: str, value: str, known: Iterable[str], effect: str = "") -> UsageError:
     return UsageError(
-        f"There is no {what} {show(value)}", effect, did_you_mean(value, list(known)), code=f"unknown-{what}"
+        f"No {what} is called {show(value)}", effect, did_you_mean(value, list(known)), code=f"unknown-{what}"
     )
 
 

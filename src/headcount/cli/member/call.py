@@ -78,8 +78,10 @@ def _pick_team(db: apsw.Connection, name: str | None) -> Card:
     if len(cards) == 1:
         return cards[0]
     raise UsageError(
-        "Which team?" if cards else "There is no team",
-        f"these are open: {', '.join(card.name for card in cards)}" if cards else "none is open here",
-        ("Name it with --team T",) if cards else ("Start one with `headcount up FILE`",),
+        "Which team?" if cards else "There is no open team",
+        f"{', '.join(card.name for card in cards)} are open"
+        if cards
+        else "none was started here, or all are closed",
+        ("Name it with --team TEAM",) if cards else ("Start one with `headcount up FILE`",),
         code="which-team" if cards else "no-team",
     )
