@@ -39,7 +39,9 @@ def run(args: argparse.Namespace) -> int:
         with driving(app):
             team = begin_run(app, definition)
             if has_changed(app, definition):
-                print(f"{args.file} has changed; this run goes on with what it began with.", file=sys.stderr)
+                print(
+                    f"{args.file} has changed; this run continues with its original tasks.", file=sys.stderr
+                )
             for now in follow_run(app, team):
                 if not args.json:
                     live.show(_lines(now))
@@ -55,11 +57,11 @@ def run(args: argparse.Namespace) -> int:
 
 def _tell_interrupted(now: dict[str, Any], file: str, driven: bool) -> None:
     if driven:
-        lines = ["Stopped watching. The run goes on: another process drives it.",
+        lines = ["Stopped watching. The run continues in another process.",
                  f"Watch it again with `headcount run {shlex.quote(file)}`."]  # fmt: skip
     else:
-        lines = ["Stopped the run. Its members go on with what they do, and nobody gives them anything next.",
-                 f"Go on with `headcount run {shlex.quote(file)}`."]  # fmt: skip
+        lines = ["Run paused. Members finish what they are doing; no new tasks are handed out.",
+                 f"Continue with `headcount run {shlex.quote(file)}`."]  # fmt: skip
     if now:
         lines.append(f"End it with `headcount down {now['team']}`.")
     print("", *lines, sep="\n", file=sys.stderr)

@@ -29,7 +29,7 @@ def test_a_gate_ends_with_the_run_that_was_left_and_is_run_again_by_the_next(
     run.send_signal(number)
     _, err = run.communicate(timeout=LEAVES_S)
     assert (run.returncode, "Traceback" in err) == (code, False)
-    assert f"Go on with `headcount run {definition}`" in err
+    assert f"Continue with `headcount run {definition}`" in err
     [gate_pid] = (lab.desk / "began").read_text().split()
     wait_until(lambda: not _lives(int(gate_pid)))
     assert lab.journal("gate") == [], "what was broken off has neither passed nor failed"
