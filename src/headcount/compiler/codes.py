@@ -29,7 +29,10 @@ CODES: Final = {
         "to shut down twice."
     ),
     "empty-expression": "Empty braces where a value is needed.",
-    "file-name": "In Claude Code's layout the definition's name becomes a file name; this one is invalid.",
+    "file-name": (
+        "In Claude Code's layout the definition's name becomes the file's name, "
+        "and this one is not a valid file name."
+    ),
     "foreign-import": "A TSX definition can import its own files and the language, and nothing else.",
     "import-cycle": "Files import each other, and a value that is needed depends on itself.",
     "many-roots": "The TSX source exports more than one root.",

@@ -27,11 +27,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from headcount.errors import GitError
-from headcount.workspace.files import sync_directory
 from headcount.workspace.git import Git
-from headcount.workspace.names import SALVAGE
 from headcount.workspace.objects import FAST, find_whole, read_types
+from headcount.workspace.ref_names import SALVAGE
 from headcount.workspace.repository import Repository, first_line
+from headcount.workspace.safe_files import sync_directory
 
 _PREFIX = "headcount-saving-"  # `git prune` removes what begins with `tmp_`
 _KEEP = "headcount salvage"
