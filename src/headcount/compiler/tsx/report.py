@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from headcount.compiler.element import UNKNOWN, Diagnostic
 from headcount.compiler.tsx.limits import MAX_DIAGNOSTICS
@@ -12,6 +12,15 @@ if TYPE_CHECKING:
 
     from headcount.compiler.element import Span, Unknown
     from headcount.compiler.tsx.source import SourceFile
+
+
+class Problem(NamedTuple):
+    """One thing that is invalid: the node to point at, what is wrong, and what to write instead."""
+
+    node: Node
+    message: str
+    hint: str
+    code: str = "syntax"
 
 
 class GiveUp(Exception):
