@@ -18,7 +18,13 @@ from functools import partial
 
 from headcount.domain.findings import Finding, Findings, Kind, Workspace
 from headcount.errors import HeadcountError
-from headcount.workspace.contents import Difference, find_different, find_uncommittable, find_unlisted
+from headcount.workspace.contents import (
+    Difference,
+    find_different,
+    find_uncommittable,
+    find_unlisted,
+    read_filters,
+)
 from headcount.workspace.git import Git, quiet_environment
 from headcount.workspace.hidden import find_hidden, unhidden
 from headcount.workspace.index import GITLINK, Entry, read_index
@@ -44,7 +50,7 @@ from headcount.workspace.reflog import (
     read_stashes,
 )
 from headcount.workspace.repository import Repository, first_line
-from headcount.workspace.status import Status, read_status
+from headcount.workspace.status import Changed, Status, read_status
 
 _LETTERS = {"A": "added", "D": "deleted", "M": "modified", "R": "renamed", "C": "copied", "T": "type changed"}
 
@@ -191,7 +197,7 @@ class _Reading:
         with unhidden(git, hidden) as seeing:
             status = read_status(seeing)
         prefix = os.fsdecode(territory.root) + "/" if territory.root else ""
-        _StatusReport(self, prefix, kind, hidden).report(status)
+        _StatusReport(self, prefix, kind, hidden, _filtered(git, status)).report(status)
         tree = _Tree(git, territory, {entry.path: entry for entry in entries})
         for difference in find_unlisted(territory, tree.entries, status):
             self._add_difference(tree, difference, "read directory")
@@ -333,6 +339,7 @@ class _StatusReport:
     prefix: str
     kind: Kind | None
     hidden: frozenset[str]
+    filtered: Mapping[str, str]  # paths that may be modified for our git alone, and their filters
 
     def report(self, status: Status) -> None:
         for path in status.conflicts:
@@ -346,8 +353,7 @@ class _StatusReport:
                 )
             # What is changed inside a submodule is read there, name by name.
             if entry.unstaged != "." and (entry.submodule == "N..." or entry.submodule_commit_changed):
-                kind = Kind.HIDDEN if entry.path in self.hidden else Kind.MODIFIED
-                self._add(kind, entry.path, f"{name} ({_LETTERS.get(entry.unstaged, entry.unstaged)})")
+                self._report_unstaged(entry, name)
         for path in status.untracked:
             # A trailing slash is a repository of its own; it is found by looking for it.
             if not path.endswith("/"):
@@ -356,6 +362,15 @@ class _StatusReport:
             self.reading.add(
                 Kind.IGNORED, shown(self.prefix + path), "git status --ignored", path=self.prefix + path
             )
+
+    def _report_unstaged(self, entry: Changed, name: str) -> None:
+        if entry.path in self.filtered and entry.path not in self.hidden:
+            why = f"changed, or by the filter {self.filtered[entry.path]}, which the member has configured"
+            path = self.prefix + entry.path
+            self.reading.add(Kind.FILTERED, f"{name} ({why})", "git status --porcelain=v2", path=path)
+            return
+        kind = Kind.HIDDEN if entry.path in self.hidden else Kind.MODIFIED
+        self._add(kind, entry.path, f"{name} ({_LETTERS.get(entry.unstaged, entry.unstaged)})")
 
     def _add(self, kind: Kind, path: str, what: str) -> None:
         self.reading.add(self.kind or kind, what, "git status --porcelain=v2", path=self.prefix + path)
@@ -376,6 +391,18 @@ class _Tree:
             gitlinks = frozenset(path for path, entry in self.entries.items() if entry.mode == GITLINK)
             self._submodules = gitlinks & read_submodule_paths(self.git) if gitlinks else gitlinks
         return self._submodules
+
+
+def _filtered(git: Git, status: Status) -> dict[str, str]:
+    """Modified files whose filter is another one now than when the team began.
+
+    headcount does not run a filter of a member, so it cannot know whether the member's git calls the file
+    modified. A member must not be sent back for a file that its own git has nothing to commit of.
+    """
+    modified = [os.fsencode(entry.path) for entry in status.changed if entry.unstaged == "M"]
+    if not modified or not (changed := git.find_changed_filters()):
+        return {}
+    return {os.fsdecode(path): name for path, name in read_filters(git, modified).items() if name in changed}
 
 
 def _is_submodule(territory: Territory, trees: Mapping[bytes, _Tree]) -> bool:
