@@ -52,7 +52,7 @@ def make_job(tx: Tx, team: Team, act: Act, policy: Policy, world: World, tries: 
     job = replace(job, start=start, workspace=tx.fact(team.id, act.about, "workspace"))
     job = replace(job, process=tx.fact(team.id, act.about, PROCESS) or {})
     if act.kind is ActKind.START:
-        seal, process = _new_seal(tx, team, act.about)
+        seal, process = _new_seal(tx, team, act.about, str(start.get("hold") or ""))
         return replace(job, token=_new_token(tx, team, act.about), seal=seal, process=process)
     if act.kind is ActKind.NUDGE:
         return replace(job, mail_read=has_read_mail(tx, team, act.about))
@@ -103,12 +103,13 @@ def _new_token(tx: Tx, team: Team, key: str) -> str:
     return token
 
 
-def _new_seal(tx: Tx, team: Team, key: str) -> tuple[bytes, Mapping[str, Any]]:
+def _new_seal(tx: Tx, team: Team, key: str, hold: str) -> tuple[bytes, Mapping[str, Any]]:
     """The secret of its keeper. Its digest must be known before the keeper can use it; after a crash there is
-    one more, because the keeper that was started before has the earlier one."""
+    one more, because the keeper that was started before has the earlier one. And `hold`, what its terminal
+    shows while nothing may be typed there: an engine that comes after a crash must know it, too."""
     seal = secrets.token_bytes(16)
     known = tx.fact(team.id, key, PROCESS) or {}
-    process = {**known, "seals": [*known.get("seals", ()), sha256(seal).hexdigest()]}
+    process = {**known, "hold": hold, "seals": [*known.get("seals", ()), sha256(seal).hexdigest()]}
     tx.put_fact(team.id, key, PROCESS, process)
     return seal, process
 

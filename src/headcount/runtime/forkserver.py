@@ -6,7 +6,6 @@ for as long as anything is below it. The server of the commands ends with its ca
 
 from __future__ import annotations
 
-import marshal
 import os
 import socket
 import subprocess
@@ -105,8 +104,9 @@ class ForkServer:
         starter.wait()
         ours.settimeout(_START_S)
         try:
-            self._identity = Identity(*marshal.loads(ours.recv(512)))
-        except (OSError, EOFError, ValueError) as error:
+            pid, start = reaper.read_message(ours.recv(512))
+            self._identity = Identity(int(str(pid)), int(str(start)))
+        except (OSError, ValueError) as error:
             ours.close()
             raise ProcessError(
                 "The process that starts members did not start",

@@ -35,8 +35,6 @@ def ask_keeper(
     `more`: its seal, and how it contains the member."""
     order = {**_order(spec, directory.path), **more}
     os.makedirs(directory.path, mode=0o700, exist_ok=True)
-    if spec.hold:
-        directory.put_hold(spec.hold)
     for name in (OUTPUT, STDIN):
         if not os.path.exists(directory.file(name)):
             os.mkfifo(directory.file(name), 0o600)

@@ -65,7 +65,10 @@ class Follower:
         self._client = client
         self._opening = opening
         self._start = start
-        self._terminal = terminal or Terminal(os.environ["HEADCOUNT_HOME"], os.environ["HEADCOUNT_MARK"])
+        environ = os.environ
+        self._terminal = terminal or Terminal(
+            environ["HEADCOUNT_HOME"], environ["HEADCOUNT_MARK"], client.screen.hold
+        )
         self._lookers = _make_lookers(call, client, self._terminal)
         self._to_tell: deque[Callable[[], None]] = deque()
         self._troubles: set[str] = set()
