@@ -21,9 +21,9 @@ from headcount.app.world import make_world
 from headcount.domain.environment import build_environment
 from headcount.engine.engine import Engine
 from headcount.errors import ProcessError, StoreError
-from headcount.runtime.limits import raise_file_limit
 from headcount.runtime.mark import put_back_seed, read_seed
 from headcount.runtime.reaper import hide_memory
+from headcount.runtime.reaper_client import raise_file_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
