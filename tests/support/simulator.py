@@ -16,7 +16,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from headcount.engine.apply import apply
-from headcount.engine.clock import Clock
+from headcount.engine.deadlines import Limits
 from headcount.engine.writing import write_ready
 from headcount.errors import HeadcountError
 from headcount.ports import Mail, Task
@@ -118,7 +118,7 @@ class Run:
 
     def _boot(self) -> None:
         self.up = True
-        self.clock = Clock(now=lambda: self.now)
+        self.clock = Limits(now=lambda: self.now)
         self._under_way: dict[str, Act] = {}
         self._lanes: dict[str, float] = {}
         self._tick_at = float("inf")
@@ -242,9 +242,10 @@ class Run:
         self.commit(*events, act=act)
 
     def _set_tick(self) -> None:
-        wait = self.clock.seconds_to_next()
-        if wait is not None and self.now + wait < self._tick_at:
-            self._tick_at = self.now + wait
+        due = self.clock.next_due()
+        if due is not None and due < self._tick_at:
+            self._tick_at = due
+            wait = max(0.0, due - self.now)
             life = self._life
             self.after(wait, lambda: self._tick(life))
 

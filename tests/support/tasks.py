@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.domain.settings import Gates
 from headcount.engine.apply import apply
-from headcount.engine.preparing import ROSTER
+from headcount.engine.ordered_starts import ROSTER
 from headcount.ports import Task as BoardTask
 from headcount.protocol import phase_events as pe
 from headcount.protocol import task_events as te

@@ -168,6 +168,9 @@ class SqliteTx:
             raise rules.team_closed(card.name)
         journal.add_input(self._db, team_id, *codec.dump_event(event))
 
+    def has_inputs(self, team_id: str) -> bool:
+        return one(self._db, journal.SQL["has_inputs"], team_id) is not None
+
     def take_inputs(self, team_id: str) -> list[Event]:
         """One that cannot be read is put into the journal as it stands, and the others are heard (B7)."""
         events = []
