@@ -62,6 +62,27 @@ def test_index_of_decisions_is_whole() -> None:
     assert writer.PAGE.read_text() == writer.render(), "run `python scripts/write_decisions.py`"
 
 
+def test_every_decision_has_a_date_a_status_and_figures() -> None:
+    writer = load_script("write_decisions.py")
+    for page in writer.pages():
+        fields, text = writer.read(page), page.read_text()
+        assert page.name.startswith(fields["number"] + "-"), page.name
+        assert re.fullmatch(r"\d{4}-\d{2}-\d{2}", fields["Date"]), page.name
+        assert re.match(r"accepted|superseded by", fields["Status"]), page.name
+        for heading in ("Context", "Decision", "Figures"):
+            assert f"\n## {heading}\n" in text, f"{page.name} has no {heading}"
+
+
+def test_no_reference_to_a_decision_leads_nowhere() -> None:
+    """In pages, in the source and in the tests. A number may be part of another page."""
+    writer = load_script("write_decisions.py")
+    known = {writer.read(page)["number"] for page in writer.pages()} | writer.merged().keys()
+    named = re.compile(r"(?:decisions/|[Dd]ecision |\()(0[01]\d\d)\b(?!\.)")
+    files = [*PAGES, *(ROOT / "src").rglob("*.py"), *(ROOT / "tests").rglob("*.py"), ROOT / "pyproject.toml"]
+    for file in files:
+        assert {*named.findall(file.read_text())} <= known, file
+
+
 def _tests_by_id() -> dict[str, set[str]]:
     """By id: the names of tests with it, in the function's name or as the id of a parameter (`[F21]`)."""
     found: dict[str, set[str]] = {}

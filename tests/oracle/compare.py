@@ -1,6 +1,7 @@
 """Compare the compiler with TypeScript, seed by seed.
 
-python tests/oracle/compare.py 0 16000       the long run; prints each difference and a summary
+python tests/oracle/compare.py 0 16000           the long run; prints each difference and a summary
+python tests/oracle/compare.py 0 16000 FILE…     mutations of these definitions instead of generated ones
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from typescript import TypeScript
 from headcount.compiler.compile import compile_file
 
 MUTATIONS_A_SEED = 7
-_word = re.compile(r"w\d+[a-h]{3}")
+_word = re.compile(r"[A-Za-z][A-Za-z0-9]{3,}")
+_entity = re.compile(r"&#?\w+;")
 
 
 class Difference(NamedTuple):
@@ -43,10 +45,18 @@ def differences(oracle: TypeScript, seed: int, counts: Counter[str]) -> list[Dif
     else:
         lost = [word for word in maker.words if word not in compiled.markdown]
         found += [Difference("word lost", str(seed), word, source) for word in lost]
-    for n in range(MUTATIONS_A_SEED):
-        name = f"{seed}.{n}"
-        found += _compare(oracle, name, mutate(source, seed * MUTATIONS_A_SEED + n), counts)
-    return found
+    return found + mutation_differences(oracle, seed, source, counts)
+
+
+def mutation_differences(
+    oracle: TypeScript, seed: int, source: str, counts: Counter[str]
+) -> list[Difference]:
+    """The same for mutations of a definition."""
+    return [
+        difference
+        for n in range(MUTATIONS_A_SEED)
+        for difference in _compare(oracle, f"{seed}.{n}", mutate(source, seed * MUTATIONS_A_SEED + n), counts)
+    ]
 
 
 def _compare(oracle: TypeScript, seed: str, source: str, counts: Counter[str]) -> list[Difference]:
@@ -61,29 +71,22 @@ def _compare(oracle: TypeScript, seed: str, source: str, counts: Counter[str]) -
     if compiled.markdown is None:
         syntax = [each for each in compiled.diagnostics if each.code == "syntax"]
         return [Difference("valid refused", seed, syntax[0].render(), source)] if syntax else []
-    reached = _reached(source, verdict.texts)
-    return [Difference("word lost", seed, word, source) for word in reached if word not in compiled.markdown]
-
-
-def _reached(source: str, texts: tuple[str, ...]) -> list[str]:
-    """The words that TypeScript sees as text within the exported element, where all of them are used.
-
-    A mutation may take a constant, a branch or an argument out of use; then only the words in JSX text count.
-    """
-    root = source[source.rfind("export default") :]
-    in_text = set(re.findall(r"(?:>|\})\s*([^<>{}]*)", root))
-    words = {word for text in in_text for word in _word.findall(text)}
-    seen = {word for text in texts for word in _word.findall(text)}
-    return sorted(words & seen)
+    words = sorted({word for text in verdict.texts for word in _word.findall(_entity.sub(" ", text))})
+    return [Difference("word lost", seed, word, source) for word in words if word not in compiled.markdown]
 
 
 def main() -> int:
     start, end = int(sys.argv[1]), int(sys.argv[2])
+    files = [Path(name).read_text() for name in sys.argv[3:]]
     counts: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
     oracle = TypeScript()
     for seed in range(start, end):
-        for found in differences(oracle, seed, counts):
+        for found in (
+            mutation_differences(oracle, seed, files[seed % len(files)], counts)
+            if files
+            else differences(oracle, seed, counts)
+        ):
             kinds[found.kind] += 1
             if kinds[found.kind] <= 20:
                 print(f"--- {found.kind}, seed {found.seed}: {found.about}\n{found.source}", flush=True)

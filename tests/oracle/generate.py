@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import re
+from pathlib import Path
 from typing import Final
 
 HEAD: Final = (
@@ -20,6 +21,8 @@ _INSERTS: Final = [
     "-->", "//", "/*", "*/", "&amp;", "const", "let", "class", "return", "await", "yield", "new", "in", "as",
     "1", "010", "1_", "0x", "'\\07'", "\\u0061", "é", "T", "<T>", "<p>", "</p>", "<p/>", "{}", "{1,2}", "\n",
 ]  # fmt: skip
+
+_AROUND: Final = Path(__file__).with_name("around.tsx").read_text().splitlines(keepends=True)[1:]
 
 
 class Maker:
@@ -48,6 +51,7 @@ class Maker:
         if self.chance.random() < 0.5:
             lines.append("const Note = ({ children, tone = 'plain' }: any) => <p>{children}</p>;\n")
             self.constants.append("<Note>")
+        lines += self.chance.sample(_AROUND, self.chance.randint(0, 2))
         body = "\n".join([self.team(workers), *(self.block() for _ in range(self.chance.randint(0, 4)))])
         body += self.shutdown(workers) if self.chance.random() < 0.7 else ""
         used = "".join(f"<p>{{{name}}}</p>" for name in self.constants if not name.startswith("<"))

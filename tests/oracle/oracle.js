@@ -1,5 +1,5 @@
 // Answers, for each line of JSON on standard input, what TypeScript says about a definition:
-// the syntax errors, and the words that stand in JSX text and string literals.
+// the syntax errors, and the JSX text of the exported element that is there whatever its expressions give.
 const ts = require(process.argv[2]);
 
 const OPTIONS = {
@@ -40,12 +40,11 @@ function check(text) {
 function texts(file) {
   const found = [];
   const visit = (node) => {
-    if (ts.isJsxText(node) || ts.isStringLiteralLike(node) || ts.isTemplateHead(node) || ts.isTemplateMiddleOrTemplateTail(node)) {
-      found.push(node.text);
-    }
-    ts.forEachChild(node, visit);
+    if (ts.isJsxText(node)) found.push(node.text);
+    else if (ts.isParenthesizedExpression(node)) visit(node.expression);
+    else if (ts.isJsxElement(node) || ts.isJsxFragment(node)) node.children.forEach(visit);
   };
-  visit(file);
+  file.statements.filter(ts.isExportAssignment).forEach((exported) => visit(exported.expression));
   return found;
 }
 

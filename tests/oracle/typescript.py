@@ -16,7 +16,7 @@ PACKAGE = os.environ.get("HEADCOUNT_TYPESCRIPT", str(ROOT / ".tools" / "node_mod
 
 
 class Verdict(NamedTuple):
-    """What TypeScript says: its grammar errors, and the text of every literal and JSX text."""
+    """What TypeScript says: its grammar errors, and the JSX text of the exported element."""
 
     errors: tuple[str, ...]
     texts: tuple[str, ...]

@@ -26,7 +26,7 @@ from headcount.ports import SpawnSpec
 from headcount.runtime.mark import parse_mark
 from headcount.runtime.processes import Process
 from headcount.runtime.proof import BY_MARK_ONLY, BY_SUBREAPER, Held, Proof, SeenProcess
-from headcount.runtime.spawn import ExitStatus, Identity, Record
+from headcount.runtime.start_record import ExitStatus, Identity, Record
 
 
 @dataclass(slots=True)

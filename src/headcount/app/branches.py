@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headcount.app.world import checkout_git_dir, find_repository
 from headcount.errors import GitError
-from headcount.workspace.status import read_status
+from headcount.workspace.git_state import read_status
 
 if TYPE_CHECKING:
     from collections.abc import Container

@@ -1,4 +1,4 @@
-"""What an error code means, because of what it comes as a rule, and what to do."""
+"""Explain an error code: what it means, its usual cause, and what to do."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Page(NamedTuple):
 
 @cache
 def read_pages() -> dict[str, Page]:
-    """Every code there is, in alphabetical order; the compiler's have their text beside its rules."""
+    """Return every code in alphabetical order. The compiler keeps the texts of its own codes."""
     text = (resources.files("headcount.app") / "errors.toml").read_text("utf-8")
     pages = {code: Page(code, **fields) for code, fields in tomllib.loads(text).items()}
     for code, meaning in CODES.items():
         known = pages.get(code)
-        # A few are said by the compiler and by others, of the same mistake.
+        # The compiler and other parts share a few codes.
         what = f"{known.what} In a definition: {meaning}" if known else meaning
         pages[code] = known._replace(what=what) if known else Page(code, _DEFINITION, what)
     return dict(sorted(pages.items()))
@@ -43,15 +43,15 @@ def explain(code: str) -> Page:
         return pages[wanted]
     close = get_close_matches(wanted, list(pages), n=3)
     raise UsageError(
-        f"There is no error code {wanted!r}",
-        f"did you mean {', '.join(close)}?" if close else "none is like it",
+        f"Unknown error code {wanted!r}",
+        f"did you mean {', '.join(close)}?" if close else "no code is similar",
         ("List all of them with `headcount explain`",),
         code="unknown-code",
     )
 
 
 def write_reference() -> str:
-    """docs/reference/errors.md, whole."""
+    """Return the text of docs/reference/errors.md."""
     parts = [_INTRODUCTION]
     for page in read_pages().values():
         lines = [f"Exit code {page.exit}. {page.what}"]
@@ -63,14 +63,13 @@ def write_reference() -> str:
 _INTRODUCTION = """\
 # Error codes
 
-An error says what happened, because of what, and what to do next; its code stands in square brackets. The
-same fields (`code`, `what`, `why`, `hints`) are in `--json` and over MCP. `headcount explain CODE` prints
-what stands here.
+An error names what happened, its cause, and what to do next. Its code is in square brackets. `--json` and
+MCP have the same fields (`code`, `what`, `why`, `hints`). `headcount explain CODE` prints the entries below.
 
-Exit codes: 0 yes, 1 it ran and the honest answer is no, 2 usage, 3 the definition does not compile, 4 the
-world failed (store, git, tmux, process), 5 not allowed, 70 a bug of ours.
+Exit codes: 0 success, 1 it ran and the result is negative, 2 usage, 3 the definition does not compile, 4 the
+machine failed (store, git, tmux, process), 5 not allowed, 70 a bug in headcount.
 
-This page is written by `python -m headcount.app.explain`, from what `headcount explain` reads.
+`python -m headcount.app.explain` generates this page.
 """
 
 

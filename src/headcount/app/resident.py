@@ -22,9 +22,9 @@ from headcount.app.lock import drive_lock, is_driven, refuse_suspended
 from headcount.app.world import make_world
 from headcount.domain.environment import build_environment
 from headcount.errors import ProcessError, StoreError
-from headcount.runtime.limits import raise_file_limit
 from headcount.runtime.mark import put_back_seed, read_seed
 from headcount.runtime.reaper import hide_memory
+from headcount.runtime.reaper_client import raise_file_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

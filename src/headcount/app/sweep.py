@@ -17,7 +17,7 @@ from headcount.domain.findings import GoneProof
 from headcount.engine.writing import utc_now
 from headcount.errors import HeadcountError
 from headcount.runtime.mark import parse_mark
-from headcount.workspace.gates import find_left
+from headcount.workspace.integration import find_left
 from headcount.workspace.port import EngineWorkspaces
 from headcount.workspace.worktrees import Workspaces
 

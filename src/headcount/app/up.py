@@ -16,7 +16,7 @@ from headcount.domain.names import check_size
 from headcount.errors import Declined, UsageError
 from headcount.protocol.bound import start_s
 from headcount.protocol.member import State
-from headcount.workspace import refspecs
+from headcount.workspace import git_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from headcount.app.app import App
     from headcount.app.definition import Definition
     from headcount.protocol.team import Team
-    from headcount.workspace.refspecs import Risk
+    from headcount.workspace.git_settings import Risk
 
 
 def check_repository(app: App, place: str) -> None:
@@ -42,7 +42,7 @@ def check_repository(app: App, place: str) -> None:
 def find_risks(app: App) -> list[Risk]:
     """What the settings of remotes would do to the refs that salvages are in."""
     repo = find_repository(app)
-    return refspecs.find_risks(repo.record_config().entries) if repo is not None else []
+    return git_settings.find_risks(repo.record_config().entries) if repo is not None else []
 
 
 def start_team(app: App, definition: Definition, look: Callable[[Team], None] = lambda _: None) -> Team:

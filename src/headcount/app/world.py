@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, TypedDict, cast
 from headcount.app.judge import judge
 from headcount.app.local_files import LocalFiles
 from headcount.engine.job import World
-from headcount.runtime.base import Shared
 from headcount.runtime.commands import Commands
-from headcount.runtime.limits import members_file_limit
 from headcount.runtime.plain import PlainRuntime
+from headcount.runtime.process_runtime import Shared
+from headcount.runtime.reaper_client import members_file_limit
 from headcount.runtime.tmux import TmuxRuntime
 from headcount.workspace.port import EngineWorkspaces
 from headcount.workspace.repository import Repository

@@ -20,34 +20,35 @@ CODES: Final = {
     ),
     "closing-tag": "A closing tag does not match the tag that is open.",
     "declared-twice": "The TSX source declares one name twice.",
-    "definition-cycle": "A constant of the TSX source is defined by way of itself.",
+    "definition-cycle": "The value of a TSX constant depends on itself.",
     "dependency-cycle": "Tasks that wait for each other can never start. Remove one of the dependencies.",
     "duplicate-prop": "An element has one prop twice.",
     "duplicate-task": "A task has one id in the document, so it can have one TaskDef only.",
     "duplicate-worker": (
-        "Clients tell members apart by name: two with one name in a team, or one asked "
-        "twice to shut down, is a mistake."
+        "Clients distinguish members by name. Two members of a team have one name, or one member is asked "
+        "to shut down twice."
     ),
-    "empty-expression": "Braces without anything in them stand where a value is needed.",
-    "file-name": "In Claude Code's layout the file is named by the definition, whose name cannot be one.",
+    "empty-expression": "Empty braces where a value is needed.",
+    "file-name": (
+        "In Claude Code's layout the definition's name becomes the file's name, "
+        "and this one is not a valid file name."
+    ),
     "foreign-import": "A TSX definition can import its own files and the language, and nothing else.",
     "import-cycle": "Files import each other, and a value that is needed depends on itself.",
     "many-roots": "The TSX source exports more than one root.",
-    "misplaced": "A component or element stands where it cannot be.",
+    "misplaced": "A component or element is in a place where it is not allowed.",
     "import-outside": (
         "An import leads out of the definition's repository or package, links resolved. Such files are not "
         "read."
     ),
-    "missing-import": "An imported file is not there.",
+    "missing-import": "An imported file does not exist.",
     "missing-prop": "A component lacks a prop that it needs.",
-    "never-shut-down": (
-        "A worker is spawned in a Workflow, and no ShutdownSequence in it asks for its stop."
-    ),
+    "never-shut-down": ("A Workflow spawns a worker, and none of its ShutdownSequences stops it."),
     "never-spawned": ("A ShutdownSequence asks a worker to stop that no Team of the same Workflow spawns."),
     "no-root": "A definition has exactly one root: a Command, an Agent or a Skill.",
     "no-such-export": "The imported file has no export of that name.",
-    "not-a-child": "A value stands among children that can be none.",
-    "not-a-component": "What is used as a component is none.",
+    "not-a-child": "A value among the children is not a valid child.",
+    "not-a-component": "A value is used as a component but is not one.",
     "not-a-value": "A value cannot be a prop.",
     "not-text": "A value has no text to put into a string.",
     "not-understood": (
@@ -60,19 +61,19 @@ CODES: Final = {
     "prompt-empty": "A prompt is given and empty. The Markdown is written, with nothing to do in it.",
     "prompt-missing": "A Teammate or TaskDef has neither a prompt nor a Prompt with something in it.",
     "prompt-outside": "A Prompt belongs to the Teammate or TaskDef that it instructs.",
-    "prompt-twice": "There are two prompts, and only one can be meant.",
+    "prompt-twice": "There are two prompts; only one is allowed.",
     "python-error": "The Python definition raised an error while it ran.",
     "reassigned": "A TSX variable is changed after it was declared. Definitions are read, never executed, so "
     "a name keeps its first value.",
     "returns-empty": "StructuredReturns describes what an agent may return, so it needs a StatusReturn.",
-    "same-output": "Two sources would be written to the same file; neither is.",
+    "same-output": "Two sources have the same output file. headcount writes neither.",
     "syntax": "The source does not parse.",
     "table-width": ("A row of a Table has more cells than there are headers; a renderer would drop them."),
-    "team-empty": "A Team without a Teammate has nobody in it.",
+    "team-empty": "A Team has no Teammate.",
     "teammate-outside-team": "A Teammate takes its team from the Team around it.",
-    "too-deep": "The definition nests more deeply than can be followed.",
-    "too-large": "The source, or something that it makes, is larger than the compiler takes.",
-    "unbound-name": "A name is bound nowhere: no constant, import or parameter has it.",
+    "too-deep": "The definition is nested too deeply.",
+    "too-large": "The source, or its result, exceeds a limit of the compiler.",
+    "unbound-name": "A name is unbound: no constant, import or parameter has it.",
     "unknown-dependency": "A task is blocked by one that the document never creates.",
     "unknown-element": "No component or HTML element of the language has this name.",
     "unknown-enum-member": "The enum has no such member.",
@@ -82,9 +83,9 @@ CODES: Final = {
     "unwritable": "The output could not be written to disk.",
     "vars-unfilled": "A Prompt with vars has a {{name}} in its text that vars does not have.",
     "vars-unused": "A Prompt's vars has a name that its text does not use.",
-    "workers-empty": "A ShutdownSequence asks nobody. For the cleanup call alone there is Cleanup.",
-    "workflow-team": "A Workflow and the Team in it are about different teams.",
-    "workflow-teams": "A Workflow is about one team; several teams stand in several Workflows.",
+    "workers-empty": "A ShutdownSequence names no worker. Use Cleanup for the cleanup call alone.",
+    "workflow-team": "A Workflow and the Team in it name different teams.",
+    "workflow-teams": "A Workflow has one team. Use a separate Workflow for each team.",
     "wrong-argument": "A factory was called with an argument that it does not take.",
     "wrong-call": "A name of the Python language was called with arguments that it does not take.",
     "wrong-child": "A component has a child that it does not accept.",

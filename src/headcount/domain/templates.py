@@ -57,7 +57,7 @@ _FIXED_CHECKS = {
     " Signal done again when clean.",
     "stashed": "You have stashed changes. Please pop and commit, or drop if obsolete: {}."
     " Signal done again when clean.",
-    "not merged": "Your commits are not on the integration branch. Please complete merge workflow: {}."
+    "not merged": "Your commits are not on the integration branch: {}. Please complete merge workflow."
     " Signal done again when merged.",
 }
 

@@ -12,7 +12,7 @@ proved gone, by the task that has a seat for it, or else here.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Final
 
 from headcount.protocol import events as ev
@@ -209,7 +209,7 @@ class Composition:
                 data = {"tag": tag, "key": effect.key, "commit": effect.commit}
                 self._act(ActKind.ASK_REVIEW, effect.task, effect.attempt, data)
             case pe.RunGate():
-                crew, gates = self._run.crew, {n: getattr(effect.gates, n) for n in _GATE_FIELDS}
+                crew, gates = self._run.crew, asdict(effect.gates)
                 self._act(ActKind.RUN_GATE, "", effect.attempt, {
                     "tag": effect.gate, "branch": crew.integration, "base": crew.base, "gates": gates,
                 })  # fmt: skip
@@ -330,9 +330,6 @@ class Composition:
             old = before.get(task.id)
             if task.id in self._shown or old is None or listed(old) != listed(task):
                 self._out.listed.append(listed(task))
-
-
-_GATE_FIELDS: Final = ("verify", "max_file_lines", "max_function_lines", "max_total_lines")
 
 
 def roster_of(team: Team) -> Roster:

@@ -9,7 +9,7 @@ import socket
 import termios
 
 from headcount.ports import SpawnSpec
-from headcount.runtime.base import TAKEN_S, Handle, ProcessRuntime, wait_for
+from headcount.runtime.process_runtime import TAKEN_S, Handle, ProcessRuntime, wait_for
 from headcount.runtime.reaper import KEEP, STDIN
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from headcount.runtime.mark import VARIABLE
 from headcount.runtime.reaper import END_ALL, KEEPER, OUTPUT, SERVER
-from headcount.runtime.spawn import NOBODY, Identity
+from headcount.runtime.start_record import NOBODY, Identity
 from headcount.shared_look import SharedLook
 
 _NEEDLE = b"\0" + VARIABLE.encode() + b"="

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from headcount.runtime.spawn import Identity
+from headcount.runtime.start_record import Identity
 
 BY_SUBREAPER = "subreaper+mark"
 """A subreaper saw the kernel's "no children left", and no process carries the mark. The subreaper is its

@@ -9,7 +9,7 @@ parent. There are two life policies:
                ends, and when the caller closes its connection or dies.
 
 `serve` forks both from one warm interpreter, so that a reaper costs a fork and not a start of Python
-(docs/decisions/0040, 0110). The server is a subreaper itself. The server of the members lives until nothing
+(docs/decisions/0040). The server is a subreaper itself. The server of the members lives until nothing
 is below it, whatever became of its engine: it inherits the processes of a keeper that was killed. The server
 of the commands kills whatever it inherits.
 

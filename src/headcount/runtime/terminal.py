@@ -24,9 +24,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from headcount.errors import ProcessError
-from headcount.runtime.base import TAKEN_S, wait_for
-from headcount.runtime.screen import Screen
-from headcount.runtime.typed import FOLDED, put_aside
+from headcount.runtime.process_runtime import TAKEN_S, wait_for
+from headcount.runtime.screen_input import FOLDED, Screen, put_aside
 
 _STILL_S = 0.6  # clients redraw their spinner several times a second
 _QUIET_S = 0.1

@@ -21,15 +21,15 @@ from contextlib import suppress
 
 from headcount.errors import Declined, ProcessError
 from headcount.ports import SpawnSpec
-from headcount.runtime.base import TAKEN_S, Handle, ProcessRuntime, Shared, wait_for
-from headcount.runtime.forkserver import REAPER
+from headcount.runtime.commands import run_reaped
 from headcount.runtime.log import plain_text
 from headcount.runtime.mark import VARIABLE, parse_mark
-from headcount.runtime.own_tmux import socket_directory
+from headcount.runtime.process_runtime import TAKEN_S, Handle, ProcessRuntime, Shared, wait_for
 from headcount.runtime.processes import read_command_line, read_process, send_signal
 from headcount.runtime.proof import Proof
-from headcount.runtime.reaped import run_reaped
 from headcount.runtime.reaper import LAUNCH, OUTPUT, START
+from headcount.runtime.reaper_client import REAPER
+from headcount.runtime.start_record import socket_directory
 from headcount.runtime.terminal import Terminal
 
 _HISTORY_LINES = 5000

@@ -1,33 +1,29 @@
-"""All processes of one incarnation: finding, pausing and ending them, and the proof that none is left.
+"""Find, pause and end all processes of one incarnation, and prove that none is left.
 
 Six kinds of evidence make a process ours, strongest first:
 
     descent   it is below the keeper, or below a process of ours
-    orphan    it came to the subreaper above the keepers when the keeper was killed (`orphans.py`)
+    orphan    it came to the subreaper above the keepers when the keeper was killed (`Members`)
     namespace it is in the PID namespace that the keeper made, or below its first process
     cgroup    it is in the cgroup that has the incarnation's name
     mark      the incarnation's mark, whole, in its environment
     session   it is in the session that the agent leads, while that agent is alive and ours
 
-headcount signals no other process, and sends every signal through a descriptor whose process it checked after
-opening it (`processes.send_signal`). What was ours once stays ours until it ends, even if it scrubs its
-environment later.
-
-A tree may fork while it is being ended, and one reading of /proc can miss a process that forks and exits all
-the time. So pausing takes two readings in a row at which everything stood still. Ending goes on until the
-keeper has ended, which it does only when the kernel knows no descendant of it. A keeper that has children is
-never killed. If others killed the keeper, the subreaper above it must have no orphan that could be ours.
+headcount signals no other process, and sends every signal through a descriptor whose process it checked
+after opening it (`processes.send_signal`). A process that was ours once stays ours until it ends, even if
+it scrubs its environment later.
 """
 
 from __future__ import annotations
 
 import signal
+import threading
 import time
 from collections.abc import Iterable
 from signal import SIGCONT, SIGKILL, SIGSTOP, SIGTERM
+from typing import NamedTuple
 
 from headcount.runtime.containment import Cgroup
-from headcount.runtime.orphans import Members
 from headcount.runtime.processes import (
     Process,
     ProcessTable,
@@ -36,6 +32,7 @@ from headcount.runtime.processes import (
     is_alive,
     read_below,
     read_children,
+    read_process,
     send_signal,
     wait_until_gone,
 )
@@ -50,8 +47,88 @@ from headcount.runtime.proof import (
     SeenProcess,
     describe_wait_status,
 )
-from headcount.runtime.reaper import END_ALL, boot_id
-from headcount.runtime.spawn import NOBODY, Identity, Record, SpawnDirectory
+from headcount.runtime.reaper import END_ALL, KEEPER, boot_id
+from headcount.runtime.start_record import NOBODY, Identity, Record, SpawnDirectory
+
+# --- orphans ---------------------------------------------------------------------------------------------
+#
+# Which member owns an orphan, a process that the kernel gave to the subreaper above the keepers because
+# its own keeper was killed. The children of that subreaper are the keepers, the tmux server of headcount,
+# and orphans. An orphan that carries the mark of one of the members whose keeper was killed belongs to
+# it. Any other orphan could belong to each of them:
+#
+# - headcount ends it only when it ends every member that could own it, so that no unsaved work is cut short;
+# - until it has ended, no member that could own it is fully proved gone.
+
+
+class Orphans(NamedTuple):
+    ours: list[Process]
+    doubtful: list[Process]
+    """Perhaps ours, and not ours to end."""
+
+
+class Members:
+    """The members that one engine knows and that are not proved gone yet."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._records: dict[str, Record] = {}
+        self._ending: set[str] = set()
+
+    def add(self, record: Record) -> None:
+        with self._lock:
+            self._records[record.mark] = record
+
+    def set_ending(self, mark: str) -> None:
+        """From now on what could be its own may be ended, as far as this member is concerned."""
+        with self._lock:
+            self._ending.add(mark)
+
+    def is_ending(self, mark: str) -> bool:
+        with self._lock:
+            return mark in self._ending
+
+    def set_gone(self, mark: str) -> None:
+        """Nothing can be its own any more."""
+        with self._lock:
+            self._records.pop(mark, None)
+            self._ending.discard(mark)
+
+    def find_orphans(self, record: Record) -> Orphans:
+        """What a killed keeper of this member may have left to the subreaper above it."""
+        if record.above == NOBODY or not is_alive(record.above):
+            return Orphans([], [])
+        with self._lock:
+            known = {**self._records, record.mark: record}
+            ending = set(self._ending)
+        siblings = {mark: r for mark, r in known.items() if r.above == record.above and r.boot == record.boot}
+        owners = {mark for mark, r in siblings.items() if not is_alive(r.keeper)} | {record.mark}
+        of_ours = {who for r in siblings.values() for who in (r.keeper, r.terminal, r.init)}
+        found = Orphans([], [])
+        for process in _other_children(record.above, of_ours):
+            could_own = {process.mark} if process.mark in owners else owners
+            if record.mark not in could_own:
+                continue
+            # A keeper of a start that is under way, or a process that only calls itself one.
+            claims_to_keep = process.name == KEEPER
+            alone = could_own - ending <= {record.mark}
+            (found.ours if alone and not claims_to_keep else found.doubtful).append(process)
+        return found
+
+
+def _other_children(above: Identity, of_ours: set[Identity]) -> list[Process]:
+    found = []
+    for pid in read_children(above.pid):
+        process = read_process(pid, with_mark=False)
+        if process is None or process.ppid != above.pid or process.dead or process.identity in of_ours:
+            continue
+        if (orphan := read_process(pid)) is not None and orphan.identity == process.identity:
+            found.append(orphan)
+    return found
+
+
+# --- the tree of one incarnation --------------------------------------------------------------------
+
 
 _FREEZE_LIMIT_S = 2.0
 _UNINTERRUPTIBLE = "D"

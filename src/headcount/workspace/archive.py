@@ -17,10 +17,9 @@ from typing import Any
 
 from headcount.domain.findings import Archive, Workspace
 from headcount.errors import UsageError, WorldError
-from headcount.workspace.beneath import Target, find_fault
-from headcount.workspace.disk import CHUNK, Node, hash_blob, hash_node, list_directory
-from headcount.workspace.files import sync_directory
-from headcount.workspace.names import encode, numbered, shown
+from headcount.workspace.disk_scan import CHUNK, Node, hash_blob, hash_node, list_directory
+from headcount.workspace.ref_names import encode, numbered, shown
+from headcount.workspace.safe_files import Target, find_fault, sync_directory
 
 _HASH = "sha256"
 

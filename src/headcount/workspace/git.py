@@ -22,7 +22,7 @@ from typing import Protocol
 
 from headcount.domain.environment import build_environment
 from headcount.errors import GitError
-from headcount.workspace.programs import (
+from headcount.workspace.git_settings import (
     QUESTION,
     Config,
     Recorded,

@@ -14,10 +14,10 @@ from io import BytesIO
 from typing import IO
 
 from headcount.errors import GitError, WorldError
-from headcount.workspace.beneath import Target
-from headcount.workspace.disk import CHUNK, hash_object
+from headcount.workspace.disk_scan import CHUNK, hash_object
 from headcount.workspace.git import Git
-from headcount.workspace.programs import is_plain
+from headcount.workspace.git_settings import is_plain
+from headcount.workspace.safe_files import Target
 
 LINK = "120000"  # git's mode of a symbolic link
 # For objects in a quarantine, which is packed and synced as a whole: loose, they live for a moment only.

@@ -27,11 +27,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from headcount.errors import GitError
-from headcount.workspace.files import sync_directory
 from headcount.workspace.git import Git
-from headcount.workspace.names import SALVAGE
 from headcount.workspace.objects import FAST, find_whole, read_types
+from headcount.workspace.ref_names import SALVAGE
 from headcount.workspace.repository import Repository, first_line
+from headcount.workspace.safe_files import sync_directory
 
 _PREFIX = "headcount-saving-"  # `git prune` removes what begins with `tmp_`
 _KEEP = "headcount salvage"
@@ -40,7 +40,7 @@ _LOCK_TRIES, _LOCK_WAIT_S = 20, 0.05
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS)  # a file system without hard links
 _DEEPEST_ALTERNATE = 5  # as in git
 _ONE_PACK = ("-c", "pack.packSizeLimit=0", "-c", "pack.writeReverseIndex=false")
-# Most new objects are new files: a search for similar ones takes longer than it saves (docs/decisions/0117).
+# Most new objects are new files: a search for similar ones takes longer than it saves (docs/decisions/0030).
 _WINDOW = "--window=2"
 
 

@@ -11,11 +11,10 @@ from headcount.domain.findings import Archive, Salvage
 from headcount.domain.policy import Policy
 from headcount.errors import UsageError
 from headcount.workspace.archive import archive, verify_archive
-from headcount.workspace.findings import read_findings
-from headcount.workspace.gates import make_checkout, remove_left
-from headcount.workspace.integration import Conflict, Integration
+from headcount.workspace.git_settings import Recorded
+from headcount.workspace.inspection import read_findings
+from headcount.workspace.integration import Conflict, Integration, make_checkout, remove_left
 from headcount.workspace.packing import put_back
-from headcount.workspace.programs import Recorded
 from headcount.workspace.remove import Refused, remove, remove_directory
 from headcount.workspace.repository import Repository
 from headcount.workspace.salvage import salvage

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 
-from headcount.workspace.files import NotAFile, read_file
+from headcount.domain.findings import Workspace
+from headcount.workspace.ref_names import encode
+from headcount.workspace.repository import Repository
+from headcount.workspace.safe_files import NotAFile, read_file
 
 _LARGEST = 1 << 28  # bytes
 _LINE = re.compile(rb"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) .*?> (\d+) [+-]\d+(?:\t(.*))?")
@@ -185,3 +188,26 @@ class _Reader:
         return any(
             first.message.startswith("branch: Created") and 0 <= time - first.time <= 1 for first in log
         )
+
+
+# --- unclaimed -------------------------------------------------------------------------------------------
+#
+# Stashes that were made in a team and fit none of its workspaces: kept, and listed once for the team.
+
+
+def list_unclaimed(repo: Repository, team: str, workspaces: Iterable[Workspace]) -> list[Stash]:
+    """Stashes on a branch of the team, or on no branch, that none of `workspaces` owns.
+
+    A stash on any other branch is the user's, and not mentioned.
+    """
+    owners = [
+        read_ownership(workspace.git_dir, repo.common_dir, workspace.branch, repo.exists)
+        for workspace in workspaces
+        if workspace.git_dir
+    ]
+    ours = re.compile(rf"(?:WIP on|On) (?:headcount/{re.escape(encode(team))}/[^:]+|\(no branch\)): ")
+    return [
+        stash
+        for stash in read_stashes(repo.common_dir)
+        if ours.match(stash.message) and not any(owner.owns_stash(stash) for owner in owners)
+    ]

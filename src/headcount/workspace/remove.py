@@ -26,12 +26,11 @@ from headcount.domain.findings import Archive, Findings, GoneProof, Workspace
 from headcount.errors import GitError
 from headcount.shared_look import SharedLook
 from headcount.workspace.archive import verify_archive
-from headcount.workspace.beneath import reach
-from headcount.workspace.disk import Node, list_directory, read_node
-from headcount.workspace.files import write_durably
-from headcount.workspace.findings import read_findings
-from headcount.workspace.names import parse_salvage_ref, shown
+from headcount.workspace.disk_scan import Node, list_directory, read_node
+from headcount.workspace.inspection import read_findings
+from headcount.workspace.ref_names import parse_salvage_ref, shown
 from headcount.workspace.repository import WITHDRAWN, Repository, first_line
+from headcount.workspace.safe_files import reach, write_durably
 from headcount.workspace.verify import differences, find_broken, list_salvage, read_saved, retake
 from headcount.workspace.worktrees import lock_reason, read_record
 

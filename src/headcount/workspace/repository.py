@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from headcount.errors import GitError, HeadcountError, UsageError
 from headcount.shared_look import SharedLook
-from headcount.workspace.files import NotAFile, read_file
 from headcount.workspace.git import Git, Reaper, read_version
-from headcount.workspace.programs import Recorded
+from headcount.workspace.git_settings import Recorded
+from headcount.workspace.safe_files import NotAFile, read_file
 
 _REBASES = ("rebase-merge", "rebase-apply")
 _LINE_BYTES = 1 << 16

@@ -1,9 +1,9 @@
-"""Make a workspace again as it was when it was saved.
+"""Write a workspace again as it was when it was saved.
 
-Nothing that is there now is changed. The target must be empty. A branch that has moved on or is in use stays
-as it is, and the restored workspace then stands on a branch beside it. Stashes that are still on the list are
-not added again. git's own record of the worktree's place is made new. Everything else is written from the
-salvage, byte for byte, and never outside of the two directories that this restore made.
+A restore changes nothing that exists. The target must be empty. A branch that has moved or is in use stays as
+it is, and the restored workspace gets a branch beside it. Stashes that are still on the list are not added
+again. git's own record of the worktree's place is made new. Everything else is written from the salvage, byte
+for byte, and only inside the two directories that this restore made.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from headcount.errors import GitError, UsageError
-from headcount.workspace.beneath import Target, is_long
 from headcount.workspace.git import Git
-from headcount.workspace.names import from_tree, numbered, shown
-from headcount.workspace.objects import LINK, read_blobs, read_sizes, write_leaf
-from headcount.workspace.picture import FILES, STATE
+from headcount.workspace.objects import LINK, read_blobs, read_sizes, read_tree, write_leaf
+from headcount.workspace.ref_names import from_tree, numbered, shown
 from headcount.workspace.reflog import read_stashes
 from headcount.workspace.repository import Repository
+from headcount.workspace.safe_files import Target, is_long
+from headcount.workspace.snapshot import FILES, STATE
 from headcount.workspace.verify import Saved, find_broken, read_saved
 
 # A lock that a crash left is in the salvage as evidence; in a restored workspace it would only be in the way.
 _NOT_RESTORED = {STATE + b"index.lock", STATE + b"HEAD.lock"}
-# What `git worktree add` wrote and the salvage has in its own version.
-_REPLACED = ("HEAD", "index", "ORIG_HEAD", "logs/HEAD")
+# Files that `git worktree add` writes, or copies from the main worktree. Only those of the salvage count.
+_REPLACED = ("HEAD", "index", "ORIG_HEAD", "logs/HEAD", "config.worktree", "info/sparse-checkout")
 _GIT_LINK = FILES + b".git"  # the restored worktree's own; what stood there goes beside it
 _LINK_BYTES = 1 << 16
 _PATIENCE_S = 86_400.0  # a person waits for it, and can interrupt it
@@ -286,3 +286,49 @@ def _inside(path: str, directory: str) -> str | None:
     """`path` relative to `directory`, if it is in it."""
     relative = os.path.relpath(os.path.normpath(path), os.path.normpath(directory))
     return None if relative.startswith(os.pardir) else relative
+
+
+# --- carry -----------------------------------------------------------------------------------------------
+#
+# Continue from a salvage: write its files into a workspace that another member was just given.
+
+
+_CONTINUE_LIMIT_S = 600.0
+
+
+def carry_over(repo: Repository, saved: Saved, path: str) -> None:
+    """Make the files below `path`, a fresh checkout of the salvage's HEAD, what they were in the salvage.
+
+    Changes come uncommitted, as they were left; the index, stashes and operations stay with the salvage. A
+    file is replaced by renaming, so that it is the old one or the new one at any moment.
+    """
+    saved.require_safe()
+    repo = repo.until(_CONTINUE_LIMIT_S)
+    head = read_tree(repo.git, saved.manifest["head"]) if saved.manifest["head"] else {}
+    files = {
+        from_tree(name.removeprefix(FILES)): leaf
+        for name, leaf in saved.leaves.items()
+        if name.startswith(FILES) and not _is_link_file(name)
+    }
+    directories = {parent for name in files for parent in _parents(name)}
+    used = {part for name in files for part in name.split(b"/")}
+    beside = next(name for name in (b".headcount-new%d" % n for n in count()) if name not in used)
+    target = Target(os.fsencode(path), beside=beside)
+    for name, leaf in head.items():
+        # Of what is no longer there, and of a file or link that stands where a directory goes.
+        if leaf.mode != "160000" and (name not in files or name in directories):
+            target.delete(name)
+    changed = {name: leaf for name, leaf in files.items() if leaf != head.get(name)}
+    blobs = read_blobs(repo.git, (leaf.oid for leaf in changed.values()))
+    for (name, leaf), blob in zip(changed.items(), blobs, strict=True):
+        write_leaf(target, name, leaf, blob.chunks, replace=True)
+
+
+def _is_link_file(name: bytes) -> bool:
+    """The new workspace has its own `.git`; what stood there stays with the salvage."""
+    return from_tree(name.removeprefix(FILES)).split(b"/")[0] == b".git"
+
+
+def _parents(path: bytes) -> list[bytes]:
+    parts = path.split(b"/")
+    return [b"/".join(parts[:n]) for n in range(1, len(parts))]

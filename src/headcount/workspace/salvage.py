@@ -25,15 +25,15 @@ from itertools import count
 
 from headcount.domain.findings import Findings, Salvage, Workspace
 from headcount.errors import GitError, WorldError
-from headcount.workspace.beneath import is_long
-from headcount.workspace.disk import copy_node
-from headcount.workspace.findings import utc_now
+from headcount.workspace.disk_scan import copy_node
 from headcount.workspace.git import Git
-from headcount.workspace.names import parse_salvage_ref, salvage_ref, shown
+from headcount.workspace.inspection import utc_now
 from headcount.workspace.objects import FAST, Leaf, read_tree, read_types, write_blobs, write_tree
 from headcount.workspace.packing import Quarantine, find_pack, list_loose, list_unsafe, open_quarantine
-from headcount.workspace.picture import FILES, STATE, Limits, Picture, take_picture
+from headcount.workspace.ref_names import parse_salvage_ref, salvage_ref, shown
 from headcount.workspace.repository import Repository
+from headcount.workspace.safe_files import is_long
+from headcount.workspace.snapshot import FILES, STATE, Limits, Picture, take_picture
 from headcount.workspace.verify import MANIFEST, find_broken, list_salvage
 
 _TRIES = 3  # a `git gc` that runs at the same time may take a loose object between two of our commands

@@ -15,14 +15,14 @@ from typing import Any
 
 from headcount.domain.findings import Salvage, Workspace
 from headcount.errors import GitError, UsageError
-from headcount.workspace.beneath import find_fault
-from headcount.workspace.disk import CHUNK, hash_blob
+from headcount.workspace.disk_scan import CHUNK, hash_blob
 from headcount.workspace.git import Git
-from headcount.workspace.names import SALVAGE, from_tree, parse_salvage_ref, shown, to_tree
 from headcount.workspace.objects import Blob, Leaf, open_answer, read_blobs, read_tree, read_types, try_blobs
 from headcount.workspace.packing import check_pack, find_pack
-from headcount.workspace.picture import FILES, PLACE, STATE, Limits, Picture, take_picture
+from headcount.workspace.ref_names import SALVAGE, from_tree, parse_salvage_ref, shown, to_tree
 from headcount.workspace.repository import Repository
+from headcount.workspace.safe_files import find_fault
+from headcount.workspace.snapshot import FILES, PLACE, STATE, Limits, Picture, take_picture
 
 MANIFEST = b"manifest.json"
 _LARGEST_MANIFEST = 64 << 20  # bytes; one path for each of 500,000 files fits

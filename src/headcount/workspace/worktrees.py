@@ -1,17 +1,21 @@
-"""Making workspaces, and knowing them again.
+"""Create workspaces, and recognise them again.
 
-A workspace is a worktree of the user's repository on a branch of its own. What was made is written down in
-two places that go with it: the reason of git's lock on the worktree, set in the same moment that git makes
-it, which also keeps `git worktree prune` and a careless `git worktree remove` away; and a record in its
-private git directory, written last, so that its presence says "complete". Making one twice, or again after
-a crash, gives the same one. Nothing that is found in the way is reset, cleaned or reused: it may hold
-work.
+A workspace is a worktree of the user's repository on a branch of its own. headcount records it in two
+places that are deleted with it. The first is the reason of git's lock on the worktree, written together
+with the worktree; the lock also keeps `git worktree prune` and `git worktree remove` away. The second is
+a record in its private git directory, written last, so its presence means "complete". Creating a
+workspace twice, or again after a crash, returns the same one. headcount never resets, cleans or reuses a
+directory that is in the way, because it may hold work.
 """
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import json
 import os
+import shutil
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -20,12 +24,12 @@ from threading import BoundedSemaphore
 
 from headcount.domain.findings import Checkout, Workspace
 from headcount.errors import Declined, GitError
-from headcount.workspace.carry import carry_over
-from headcount.workspace.disk import try_recording
-from headcount.workspace.files import NotAFile, exclusive, read_file, write_durably
-from headcount.workspace.linking import can_link, ensure_link, is_free, link
-from headcount.workspace.names import branch_name, encode, numbered, parse_salvage_ref
+from headcount.workspace.disk_scan import try_recording
+from headcount.workspace.git import NAME_AND_ADDRESS
+from headcount.workspace.ref_names import branch_name, encode, numbered, parse_salvage_ref
 from headcount.workspace.repository import Linked, Repository, first_line
+from headcount.workspace.restore import carry_over
+from headcount.workspace.safe_files import NotAFile, exclusive, read_file, write_durably
 from headcount.workspace.verify import Saved, read_saved
 
 RECORD = "headcount.json"
@@ -256,3 +260,93 @@ class _Maker:
 
     def _no_branch(self) -> Declined:
         return Declined(f"Did not make a branch for {self.wanted.member}", "too many are left of that name")
+
+
+# --- linking ---------------------------------------------------------------------------------------------
+#
+# A linked worktree, made without `git worktree add`, which looks at every other worktree several times:
+# the thousandth took five times as long as the first, and they could only be made one after the other
+# (docs/decisions/0085).
+#
+# The files are git's own (gitrepository-layout), and a test compares them with what the installed git writes.
+# They are made aside and renamed into place, so nobody ever sees half of them, and two who make one for the
+# same path cannot both succeed.
+
+
+_COPIED = ("config.worktree", "info/sparse-checkout")
+_TRIES = 20  # git removes the directory of all worktrees with the last one in it
+
+
+def can_link(repo: Repository) -> bool:
+    """Whether the main worktree has nothing of its own that git would copy to a new one."""
+    return not any(os.path.lexists(os.path.join(repo.common_dir, name)) for name in _COPIED)
+
+
+def is_free(repo: Repository, path: str) -> bool:
+    """False when git has a worktree that was made at `path`, and was moved since."""
+    return not os.path.lexists(_git_dir(repo, path))
+
+
+def _git_dir(repo: Repository, path: str) -> str:
+    """One for each path, under a name that git itself would not choose."""
+    own = hashlib.sha256(os.fsencode(path)).hexdigest()[:12]
+    return os.path.join(repo.common_dir, "worktrees", f"{os.path.basename(path)}.{own}")
+
+
+def link(repo: Repository, path: str, head: str, commit: str | None, reason: str) -> str:
+    """Make git know an empty, locked worktree at `path`; its git directory.
+
+    `head` is what HEAD holds: a commit, or `ref: …` with `commit` for what it stands on, if that is born.
+    """
+    files = {
+        "HEAD": f"{head}\n",
+        "commondir": "../..\n",
+        "gitdir": f"{path}/.git\n",
+        "locked": f"{reason}\n",
+    }
+    if commit:
+        files["logs/HEAD"] = f"{repo.zero} {commit} {NAME_AND_ADDRESS} {int(time.time())} +0000\n"
+    aside = tempfile.mkdtemp(prefix="headcount.making.", dir=repo.common_dir)
+    try:
+        made = os.path.join(aside, "worktree")
+        for name, content in files.items():
+            _write(os.path.join(made, name), content)
+        git_dir = _put_in_place(made, _git_dir(repo, path))
+    finally:
+        shutil.rmtree(aside)
+    ensure_link(path, git_dir)
+    return git_dir
+
+
+def ensure_link(path: str, git_dir: str) -> None:
+    """The worktree's own side, whole or not at all. It comes last: what is cut off before it is found by
+    git's side."""
+    if not os.path.lexists(os.path.join(path, ".git")):
+        os.makedirs(path, exist_ok=True)
+        beside = f"{path}.link"  # in it, it would be somebody's untracked file
+        with open(beside, "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(f"gitdir: {git_dir}\n")
+        os.rename(beside, os.path.join(path, ".git"))
+
+
+def _put_in_place(made: str, git_dir: str) -> str:
+    for _ in range(_TRIES):
+        os.makedirs(os.path.dirname(git_dir), exist_ok=True)
+        try:
+            os.rename(made, git_dir)
+            return git_dir
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+            raise GitError(
+                f"Did not make the worktree {git_dir}", "another is just making it", code="git-worktree"
+            ) from error
+    raise GitError(f"Did not make the worktree {git_dir}", "its directory vanished", code="git-worktree")
+
+
+def _write(path: str, content: str) -> None:
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "x", encoding="utf-8", errors="surrogateescape") as file:
+        file.write(content)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
+import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from headcount.app import tasks
-from headcount.app.standing_down import decide
+from headcount.app.standing_down import decide, escalations
+from headcount.app.teams import status
+from headcount.cli.status import describe
 from headcount.protocol import events as ev
 from headcount.protocol.member import State
 
-from .lab import PATIENT, QUICK, TEAM, Lab
+from .lab import LIMIT_S, PATIENT, QUICK, TEAM, Lab
 
 DIRTY = "echo half > half.txt; touch $HEADCOUNT_HOME/ready; sleep 1000 & wait"
 
@@ -82,3 +87,31 @@ def test_after_a_complete_closing_the_teams_directory_is_gone(lab: Lab) -> None:
     assert answer["deleted"] is True
     assert not place.exists()
     assert os.path.isfile(f"{answer['archive']}/team/witness/state.json")
+
+
+def test_state_json_of_the_witness_has_the_fields_of_the_requirement(lab: Lab) -> None:
+    task_id = escalate(lab)
+    file = Path(lab.app.home, "teams", TEAM, "witness", "state.json")
+    pending: dict[str, Any] = {}
+    deadline = time.monotonic() + LIMIT_S  # the engine writes it after the commit
+    while pending.get("attempts") != 1:
+        assert time.monotonic() < deadline, pending
+        pending = json.loads(file.read_text())["pending_verifications"].get("ada", {})
+    assert list(pending) == ["issue_id", "signaled_at", "attempts", "last_issues"]
+    assert pending["issue_id"] == task_id
+    assert pending["signaled_at"].endswith("+00:00")
+    assert "half.txt" in pending["last_issues"][0]
+
+
+def test_human_is_shown_as_the_states_page_says(lab: Lab) -> None:
+    escalate(lab)
+    decide(lab.app, "e1", "human")
+    lab.wait_state("ada#1", lambda m: m.state is State.RUNNING)
+    assert " parked " in describe(status(lab.app, TEAM)[0])[2]
+    assert [e["state"] for e in escalations(lab.app, every=True)] == ["decided"]
+    answer = lab.ask()
+    lab.approve(answer)
+    lab.wait_state("ada#1", lambda m: m.state is State.ESCALATED)
+    decide(lab.app, "e2", "human")
+    assert [e["state"] for e in escalations(lab.app)] == ["parked"]
+    assert "Escalations: e2." in "\n".join(describe(status(lab.app, TEAM)[0]))

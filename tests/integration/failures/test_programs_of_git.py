@@ -14,7 +14,7 @@ from engine.lab import QUICK, TEAM, Lab, git
 
 from headcount.app.world import find_repository, make_commands, make_workspaces
 from headcount.domain.settings import Integration
-from headcount.workspace.findings import read_findings
+from headcount.workspace.inspection import read_findings
 from headcount.workspace.worktrees import Workspaces
 
 from .members import READY, WAIT, start

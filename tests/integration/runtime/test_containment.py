@@ -176,7 +176,7 @@ def test_where_a_user_manager_runs_members_are_started_in_a_scope_of_it(
     assert scope_command() == [] or os.environ.get("XDG_RUNTIME_DIR")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    monkeypatch.setattr("headcount.runtime.forkserver.can_make_cgroup", lambda _: False)
+    monkeypatch.setattr("headcount.runtime.reaper_client.can_make_cgroup", lambda _: False)
     place = Place(PlainRuntime(str(tmp_path)), tmp_path)
     try:
         handle = place.start("sleep", "300")

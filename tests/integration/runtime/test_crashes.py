@@ -16,7 +16,7 @@ import pytest
 from places import Place, wait_until
 
 from headcount.errors import ProcessError
-from headcount.runtime import BY_MARK_ONLY, BY_SUBREAPER, PlainRuntime, SpawnSpec, handshake, reaper
+from headcount.runtime import BY_MARK_ONLY, BY_SUBREAPER, PlainRuntime, SpawnSpec, reaper, reaper_client
 from headcount.runtime.processes import is_alive, read_children
 from headcount.runtime.reaper import KEEP, OUTPUT, PROCESS, STDIN
 
@@ -98,11 +98,12 @@ def test_D11_a_start_that_nobody_waited_for_is_found_and_can_be_ended(plain: Pla
     mark = plain.mark()
     engine = f"""
 import os, signal
-from headcount.runtime import handshake, PlainRuntime, SpawnSpec
+from headcount.runtime import PlainRuntime, SpawnSpec
+from headcount.runtime import reaper_client
 def die_at_the_answer(connection):
-    handshake.select.select([connection], [], [])
+    reaper_client.select.select([connection], [], [])
     os.kill(os.getpid(), signal.SIGKILL)
-handshake._read_reply = die_at_the_answer
+reaper_client._read_reply = die_at_the_answer
 PlainRuntime({str(plain.directory)!r}).start(SpawnSpec({mark!r}, ("sleep", "3141"), "/", dict(os.environ)))
 """
     done = subprocess.run([sys.executable, "-c", engine])
@@ -154,7 +155,7 @@ def test_D11_a_start_whose_answer_came_too_late_is_not_reported_as_failed(
         wait_until((place.directory / "run" / mark / PROCESS).exists)
         return "", None
 
-    monkeypatch.setattr(handshake, "_read_reply", read_too_early)
+    monkeypatch.setattr(reaper_client, "_read_reply", read_too_early)
     handle = place.start("sleep", "300", mark=mark)
     assert place.runtime.alive(handle)
 
@@ -319,12 +320,12 @@ def test_asking_twice_starts_once(place: Place) -> None:
 def test_a_start_whose_answer_could_not_be_read_is_found_started(
     plain: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = handshake._read_reply
+    read = reaper_client._read_reply
 
     def read_and_break(connection: Any) -> Any:
         read(connection)
         raise OSError(24, "Too many open files")
 
-    monkeypatch.setattr(handshake, "_read_reply", read_and_break)
+    monkeypatch.setattr(reaper_client, "_read_reply", read_and_break)
     handle = plain.start("sleep", "1000")
     assert plain.runtime.alive(handle)

@@ -12,7 +12,7 @@ import pytest
 from places import Place, wait_until
 
 from headcount.errors import ProcessError
-from headcount.runtime import limits, processes, tree
+from headcount.runtime import processes, reaper_client, tree
 from headcount.runtime.mark import VARIABLE
 from headcount.runtime.processes import read_below, read_process
 
@@ -128,7 +128,8 @@ def test_all_that_is_below_is_found_whichever_thread_forked_it() -> None:
 def test_an_engine_may_open_as_many_files_as_it_is_allowed_to() -> None:
     code = (
         "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (256, 4096));"
-        "from headcount.runtime.limits import raise_file_limit, members_file_limit; raise_file_limit();"
+        "from headcount.runtime.reaper_client import members_file_limit, raise_file_limit;"
+        "raise_file_limit();"
         "print(resource.getrlimit(resource.RLIMIT_NOFILE), members_file_limit())"
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
@@ -140,7 +141,7 @@ def test_a_member_gets_back_the_limit_that_its_engine_was_started_with(
 ) -> None:
     """A program that uses select() breaks above 1,024."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    monkeypatch.setattr(limits, "_AT_START", 300)
+    monkeypatch.setattr(reaper_client, "_AT_START", 300)
     handle = place.start("sh", "-c", "echo $(ulimit -Sn) $(ulimit -Hn) > files")
     place.runtime.wait_exit(handle, 60)
     assert (place.directory / "files").read_text().split() == ["300", str(hard)]
@@ -151,7 +152,7 @@ def test_a_member_runs_with_what_its_terminal_can_give_where_that_is_less(
 ) -> None:
     """The server of an earlier engine goes on with the limits that it was started with."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    monkeypatch.setattr(limits, "_AT_START", hard + 1)
+    monkeypatch.setattr(reaper_client, "_AT_START", hard + 1)
     handle = tmux.start("sh", "-c", "ulimit -Sn > files")
     tmux.runtime.wait_exit(handle, 60)
     assert (tmux.directory / "files").read_text().split() == [str(hard)]
@@ -160,7 +161,7 @@ def test_a_member_runs_with_what_its_terminal_can_give_where_that_is_less(
 def test_what_fails_before_the_program_is_even_tried_is_no_start(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "_AT_START", -5)
+    monkeypatch.setattr(reaper_client, "_AT_START", -5)
     with pytest.raises(ProcessError, match="Did not start") as error:
         place.start("sleep", "300")
     assert error.value.why == "Invalid argument"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from places import SHAPES, Place, wait_until
 
-from headcount.runtime import BY_SUBREAPER, Handle, TmuxRuntime, handshake
+from headcount.runtime import BY_SUBREAPER, Handle, TmuxRuntime, reaper_client
 from headcount.runtime.log import end_of_log
 from headcount.runtime.reaper import EMPTY, EXIT, PROCESS
 
@@ -67,14 +67,14 @@ def test_D11_a_start_whose_records_are_removed_at_once_is_not_said_to_have_faile
 ) -> None:
     mark = place.mark()
     home = Path(place.runtime.state_directory, "run", mark)
-    answer = handshake._read_reply
+    answer = reaper_client._read_reply
 
     def after_the_removal(connection: Any) -> Any:
         said = answer(connection)
         wait_until(lambda: not home.exists())
         return said
 
-    monkeypatch.setattr(handshake, "_read_reply", after_the_removal)
+    monkeypatch.setattr(reaper_client, "_read_reply", after_the_removal)
     removing = f'rm -rf {home}; exec "$@"'
     argv = ("sh", "-c", removing, "sh", sys.executable, "-I", "-S", str(SHAPES), "stubborn", place.token)
 
@@ -125,14 +125,14 @@ def test_I1_an_agent_whose_record_is_damaged_at_its_start_is_not_taken_for_dead(
 ) -> None:
     mark = place.mark()
     record = Path(place.runtime.state_directory, "run", mark, PROCESS)
-    answer = handshake._read_reply
+    answer = reaper_client._read_reply
 
     def after_the_damage(connection: Any) -> Any:
         said = answer(connection)
         record.write_text("{")
         return said
 
-    monkeypatch.setattr(handshake, "_read_reply", after_the_damage)
+    monkeypatch.setattr(reaper_client, "_read_reply", after_the_damage)
     handle = place.start(sys.executable, "-I", "-S", str(SHAPES), "polite", place.token, mark=mark)
 
     assert place.runtime.alive(handle)

@@ -15,7 +15,7 @@ from places import SHAPES, Place, sessions, wait_until
 from headcount.runtime import PlainRuntime, SpawnSpec, TmuxRuntime, new_mark
 from headcount.runtime.processes import send_signal
 from headcount.runtime.reaper import PROCESS, boot_id, start_time
-from headcount.runtime.spawn import Identity
+from headcount.runtime.start_record import Identity
 
 
 @pytest.fixture

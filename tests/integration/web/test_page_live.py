@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 from weblab import LIMIT_S, POLITE, QUICK, TEAM, UNTIDY, WebLab
 
 from headcount.app.mail import send
+from headcount.app.teams import create_team
 from headcount.app.witness import nudge
 from headcount.protocol.member import State
 from headcount.protocol.team import Status
@@ -28,6 +30,24 @@ def test_a_member_that_is_started_appears_and_one_that_goes_is_shown_gone(lab: W
     expect(page.locator("#rows button.name")).to_have_text(["ada", "ben"])
     expect(row(page, "ben").locator(".state")).to_have_text("ended")
     expect(page.locator("#link")).to_have_text("live")
+
+
+def test_nothing_of_a_team_stays_on_the_page_when_another_is_chosen(lab: WebLab, page: Page) -> None:
+    lab.create()
+    lab.start("ada", UNTIDY)
+    send(lab.app, "ada", "Only for crew", "the body of it", team=TEAM)
+    create_team(lab.app, "other", "A team without members", environ=os.environ)
+    page.goto(lab.serve())
+    page.locator("#team").select_option(TEAM)
+    expect(page.locator("#rows button.name")).to_have_text(["ada"])
+    expect(page.locator("#panel")).to_contain_text("Only for crew")
+    page.locator("#team").select_option("other")
+    expect(page).to_have_title("other: active")
+    expect(page.locator("#rows button.name")).to_have_count(0)
+    expect(page.locator("#counts button")).to_have_count(0)
+    expect(page.locator("#panel")).to_have_text("No mail yet.")
+    page.locator("#team").select_option(TEAM)
+    expect(page.locator("#rows button.name")).to_have_text(["ada"])
 
 
 def test_what_is_unsaved_is_counted_while_a_member_works(lab: WebLab, page: Page) -> None:

@@ -8,7 +8,7 @@ import pytest
 from gitworld import World, git, gone
 
 from headcount.workspace import Refused, Removed, read_saved, remove
-from headcount.workspace.picture import FILES
+from headcount.workspace.snapshot import FILES
 
 CODE, OUTPUT = "code\n", "OUT hours of computing\n"
 

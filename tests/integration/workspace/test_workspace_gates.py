@@ -9,11 +9,11 @@ from pathlib import Path
 
 from gitworld import World, git
 
-from headcount.workspace.gates import find_left, make_checkout, remove_left
+from headcount.workspace.integration import find_left, make_checkout, remove_left
 
 _DIES = """\
 import os, signal, sys
-from headcount.workspace.gates import make_checkout
+from headcount.workspace.integration import make_checkout
 from headcount.workspace.repository import Repository
 with make_checkout(Repository.open(sys.argv[1]), sys.argv[2], "main") as place:
     print(place, flush=True)

@@ -20,7 +20,7 @@ from headcount.domain.findings import Archive
 from headcount.errors import HeadcountError, WorldError
 from headcount.workspace import restore, restore_archive, verify, verify_archive
 from headcount.workspace.archive import _digest
-from headcount.workspace.beneath import Target
+from headcount.workspace.safe_files import Target
 
 REF = "refs/headcount/salvage/t/mallory/1"
 Entry = tuple[str, str, bytes]  # mode, path in the salvage's tree, content

@@ -9,7 +9,7 @@ import pytest
 from gitworld import World, git
 
 from headcount.workspace.git import Git
-from headcount.workspace.index import Entry, ask_git, read_plain
+from headcount.workspace.git_state import Entry, ask_git, read_plain
 
 
 def by_git(top: Path) -> set[Entry]:

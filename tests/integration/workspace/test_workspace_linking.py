@@ -13,10 +13,9 @@ import pytest
 from gitworld import World, git, gone, open_world
 
 from headcount.errors import GitError
-from headcount.workspace import Refused, Removed, linking, remove
+from headcount.workspace import Refused, Removed, remove, worktrees
 from headcount.workspace.git import Answer, Git
-from headcount.workspace.linking import link
-from headcount.workspace.worktrees import RECORD
+from headcount.workspace.worktrees import RECORD, link
 
 remove_module: Any = importlib.import_module(
     "headcount.workspace.remove"
@@ -107,7 +106,7 @@ def test_creation_that_was_cut_off_before_the_directory_was_made_is_finished(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as broken, pytest.raises(KeyboardInterrupt):
-        broken.setattr(linking, "ensure_link", power_cut)
+        broken.setattr(worktrees, "ensure_link", power_cut)
         world.member()
     assert not (world.top / ".headcount" / "worktrees" / "t" / "alice").exists()
     alice = world.member()
@@ -123,7 +122,7 @@ def test_creation_that_was_cut_off_before_git_knew_it_leaves_git_with_nothing_ha
         raise KeyboardInterrupt
 
     with monkeypatch.context() as broken, pytest.raises(KeyboardInterrupt):
-        broken.setattr(linking, "_put_in_place", power_cut)
+        broken.setattr(worktrees, "_put_in_place", power_cut)
         world.member()
     assert git(world.top, "worktree", "list").count("\n") == 0
     assert not list((world.top / ".git").glob("headcount.making.*"))

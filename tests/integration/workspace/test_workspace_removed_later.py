@@ -8,8 +8,8 @@ import pytest
 from gitworld import World, gone
 
 from headcount.workspace import Refused, Removed, read_saved, remove
-from headcount.workspace.picture import FILES
 from headcount.workspace.remove import _Gate
+from headcount.workspace.snapshot import FILES
 
 
 def test_what_appeared_during_a_removal_is_saved_and_removed_when_asked_again(

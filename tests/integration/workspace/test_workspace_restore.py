@@ -125,3 +125,24 @@ def test_a_submodule_whose_settings_are_broken_is_restored_so(world: World, tmp_
     back = restore(world.repo, saved.ref, str(tmp_path / "back")).path
     git_dir = world.repo.find_git_dir(back)
     assert Path(git_dir or "", "modules", "sub", "config").read_text() == "[core\nbroken"
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_settings_that_git_copies_from_the_main_worktree_are_replaced_by_those_that_were_saved(
+    own: bool, world: World, tmp_path: Path
+) -> None:
+    """`git worktree add` copies them; a member that sets up a sparse checkout makes git write the first."""
+    git(world.top, "config", "extensions.worktreeConfig", "true")
+    alice = world.member()
+    git(world.top, "sparse-checkout", "set", "of-the-user")
+    (Path(alice.path) / "new.txt").write_text("new\n")
+    if own:
+        git(alice.path, "config", "--worktree", "core.ignoreCase", "true")
+    saved = world.salvage(alice)
+    restored = restore(world.repo, saved.ref, str(tmp_path / "back"))
+    git_dir = Path(git(restored.path, "rev-parse", "--absolute-git-dir"))
+    settings = git_dir / "config.worktree"
+    assert settings.exists() == own
+    assert not own or settings.read_bytes() == (Path(alice.git_dir or "") / "config.worktree").read_bytes()
+    assert not (git_dir / "info" / "sparse-checkout").exists()
+    assert git(restored.path, "status", "--porcelain") == "?? new.txt"

@@ -14,7 +14,7 @@ from gitworld import World, git, open_world
 
 from headcount.errors import GitError, WorldError
 from headcount.workspace import Repository, Workspaces, archive, read_saved
-from headcount.workspace.picture import FILES
+from headcount.workspace.snapshot import FILES
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ from gitworld import World, git, gone, open_world
 
 from headcount.domain.findings import Findings, Workspace
 from headcount.workspace import Refused, Removed, Workspaces, read_saved, remove, restore
-from headcount.workspace.picture import FILES
+from headcount.workspace.snapshot import FILES
 
 SECRET = "SECRET 1234\n"
 

@@ -88,7 +88,7 @@ UNCOMMITTED = "You have uncommitted changes. Please commit or discard: {}. Signa
         ),
         (
             Kind.UNMERGED,
-            "Your commits are not on the integration branch. Please complete merge workflow: {}. Signal done"
+            "Your commits are not on the integration branch: {}. Please complete merge workflow. Signal done"
             " again when merged.",
         ),
     ],

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from headcount.runtime import base, processes
-from headcount.runtime.orphans import Members
+from headcount.runtime import process_runtime, processes
 from headcount.runtime.processes import Process, ProcessTable, wait_until_gone
 from headcount.runtime.reaper import OUTPUT, boot_id, start_time
-from headcount.runtime.spawn import Identity, Record, SpawnDirectory
+from headcount.runtime.start_record import Identity, Record, SpawnDirectory
+from headcount.runtime.tree import Members
 
 
 def test_who_asks_during_a_pass_gets_one_that_began_later(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,7 +120,7 @@ def test_a_handle_that_cannot_be_had_whole_holds_nothing(
     me = Identity(os.getpid(), start_time(os.getpid()))
     record = Record("mark", me, me, boot_id(), 0.0)
     with pytest.raises(OSError, match="too many"):
-        base.Handle(record, SpawnDirectory(str(tmp_path)), ProcessTable(), Members())
+        process_runtime.Handle(record, SpawnDirectory(str(tmp_path)), ProcessTable(), Members())
     _check_closed(one_descriptor_left)
 
 

@@ -6,10 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from headcount.runtime import BY_MARK_ONLY, BY_REBOOT, Identity, Process, Record
-from headcount.runtime.orphans import Members
 from headcount.runtime.processes import Snapshot
 from headcount.runtime.reaper import boot_id
-from headcount.runtime.tree import Tree
+from headcount.runtime.tree import Members, Tree
 
 BASE = 5_000_000
 KEEPER, AGENT, OTHER = BASE + 1, BASE + 2, BASE + 3

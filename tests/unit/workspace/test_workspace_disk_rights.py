@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headcount.workspace import disk
+from headcount.workspace import disk_scan
 
 
 def test_what_may_not_be_looked_at_is_said_and_the_rest_is_listed(
@@ -24,9 +24,9 @@ def test_what_may_not_be_looked_at_is_said_and_the_rest_is_listed(
             raise PermissionError(13, "Permission denied")
         return lstat(path)
 
-    monkeypatch.setattr(disk.os, "lstat", refusing)
+    monkeypatch.setattr(disk_scan.os, "lstat", refusing)
 
-    listing = disk.list_directory(os.fsencode(tmp_path), lambda _: False)
+    listing = disk_scan.list_directory(os.fsencode(tmp_path), lambda _: False)
 
     assert sorted(node.path for node in listing.nodes) == [b"open", b"shut"]
     assert listing.unreadable == [(b"shut/inside", "Permission denied")]

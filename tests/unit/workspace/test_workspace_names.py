@@ -5,7 +5,7 @@ import os
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcount.workspace.names import (
+from headcount.workspace.ref_names import (
     branch_name,
     decode,
     encode,

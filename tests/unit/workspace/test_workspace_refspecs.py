@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headcount.workspace.programs import Entry
-from headcount.workspace.refspecs import find_risks
+from headcount.workspace.git_settings import Entry, find_risks
 
 MIRROR = ("remote.origin.fetch", "+refs/*:refs/*")
 USUAL = ("remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*")

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from headcount.workspace.status import Changed, parse_status
+from headcount.workspace.git_state import Changed, parse_status
 
 ZERO, ONE = b"0" * 40, b"1" * 40
 

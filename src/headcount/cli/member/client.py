@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _FAILURES = 3  # turns in a row that end badly before it gives up
 _AGAIN_S = 2.0
 _LIMIT_MARGIN_S = 1.0
-# In a terminal what a person typed is told from a hint of the client's by its colour (`runtime/typed.py`).
+# The colour tells what a person typed in a terminal from the client's own hint (`runtime/screen_input.py`).
 _NO_COLOURS = ("CI", "NO_COLOR")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from headcount.runtime.base import Handle
+    from headcount.runtime.process_runtime import Handle
     from headcount.runtime.tmux import TmuxRuntime
 
 

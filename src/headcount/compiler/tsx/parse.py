@@ -8,6 +8,7 @@ and text is always taken from the source, never from the mask.
   With every `&` replaced by `|`, which may occur wherever `&` may, the tree tells where text is. Then only
   those in text are replaced, since `a && b || c` would bind differently in code.
 - `<!--` in an attribute string. Its mask `>>>>` is just as invalid in JSX text and in code.
+- `-->` at the start of an attribute string.
 - `export type * from` and the variance words `in` and `out`, which mean nothing here.
 
 The grammar also accepts what TypeScript rejects: `validity` reports that.
@@ -39,6 +40,7 @@ STARTS = (8_000, 32_000, 128_000)
 # Real mistakes come in tens; a file that is no TSX at all has an error in every line.
 HOPELESS_ERRORS = 300
 
+_arrow_at_start = re.compile(rb"(=\s*[\"']\s*)-->")
 _type_exports = re.compile(rb"\bexport\s+type\s*\*[^'\"\n;]*(?:'[^'\n]*'|\"[^\"\n]*\")?")
 _type_heads = re.compile(rb"\b(?:interface|type|class)\s+[\w$\x80-\xff]+\s*<[^<>(){}]*>")
 _variance = re.compile(rb"(?<=[<,\s])(?:in|out)(?=\s+[\w$\x80-\xff])")
@@ -65,6 +67,7 @@ def _parse(data: bytes) -> Parsed:
     parsed = parse_tree(data)
     if parsed.root.has_error:
         masked = _variance_masked(_type_exports.sub(_blank, data)).replace(b"<!--", b">>>>")
+        masked = _arrow_at_start.sub(rb"\1>>>", masked)
         if masked != data:
             data, parsed = masked, parse_tree(masked)
     if parsed.root.has_error and b"&" in data and not parsed.cut:

@@ -252,11 +252,19 @@ def _declaration(source: SourceFile, node: Node) -> Iterator[Problem]:
         if declarator.child_by_field_id(FIELD_VALUE) is None:
             if name.kind_id != IDENTIFIER:
                 yield Problem(name, "A pattern needs a value to take apart", "Add ` = …`.")
-            elif constant:
+            elif constant and not _is_ambient(node):
                 yield Problem(
                     name, f"The constant {source.name(name)} has no value", "Add ` = …`, or write let."
                 )
         yield from _pattern(source, name)
+
+
+def _is_ambient(node: Node) -> bool:
+    """Whether the declaration is in the body of a `declare module` or `declare namespace`."""
+    parent = node.parent
+    while parent is not None and parent.kind_id != AMBIENT:
+        parent = parent.parent
+    return parent is not None
 
 
 def _ambient(node: Node) -> Iterator[Problem]:
@@ -389,6 +397,8 @@ def _binary(source: SourceFile, node: Node) -> Iterator[Problem]:
     if operator is None:
         return
     left, right = node.child_by_field_id(FIELD_LEFT), node.child_by_field_id(FIELD_RIGHT)
+    if operator.type == "<" and _ends_with_element(left):
+        yield Problem(operator, "Two elements need one element around them", "Write <>…</> around both.")
     if operator.type == "**" and left is not None and left.kind_id == UNARY:
         yield Problem(
             left, "`**` needs parentheses around what is on its left", f"Write ({source.excerpt(left)}) ** …"
@@ -406,6 +416,13 @@ def _binary(source: SourceFile, node: Node) -> Iterator[Problem]:
             yield Problem(
                 operator, message, f"Write ({source.excerpt(side)}) {operator.type} …" if side else ""
             )
+
+
+def _ends_with_element(node: Node | None) -> bool:
+    """Whether the last operand is an element: TypeScript takes a `<` after it for a second element."""
+    while node is not None and node.kind_id not in ELEMENTS:
+        node = node.named_children[-1] if node.kind_id in (BINARY, UNARY) else None
+    return node is not None
 
 
 def _parenthesized(source: SourceFile, node: Node) -> Iterator[Problem]:
@@ -668,7 +685,13 @@ RULES: dict[int, Rule] = {
         (("parenthesized_expression",), _parenthesized),
         (("as_expression", "satisfies_expression"), _cast),
         (
-            ("non_null_expression", "member_expression", "subscript_expression", "call_expression"),
+            (
+                "non_null_expression",
+                "member_expression",
+                "subscript_expression",
+                "call_expression",
+                "instantiation_expression",
+            ),
             _postfix,
         ),
         (("number",), _number),

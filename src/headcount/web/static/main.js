@@ -9,12 +9,11 @@ import { Panels } from "./panels.js";
 import { Roster } from "./roster.js";
 import { ago, STATES, stateWord } from "./words.js";
 
-const EMPTY = { about: null, members: {}, escalations: [], tasks: [], salvage: [], mail: {}, log: [] };
 const LOG = 400;
 
-let state = { ...EMPTY };
-let changed = new Set();
-let sections = new Set();
+let state = emptyState();
+let changed = new Set(); // keys of members whose rows are to be drawn again
+let sections = new Set(); // names of what else is to be drawn again
 let only = null;
 let drawing = false;
 let unwatch = null;
@@ -25,9 +24,21 @@ const chips = new Map(); // a state's word -> the button that shows only those
 
 // --- the streams
 
+// Made anew each time: streams change what is inside it.
+function emptyState() {
+  return { about: null, members: {}, escalations: [], tasks: [], salvage: [], mail: {}, log: [] };
+}
+
+// Forget everything, and draw every section again: the next team may have nothing to put into some of them.
+function startOver() {
+  state = emptyState();
+  changed = new Set();
+  sections = new Set(Object.keys(state));
+}
+
 function take(patch) {
   if (patch.error) return problem(new Refusal(patch.error, 400));
-  if (patch.whole) state = { ...EMPTY };
+  if (patch.whole) startOver();
   for (const name of ["about", "escalations", "tasks", "salvage"]) {
     if (patch[name]) { announce(name, patch[name]); state[name] = patch[name]; sections.add(name); }
   }
@@ -80,7 +91,7 @@ function showTeams({ teams }) {
 
 function follow(team) {
   unwatch?.();
-  state = { ...EMPTY };
+  startOver();
   unwatch = watchTeam(team, take, link);
 }
 
@@ -107,7 +118,7 @@ function draw() {
   find("down").disabled = about.status === "shutdown";
   find("report").disabled = false;
   roster.show(state, shownKeys(), view, changed);
-  if (changed.size) drawCounts();
+  if (changed.size || sections.has("members")) drawCounts();
   if (changed.size || sections.has("about")) drawProgress(state);
   if (sections.has("escalations")) drawEscalations(state, open, problem);
   if (sections.size) panels.draw(state, sections);

@@ -58,6 +58,9 @@ INVALID_HEADS = [
     "const v = 1 as yield;",
     "const f =await({ a }: any) => a;",
     "const e = <p></p>.x;",
+    "const e = <p></p><p>;",
+    "const e = <p></p><p></p>;",
+    "const e = 1 + <p/> < p;",
 ]
 INVALID_BODIES = [
     "<!-- hidden -->",
@@ -113,6 +116,7 @@ VALID_HEADS = [
     "const f = async () => await 1;",
     "let a; var b;",
     "declare const a: string;",
+    "declare module 'x' { export const a: string; }",
     "const n = [1_000, 0xff, 0o17, 0b11, .5, 5., 1e3];",
 ]
 
@@ -126,7 +130,8 @@ def test_a_shebang_is_accepted() -> None:
     assert read_source("#!/usr/bin/env headcount\n" + definition("<p>x</p>")).diagnostics == ()
 
 
-def test_an_html_comment_in_an_attribute_is_text() -> None:
-    found = read("<XmlBlock name='x' note='<!-- kept -->'>y</XmlBlock>")
+@pytest.mark.parametrize("text", ["<!-- kept -->", "--> kept", " --> kept", "a --> kept"])
+def test_an_html_comment_in_an_attribute_is_text(text: str) -> None:
+    found = read(f"<XmlBlock name='x' note='{text}'>y</XmlBlock>")
     assert found.diagnostics == ()
-    assert "<!-- kept -->" in str(found.root)
+    assert text in str(found.root)

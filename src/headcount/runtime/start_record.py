@@ -1,0 +1,344 @@
+"""One start, on disk: `<state>/run/<mark>/`, and what the keeper has written there.
+
+These files tell an engine that crashed whether the start happened, which processes it made, how the agent
+ended and when nothing was left. Members can write there too. So nothing is signalled because of them alone,
+and only a record with the keeper's seal counts as a proof.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from headcount.errors import ProcessError
+from headcount.runtime.reaper import EMPTY, EXIT, PROCESS, as_json, write_once
+
+_PID_MOST = 1 << 31
+_RECORD_MOST = 65536  # bytes; the keeper's own records have less than 4,000
+
+
+class Identity(NamedTuple):
+    """A process, for as long as this boot lasts: a recycled pid has another start time."""
+
+    pid: int
+    start: int
+
+
+NOBODY = Identity(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The processes of one start, as the keeper reported them and the kernel confirmed them."""
+
+    mark: str
+    agent: Identity
+    keeper: Identity
+    boot: str
+    at: float
+    pane: str = ""
+    session: str = ""
+    terminal: Identity = NOBODY
+    """The tmux server that the keeper runs in."""
+    above: Identity = NOBODY
+    """The subreaper above the keeper, which inherits what a killed keeper leaves."""
+    init: Identity = NOBODY
+    """The first process of its PID namespace."""
+    cgroup: str = ""
+    """The directory of its cgroup."""
+    seals: tuple[str, ...] = field(default=(), compare=False)
+    """Digests of the secrets that this incarnation's keepers were given; of several, after a crash."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the store, which members do not write to."""
+        return {
+            "mark": self.mark,
+            "pid": self.agent.pid,
+            "start": self.agent.start,
+            "keeper": self.keeper.pid,
+            "keeper_start": self.keeper.start,
+            "boot": self.boot,
+            "at": self.at,
+            "place": [self.pane, self.session, str(self.terminal.pid)] if self.pane else [],
+            "terminal_start": self.terminal.start,
+            "above": list(self.above),
+            "init": self.init.pid,
+            "init_start": self.init.start,
+            "cgroup": self.cgroup,
+            "seals": list(self.seals),
+        }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Record:
+        """A keeper's own record has less, and what an earlier version wrote, too."""
+        pane, session, server = fields["place"] or ("", "", "0")
+        return cls(
+            mark=str(fields["mark"]),
+            agent=_identity(fields["pid"], fields["start"]),
+            keeper=_identity(fields["keeper"], fields["keeper_start"]),
+            boot=str(fields["boot"]),
+            at=float(fields["at"]),
+            pane=str(pane),
+            session=str(session),
+            terminal=_identity(int(server), fields.get("terminal_start", 0)),
+            above=_identity(*fields.get("above", NOBODY)),
+            init=_identity(fields.get("init", 0), fields.get("init_start", 0)),
+            cgroup=str(fields.get("cgroup", "")),
+            seals=tuple(map(str, fields.get("seals", ()))),
+        )
+
+
+def _identity(pid: object, start: object) -> Identity:
+    if type(pid) is not int or type(start) is not int or not (0 <= pid < _PID_MOST and 0 <= start < 1 << 63):
+        raise ValueError(f"{pid!r} started at {start!r} is not a process")
+    return Identity(pid, start)
+
+
+def digest(seal: bytes) -> str:
+    return hashlib.sha256(seal).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class ExitStatus:
+    """How the agent's own process ended. Both None: it is gone, and nobody was there to see how."""
+
+    code: int | None
+    signal: int | None
+    at: float
+    error: str = ""
+    """Why its program could not be run at all."""
+
+    def __str__(self) -> str:
+        if self.error:
+            return f"never ran: {self.error}"
+        if self.code is not None:
+            return f"exited with code {self.code}"
+        return f"ended by signal {self.signal}" if self.signal else "gone, nobody saw how"
+
+
+@dataclass(frozen=True, slots=True)
+class Emptied:
+    """The keeper's last record: the kernel had no child left for it. `reaped` are (pid, wait status)."""
+
+    at: float
+    count: int
+    reaped: tuple[tuple[int, int], ...]
+    seal: str = ""
+    """The digest of the secret that it carries."""
+
+
+_HOLD = "hold"
+
+
+class SpawnDirectory:
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def put_hold(self, pattern: str) -> None:
+        """Before its start, so that whoever types there later, after whatever crash, knows of it."""
+        with open(self.file(_HOLD), "w", encoding="utf-8") as file:
+            file.write(pattern)
+
+    def hold(self) -> str:
+        """What the terminal shows while nothing may be typed there; "" when nothing is known."""
+        try:
+            with open(self.file(_HOLD), encoding="utf-8") as file:
+                return file.read()
+        except FileNotFoundError:
+            return ""
+
+    def file(self, name: str) -> str:
+        return f"{self.path}/{name}"
+
+    def record(self) -> Record | None:
+        """None: not started, or called off, and then it never will be. ProcessError: it cannot be read."""
+        fields = self._read(PROCESS)
+        if fields is None or "cancelled" in fields:
+            return None
+        try:
+            return Record.from_dict(fields)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise self._damaged(PROCESS, error) from error
+
+    def known(self) -> Record | None:
+        """The record, where there is one that can be read: a damaged one is worth no more than none."""
+        try:
+            return self.record()
+        except ProcessError:
+            return None
+
+    def put_back(self, record: Record) -> None:
+        """As the keeper wrote it; and with its directory there again, the keeper can write how it ends."""
+        os.makedirs(self.path, mode=0o700, exist_ok=True)
+        write_once(self.file(PROCESS), as_json(**record.as_dict()))
+
+    def is_called_off(self) -> bool:
+        try:
+            return "cancelled" in (self._read(PROCESS) or {})
+        except ProcessError:
+            return False
+
+    def cancel(self) -> bool:
+        """Make a start that has not happened impossible. False when it has happened."""
+        os.makedirs(self.path, mode=0o700, exist_ok=True)
+        if write_once(self.file(PROCESS), as_json(cancelled=1)):
+            return True
+        return self.known() is None
+
+    def exit_status(self) -> ExitStatus | None:
+        """None as well when it cannot be read: then nobody saw how it ended."""
+        try:
+            fields = self._read(EXIT) or {}
+            code, signal = (
+                None if fields[name] is None else int(fields[name]) for name in ("code", "signal")
+            )
+            return ExitStatus(code, signal, float(fields["at"]), str(fields["error"]))
+        except (ProcessError, KeyError, TypeError, ValueError, OverflowError):
+            return None
+
+    def emptied(self) -> Emptied | None:
+        """None as well when it cannot be read."""
+        try:
+            fields = self._read(EMPTY) or {}
+            reaped = tuple((int(pid), int(status)) for pid, status in fields["reaped"])
+            seal = digest(bytes.fromhex(fields.get("seal", "")))
+            return Emptied(float(fields["at"]), int(fields["count"]), reaped, seal)
+        except (ProcessError, KeyError, TypeError, ValueError, OverflowError):
+            return None
+
+    def _read(self, name: str) -> dict[str, Any] | None:
+        try:
+            fields = json.loads(_read_small(self.file(name)))
+        except FileNotFoundError:
+            return None
+        except (ValueError, OSError, RecursionError) as error:
+            raise self._damaged(name, error) from error
+        if not isinstance(fields, dict):
+            raise self._damaged(name, ValueError("it is not an object"))
+        return fields
+
+    def _damaged(self, name: str, error: Exception) -> ProcessError:
+        what = f"{self.file(name)} cannot be read"
+        return ProcessError(what, str(error), code="process-record-damaged")
+
+
+def _read_small(path: str) -> bytes:
+    """A regular file of a record's size; anything else raises. A member may put a pipe or a link there."""
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise ValueError("it is not a regular file")
+        data = os.read(fd, _RECORD_MOST + 1)
+    finally:
+        os.close(fd)
+    if len(data) > _RECORD_MOST:
+        raise ValueError(f"it has more than {_RECORD_MOST:,} bytes")
+    return data
+
+
+# --- nudges ----------------------------------------------------------------------------------------------
+#
+# Lines in a file: what was put in front of a member, and what of it was seen to be taken. The file
+# outlives the engine. A nudge that waits in a pipe or on a terminal is not put there twice, and one that
+# was taken is not given again, even if the engine died before it could record that.
+
+
+SAID = "said"
+_PUT = "put"
+_TOOK = "took"
+
+
+class Said:
+    """Tags are ids of acts, without spaces; the empty one is remembered by nobody."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def waits(self, tag: str) -> bool:
+        return f"{_PUT} {tag}" in self._lines()
+
+    def taken(self, tag: str) -> bool:
+        return f"{_TOOK} {tag}" in self._lines()
+
+    def put(self, tag: str) -> None:
+        self._add(_PUT, tag)
+
+    def took(self, tag: str) -> None:
+        self._add(_TOOK, tag)
+
+    def _add(self, what: str, tag: str) -> None:
+        if tag:
+            with open(self._path, "a", encoding="utf-8") as file:
+                file.write(f"{what} {tag}\n")
+
+    def _lines(self) -> list[str]:
+        try:
+            with open(self._path, encoding="utf-8") as file:
+                return file.read().splitlines()
+        except FileNotFoundError:
+            return []
+
+
+# --- tmux sockets of a member ----------------------------------------------------------------------------
+#
+# A directory for the tmux sockets of one member (`TMUX_TMPDIR`).
+#
+# A member that calls `tmux` starts a server of its own there, below its keeper, and that server ends with
+# the member. It can neither reach the user's default server nor become it.
+
+
+TMUX_VARIABLE = "TMUX_TMPDIR"
+_SOCKET_PATH_MAX = 100  # the kernel's limit is 108, and tmux needs some of it
+
+
+def make_tmux_directory(state_directory: str, mark: str) -> str:
+    """Make the directory for this mark, for its user alone; it may be there."""
+    path = _tmux_directory(state_directory, mark)
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    with suppress(FileExistsError):
+        os.mkdir(path, 0o700)
+    return path
+
+
+def remove_tmux_directory(state_directory: str, mark: str) -> None:
+    """Remove it with the sockets in it, after the processes are gone. Files that are not sockets stay."""
+    top = _tmux_directory(state_directory, mark)
+    for place, _, files in os.walk(top, topdown=False):
+        for name in files:
+            with suppress(FileNotFoundError):
+                if stat.S_ISSOCK(os.lstat(f"{place}/{name}").st_mode):
+                    os.unlink(f"{place}/{name}")
+        with suppress(OSError):  # something else is in it
+            os.rmdir(place)
+
+
+def socket_directory(state_directory: str, longest: str) -> str:
+    """The state directory, or, where a socket `longest` below it has too long a path, one in /tmp."""
+    if len(os.fsencode(f"{state_directory}/{longest}")) <= _SOCKET_PATH_MAX:
+        return state_directory
+    shallow = f"{_short_temporary(longest)}/headcount-{os.getuid()}"
+    os.makedirs(shallow, mode=0o700, exist_ok=True)
+    status = os.lstat(shallow)
+    if status.st_uid != os.getuid() or status.st_mode & 0o077:
+        raise ProcessError(
+            f"{shallow} is not ours alone", "another user could reach the terminals", code="tmux"
+        )
+    return shallow
+
+
+def _short_temporary(longest: str) -> str:
+    place = tempfile.gettempdir()
+    whole = f"{place}/headcount-{os.getuid()}/{longest}"
+    return place if len(os.fsencode(whole)) <= _SOCKET_PATH_MAX else "/tmp"
+
+
+def _tmux_directory(state_directory: str, mark: str) -> str:
+    own = f"tmux/{hashlib.sha256(mark.encode()).hexdigest()[:12]}"
+    return f"{socket_directory(state_directory, f'{own}/tmux-{os.getuid()}/default')}/{own}"

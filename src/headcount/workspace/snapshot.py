@@ -1,0 +1,332 @@
+"""A snapshot of a workspace: everything that a salvage has to hold, as values.
+
+A workspace consists of two directories: the one that the member sees, and its private git directory
+(index, operations in progress, reflog of HEAD, git directories of submodules). The snapshot holds both,
+byte for byte. It also names the commits, staged blobs and stashes that they refer to, so that git does
+not delete them. Two snapshots of an unchanged workspace are equal. headcount uses that to recognise a
+repeat, to verify a salvage against the disk, and to see at the removal gate that nothing was added.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from headcount.domain.findings import LeftOut, Workspace
+from headcount.errors import GitError, UsageError
+from headcount.workspace.contents import git_dir_of
+from headcount.workspace.disk_scan import Listing, Node, hash_node, list_directory, open_path
+from headcount.workspace.git import Git
+from headcount.workspace.git_state import read_status
+from headcount.workspace.objects import Leaf, read_types
+from headcount.workspace.ref_names import shown, to_tree
+from headcount.workspace.reflog import read_ownership, read_stashes
+from headcount.workspace.repository import WITHDRAWN, Repository, linked_to
+
+FILES, STATE = b"files/", b"gitdir/"
+MB = 1 << 20
+
+_OVER_LIMIT = "over the limit for a salvage"
+_ASKING = 0.25  # of its time is spent on asking git in the workspace, where a filter may hang
+_OID = re.compile(rb"(?<![0-9a-f])(?:[0-9a-f]{64}|[0-9a-f]{40})(?![0-9a-f])")
+_INDEXES = (b"index", b"sharedindex.", b"next-index-")  # what they name is read from them by git
+# These say where the worktree is, and whose; they are made anew for a restored one.
+PLACE = frozenset(
+    {b"gitdir", b"commondir", b"locked", b"headcount.json", b"headcount.removing", WITHDRAWN.encode()}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """In bytes. Only what is not yet in the object database counts."""
+
+    total: int
+    ignored: int
+
+    @classmethod
+    def mb(cls, total: int, ignored: int) -> Limits:
+        return cls(total * MB, ignored * MB)
+
+
+@dataclass(frozen=True, slots=True)
+class _Patience:
+    """Until when bytes are read. A file over the limit, which may be one large hole, has half of the time to
+    show that git has it already."""
+
+    limit: int
+    deadline: float
+    deadline_over_limit: float
+
+    @classmethod
+    def of(cls, timeout_s: float, limit: int) -> _Patience:
+        now = time.monotonic()
+        return cls(limit, now + timeout_s, now + timeout_s / 2)
+
+    def until(self, node: Node) -> float:
+        return self.deadline_over_limit if self.is_over(node) else self.deadline
+
+    def is_over(self, node: Node) -> bool:
+        return node.size > self.limit
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a leaf's bytes are."""
+
+    root: bytes
+    node: Node
+
+
+@dataclass(slots=True)
+class Picture:
+    """`leaves` and `sources` go by path in the salvage's tree; `manifest` holds what a tree cannot."""
+
+    leaves: dict[bytes, Leaf] = field(default_factory=dict)
+    sources: dict[bytes, Source] = field(default_factory=dict)
+    left_out: list[LeftOut] = field(default_factory=list)
+    head: str | None = None
+    named: list[str] = field(default_factory=list)
+    manifest: dict[str, Any] = field(default_factory=dict)
+
+
+def take_picture(repo: Repository, workspace: Workspace, limits: Limits, timeout_s: float) -> Picture:
+    if workspace.git_dir is None:
+        raise UsageError(
+            f"{workspace.path} is a plain directory", "only worktrees are kept in git", code="no-git"
+        )
+    _check_place(repo, workspace, workspace.git_dir)
+    asking = repo.git.until(timeout_s * _ASKING)
+    patience = _Patience.of(timeout_s, limits.total)
+    picture = Picture()
+    files = list_directory(os.fsencode(workspace.path), _skip_link(workspace))
+    state = list_directory(os.fsencode(workspace.git_dir), PLACE.__contains__)
+    kept = _leave_out_ignored(
+        files, _read_ignored(asking.on(workspace.git_dir, workspace.path)), limits.ignored, picture
+    )
+    _hash(picture, FILES, os.fsencode(workspace.path), kept, repo.hash_name, patience)
+    _hash(picture, STATE, os.fsencode(workspace.git_dir), state.nodes, repo.hash_name, patience)
+    _leave_out_over_limit(repo, picture, limits.total)
+    _leave_out_linked(picture, files, workspace)
+    for prefix, listing in ((FILES, files), (STATE, state)):
+        _note_unreadable(picture, prefix, listing)
+    # Without a work tree: the directory may be gone, and its refs are read all the same.
+    about = _read_refs(repo, workspace, repo.git.on(workspace.git_dir, None), picture)
+    picture.manifest = {
+        "version": 1,
+        "workspace": workspace.as_dict(),
+        "limits": [limits.total, limits.ignored],
+        **about,
+        **_modes([(FILES, files), (STATE, state)]),
+        "left_out": [[item.path, item.size, item.why] for item in picture.left_out],
+    }
+    return picture
+
+
+def _check_place(repo: Repository, workspace: Workspace, git_dir: str) -> None:
+    """It stands where it was recorded. Else nothing, or what is not its own, would be saved in its name."""
+    if os.path.commonpath((os.path.realpath(git_dir), repo.common_dir)) != repo.common_dir:
+        raise GitError(
+            f"Did not save {workspace.path}",
+            f"it belongs to the repository of {git_dir}, and that is at {repo.common_dir} now",
+            ("Move the repository back to where the team was started",),
+            code="salvage-failed",
+        )
+    place = linked_to(git_dir)
+    if place and not os.path.lexists(workspace.path) and os.path.lexists(place):
+        raise GitError(
+            f"Did not save {workspace.path}",
+            f"it was moved to {shown(place)}",
+            (f"Move it back with `git worktree move {shlex.quote(place)} {shlex.quote(workspace.path)}`",),
+            code="salvage-failed",
+        )
+    if os.path.islink(workspace.path):
+        raise GitError(
+            f"Did not save {workspace.path}",
+            f"it is a link to {shown(os.readlink(workspace.path))} now",
+            ("Put the directory back in its place",),
+            code="salvage-failed",
+        )
+
+
+def _skip_link(workspace: Workspace) -> Any:
+    """The link file `.git` says where the worktree is; anything else of that name is content."""
+    path = os.path.join(workspace.path, ".git")
+    is_link = os.path.isfile(path) and not os.path.islink(path) and _leads_to(path, workspace)
+    return (lambda name: name == b".git") if is_link else (lambda name: False)
+
+
+def _leads_to(link: str, workspace: Workspace) -> bool:
+    with open(link, "rb") as file:
+        named = os.fsdecode(file.read(4096)).removeprefix("gitdir:").strip()
+    return os.path.realpath(os.path.join(workspace.path, named)) == os.path.realpath(workspace.git_dir or "")
+
+
+def _read_ignored(git: Git) -> list[bytes]:
+    """Ignored files and directories. Where git cannot say, nothing is ignored: it counts as work."""
+    try:
+        return [os.fsencode(path) for path in read_status(git).ignored]
+    except GitError:
+        return []
+
+
+def _leave_out_ignored(files: Listing, ignored: list[bytes], limit: int, picture: Picture) -> list[Node]:
+    """What is taken. An ignored directory is taken whole or not at all, the small ones first."""
+    groups: dict[bytes, list[Node]] = {path: [] for path in ignored}
+    for node in files.nodes:
+        if (group := _group(node.path, groups)) is not None:
+            groups[group].append(node)
+    sizes = {path: sum(node.size for node in nodes if node.is_file) for path, nodes in groups.items()}
+    dropped: set[bytes] = set()
+    for path in _over(sizes, limit):
+        picture.left_out.append(_left_out(path, sizes[path], "ignored, and over the limit for ignored files"))
+        dropped.update(node.path for node in groups[path])
+    return [node for node in files.nodes if node.path not in dropped]
+
+
+def _group(path: bytes, groups: Mapping[bytes, object]) -> bytes | None:
+    if path in groups:
+        return path
+    end = path.find(b"/")
+    while end >= 0:
+        if path[: end + 1] in groups:
+            return path[: end + 1]
+        end = path.find(b"/", end + 1)
+    return path + b"/" if path + b"/" in groups else None
+
+
+def _over(sizes: Mapping[bytes, int], limit: int) -> list[bytes]:
+    """Smallest first, as many as fit; the rest."""
+    total, over = 0, []
+    for path in sorted(sizes, key=lambda path: (sizes[path], path)):
+        total += sizes[path]
+        if total > limit:
+            over.append(path)
+    return over
+
+
+def _left_out(path: bytes, size: int, why: str) -> LeftOut:
+    return LeftOut(shown(os.fsdecode(path)), size, why)
+
+
+def _hash(
+    picture: Picture, prefix: bytes, root: bytes, nodes: Iterable[Node], algorithm: str, patience: _Patience
+) -> None:
+    for node in nodes:
+        if not (node.is_file or node.is_link):
+            continue
+        try:
+            oid = hash_node(root, node, algorithm, patience.until(node))
+        except PermissionError as error:
+            picture.left_out.append(_left_out(node.path, node.size, f"could not be read: {error.strerror}"))
+            continue
+        except TimeoutError:
+            if not patience.is_over(node):
+                raise
+            picture.left_out.append(_left_out(node.path, node.size, _OVER_LIMIT))
+            continue
+        path = prefix + to_tree(node.path)
+        picture.leaves[path] = Leaf(node.tree_mode, oid)
+        picture.sources[path] = Source(root, node)
+
+
+def _leave_out_over_limit(repo: Repository, picture: Picture, limit: int) -> None:
+    known = read_types(repo.git, {leaf.oid for leaf in picture.leaves.values()})
+    new = {
+        path: picture.sources[path].node.size
+        for path, leaf in picture.leaves.items()
+        if leaf.oid not in known
+    }
+    for path in _over(new, limit):
+        node = picture.sources.pop(path).node
+        del picture.leaves[path]
+        picture.left_out.append(_left_out(node.path, node.size, _OVER_LIMIT))
+
+
+def _leave_out_linked(picture: Picture, files: Listing, workspace: Workspace) -> None:
+    """A worktree inside has its HEAD, its index and its reflog in a git directory elsewhere, which git takes
+    for abandoned as soon as the worktree is gone."""
+    inside = tuple(os.path.realpath(place or "") + os.sep for place in (workspace.path, workspace.git_dir))
+    for node in files.nodes:
+        if not (node.is_file and node.path.endswith(b"/.git")):
+            continue
+        place = os.path.dirname(node.path)
+        with suppress(OSError):  # no link, and so but a file
+            git_dir = os.path.realpath(git_dir_of(os.path.join(workspace.path, os.fsdecode(place))))
+            if os.path.isdir(git_dir) and not git_dir.startswith(inside):
+                picture.left_out.append(_left_out(place + b"/", 0, f"a worktree of {shown(git_dir)}"))
+
+
+def _note_unreadable(picture: Picture, prefix: bytes, listing: Listing) -> None:
+    for path, why in listing.unreadable:
+        picture.left_out.append(_left_out(prefix + path + b"/", 0, f"could not be read: {why}"))
+
+
+def _modes(listings: list[tuple[bytes, Listing]]) -> dict[str, Any]:
+    """Permissions, as the usual one of each sort and the exceptions; and what no tree can hold."""
+    nodes = [
+        (_sort(node), prefix + node.path, node.mode & 0o7777)
+        for prefix, listing in listings
+        for node in listing.nodes
+    ]
+    counts = Counter((sort, mode) for sort, _, mode in nodes if sort not in ("special", "120000"))
+    # From rare to common, and equal counts by mode: the last one of a sort stands.
+    usual = {sort: mode for (sort, mode), _ in sorted(counts.items(), key=lambda item: (item[1], item[0]))}
+    parents = {os.path.dirname(path) for _, path, _ in nodes}
+    return {
+        "modes": usual,
+        "odd_modes": {os.fsdecode(path): mode for sort, path, mode in nodes if usual.get(sort, mode) != mode},
+        "empty_directories": _names(
+            path for sort, path, _ in nodes if sort == "directory" and path not in parents
+        ),
+        "special": _names(path for sort, path, _ in nodes if sort == "special"),
+    }
+
+
+def _names(paths: Iterable[bytes]) -> list[str]:
+    return [os.fsdecode(path) for path in sorted(paths)]
+
+
+def _sort(node: Node) -> str:
+    """Git's mode, "directory", or "special"."""
+    if node.is_directory:
+        return "directory"
+    return node.tree_mode if node.is_file or node.is_link else "special"
+
+
+def _read_refs(repo: Repository, workspace: Workspace, git: Git, picture: Picture) -> dict[str, Any]:
+    """HEAD, its own branches and stashes, and every object that the state files name."""
+    head_ref = git.run("symbolic-ref", "--quiet", "HEAD", ok=(0, 1, 128)).text or None
+    picture.head = git.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}", ok=(0, 1, 128)).text or None
+    ownership = read_ownership(git.git_dir or "", repo.common_dir, workspace.branch, repo.exists)
+    tips = {name: repo.commit(f"refs/heads/{name}") for name in sorted(ownership.branches)}
+    branches = {name: tip for name, tip in tips.items() if tip}
+    stashes = [stash for stash in read_stashes(repo.common_dir) if ownership.owns_stash(stash)]
+    named = [*branches.values(), *(stash.oid for stash in stashes), *_named_in_state(picture, workspace)]
+    picture.named = list(dict.fromkeys(named))
+    return {
+        "head": picture.head,
+        "head_ref": head_ref,
+        "branches": branches,
+        "stashes": [[stash.oid, stash.message] for stash in stashes],
+    }
+
+
+def _named_in_state(picture: Picture, workspace: Workspace) -> list[str]:
+    """Whatever looks like an object's name in MERGE_HEAD, a rebase's todo, a reflog or their kin."""
+    found: list[str] = []
+    for path, source in sorted(picture.sources.items()):
+        name = source.node.path
+        if not path.startswith(STATE) or not source.node.is_file:
+            continue
+        if name.startswith((b"modules/", *_INDEXES)):
+            continue
+        with open(open_path(source.root, source.node.path), "rb") as file:
+            found.extend(oid.decode() for oid in _OID.findall(file.read()))
+    return found

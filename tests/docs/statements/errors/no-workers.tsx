@@ -1,0 +1,10 @@
+import { AgentType, Command, Prompt, ShutdownSequence, Team, Teammate, defineTeam, defineWorker } from 'react-agentic';
+
+const A = defineWorker('a', AgentType.Explore);
+const C = defineTeam('crew', [A]);
+
+export default (
+  <Command name="mistake" description="One mistake">
+    <ShutdownSequence reason="Done" />
+  </Command>
+);
