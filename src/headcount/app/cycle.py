@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headcount.app.members import find_member
 from headcount.app.standing_down import status_of
 from headcount.engine.apply import apply
-from headcount.engine.cycling import cycling, why_not_cycle
-from headcount.engine.succession import store_handover
+from headcount.engine.cycling import cycling, store_handover, why_not_cycle
 from headcount.errors import Declined, UsageError
 
 if TYPE_CHECKING:

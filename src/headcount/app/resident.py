@@ -13,13 +13,14 @@ import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from headcount.app.app import policy_of
+from headcount.app.engine_loop import Engine
 from headcount.app.lock import drive_lock, is_driven, refuse_suspended
 from headcount.app.world import make_world
 from headcount.domain.environment import build_environment
-from headcount.engine.engine import Engine
 from headcount.errors import ProcessError, StoreError
 from headcount.runtime.mark import put_back_seed, read_seed
 from headcount.runtime.reaper import hide_memory
@@ -164,17 +165,15 @@ def _engine(app: App, lock: DriveLock) -> Iterator[Engine]:
     raise_file_limit()
     hide_memory()  # it makes the secrets of keepers
     fence = app.store.take_lease(LEASE, f"{os.getpid()}", _LEASE_TTL_S, steal=True)
-    world = make_world(app)
-    seed = read_seed(app.home)
-    engine = Engine(app.store, world, policy_of, fence)
+    engine = Engine(app.store, partial(make_world, app), policy_of, app.make_start, fence)
+    seed = read_seed(app.home)  # the runtimes have made it
     try:
         yield engine
     finally:
         if engine.hangs:
             lock.keep()
         else:
-            for runtime in world.runtimes.values():
-                runtime.close()
+            engine.close_runtimes()
         if engine.displaced:
             put_back_seed(app.home, seed)
         if fence is not None:

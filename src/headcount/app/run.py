@@ -22,7 +22,7 @@ from headcount.app.world import find_repository, read_checked_out
 from headcount.domain.names import check_size, show
 from headcount.domain.templates import not_acknowledged
 from headcount.engine.apply import apply
-from headcount.engine.preparing import ROSTER
+from headcount.engine.ordered_starts import ROSTER
 from headcount.engine.writing import utc_now
 from headcount.errors import Declined, DefinitionError, UsageError
 from headcount.ports import Task as BoardTask

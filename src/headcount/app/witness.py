@@ -11,10 +11,10 @@ from headcount.app.world import make_runtimes, make_workspaces
 from headcount.domain.findings import Findings, Workspace
 from headcount.domain.names import WITNESS
 from headcount.domain.templates import WITNESS_HANDOFF
+from headcount.engine.cycling import HANDOVER, kind_of, put_handover
 from headcount.engine.delivery import deliver
-from headcount.engine.handoff import compose
-from headcount.engine.jobs import with_git_config
-from headcount.engine.succession import HANDOVER, kind_of, put_handover
+from headcount.engine.handoff_note import compose
+from headcount.engine.pending_acts import with_git_config
 from headcount.errors import Declined, UsageError
 from headcount.ports import Mail
 from headcount.protocol import events as ev

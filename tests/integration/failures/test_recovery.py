@@ -287,7 +287,7 @@ def test_an_engine_whose_disk_was_full_goes_on_where_it_was(
 
 def test_a_word_whose_ring_was_lost_is_heard_all_the_same(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """A member's command may be killed between its commit and its ring."""
-    monkeypatch.setattr("headcount.engine.listener._RING_CHECK_S", 0.5)
+    monkeypatch.setattr("headcount.app.engine_loop._RING_CHECK_S", 0.5)
     lab.stop_driving()
     lab.drive()
     lab.create(PATIENT)

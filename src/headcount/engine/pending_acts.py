@@ -1,4 +1,7 @@
-"""From a pending act to a job: all that a thread needs for it, read in the transaction that begins it."""
+"""Pending acts, in the transaction that begins or ends them: which are over, which wait, and the job for one.
+
+A job holds all that its performer needs, because a performer sees no store.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.domain import task_prompts
 from headcount.engine import held_environment
-from headcount.engine.export import export, tell_complete
 from headcount.engine.job import PROCESS, Job
-from headcount.engine.nudging import has_read_mail
-from headcount.engine.preparing import ROSTER
+from headcount.engine.ordered_starts import ROSTER
+from headcount.engine.receipt import export, tell_complete
 from headcount.ports import Identity
-from headcount.protocol.effects import ActKind
-from headcount.protocol.member import Activity
+from headcount.protocol.effects import ActKind, Note
+from headcount.protocol.member import Activity, State
 from headcount.protocol.team import Status
 
 if TYPE_CHECKING:
@@ -35,12 +37,12 @@ _TIMELESS = frozenset(
 _FACTS_FOR_CLOSING = (
     "start", "workspace", "proof", "finalized", "removed", "salvage", held_environment.FACT,
 )  # fmt: skip
-# One of these that hangs must delay nobody's salvage, and no cleanup.
+# One of these that hangs must not delay a salvage or the closing.
 _LANES_OF_THEIR_OWN = (ActKind.NUDGE, ActKind.NOTIFY, ActKind.RUN_GATE, ActKind.CLOSE_STEP)
+_AFTER_ITS_REPORT = (State.ASKED, State.INSPECTING)
 
 
 def make_job(tx: Tx, team: Team, act: Act, policy: Policy, world: World, tries: int) -> Job:
-    """The thread that performs it sees no store, so all of it is read now."""
     job = Job(act, team, policy, world, team.members.get(act.about), tries=tries)
     environment = held_environment.read(tx.fact(team.id, "", held_environment.FACT) or {})
     if act.kind in _TIMELESS:
@@ -82,31 +84,48 @@ def is_superseded(team: Team, act: Act) -> bool:
     """Whether the member, or the closing, has moved on from what this was ordered for."""
     if act.kind is ActKind.CLOSE_STEP:
         return act.epoch != team.close_epoch
-    if act.kind is ActKind.RESUME:  # whoever was asked since must be awake to answer
+    if act.kind is ActKind.RESUME:  # a member that was asked after it must be awake to answer
         return team.members[act.about].activity is Activity.PAUSED
     return act.kind not in _TIMELESS and team.members[act.about].epoch != act.epoch
 
 
 def is_held(team: Team, act: Act) -> bool:
-    """A gate can take long. While somebody stands the team down it waits for how that ends: it may not be
-    wanted any more. Not under the run's own cleanup: whoever tries that again wants the gates first."""
+    """Whether a gate must wait: it can take long, and may not be wanted after a stand-down by a person.
+    Under the run's own cleanup it does not wait: a repeat of that needs the gates first."""
     if act.kind is not ActKind.RUN_GATE or team.status is Status.ACTIVE:
         return False
     request = team.team_request() or team.last_request
     return request is not None and request.by != "lead"
 
 
+def has_read_mail(tx: Tx, team: Team, key: str) -> bool:
+    return not tx.count_unread(team.id).get(key)
+
+
+def report_undelivered(tx: Tx, team: Team, act: Act) -> None:
+    """Write to the journal that a superseded nudge was not delivered, and that its mail is unread.
+
+    A member that has reported something after the nudge was ordered needs it no more.
+    """
+    if act.kind is not ActKind.NUDGE:
+        return
+    member = team.members[act.about]
+    reported = member.state in _AFTER_ITS_REPORT and member.answer != "unanswered"
+    if not reported and not has_read_mail(tx, team, act.about):
+        tx.note(team.id, [Note("nudge_undelivered", act.about, {"text": act.data.get("text", "")})])
+
+
 def _new_token(tx: Tx, team: Team, key: str) -> str:
-    """Its hash must be known before the process can use it. After a crash there is simply a new one."""
+    """Make its token. The store must know the hash before the process can use it; a repeat makes another."""
     token = secrets.token_urlsafe(24)
     tx.add_token(Identity(team.id, key, team.members[key].role), token)
     return token
 
 
 def _new_seal(tx: Tx, team: Team, key: str, hold: str) -> tuple[bytes, Mapping[str, Any]]:
-    """The secret of its keeper. Its digest must be known before the keeper can use it; after a crash there is
-    one more, because the keeper that was started before has the earlier one. And `hold`, what its terminal
-    shows while nothing may be typed there: an engine that comes after a crash must know it, too."""
+    """Make the secret of its keeper. The store must know its digest before the keeper can use it. A repeat
+    adds one more, because a keeper that was started before has the earlier one. `hold` is what its terminal
+    shows while nothing may be typed there; an engine that takes over after a crash needs it, too."""
     seal = secrets.token_bytes(16)
     known = tx.fact(team.id, key, PROCESS) or {}
     process = {**known, "hold": hold, "seals": [*known.get("seals", ()), sha256(seal).hexdigest()]}
@@ -115,7 +134,7 @@ def _new_seal(tx: Tx, team: Team, key: str, hold: str) -> tuple[bytes, Mapping[s
 
 
 def _everyone(tx: Tx, team: Team, act: Act) -> dict[str, Any]:
-    """For acts that are not about one incarnation: what is known of all."""
+    """The facts of all members, for acts that are not about one of them."""
     everyone: dict[str, Any] = {name: tx.facts(team.id, name) for name in _FACTS_FOR_CLOSING}
     if act.data.get("step") == "archive":
         tell_complete(tx, team)
