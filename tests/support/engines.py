@@ -51,6 +51,15 @@ class SimulatedEngine:
         self.driver = Driver(run.store, self.performer, run.policy_of, run.make_start, run.clock, fence)
         self._turn_at = float("inf")
         self._turns = 0
+        self._rung = True
+
+    def ring(self, seconds: float) -> None:
+        """Another process wrote to the store, and rings; or `seconds` later time does."""
+        self.run.after(seconds, self._ring)
+
+    def _ring(self) -> None:
+        self._rung = True
+        self.wake()
 
     def wake(self, seconds: float = 0.0) -> None:
         at = self.run.now + seconds
@@ -65,7 +74,8 @@ class SimulatedEngine:
         self._turn_at = float("inf")
         try:
             with self.run.acting(self):
-                deadline = self.driver.turn(self.performer.poll())
+                rung, self._rung = self._rung, False
+                deadline = self.driver.turn(self.performer.poll(), rung)
         except Crashed:
             self.crash()
             return

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from headcount.store.sqlite import InMemoryStore, SqliteTx
 
 if TYPE_CHECKING:
-    from headcount.ports import Fence
+    from headcount.ports import Fence, Mail
     from headcount.protocol.effects import Act
     from headcount.protocol.team import Team
 
@@ -27,7 +27,8 @@ class Watched:
         self.team: Team | None = None
         self.ordered: list[Act] = []
         self.ended: list[str] = []
-        save_team, add_acts, end_act = tx.save_team, tx.add_acts, tx.end_act
+        self.mailboxes: list[str] = []
+        save_team, add_acts, end_act, post = tx.save_team, tx.add_acts, tx.end_act, tx.post
 
         def saving(before: Team, after: Team) -> None:
             save_team(before, after)
@@ -41,8 +42,13 @@ class Watched:
             self.ended.append(act_id)
             end_act(team_id, act_id)
 
+        def posting(mail: Mail) -> str:
+            self.mailboxes.append(mail.to)
+            return post(mail)
+
         changed: Any = tx
-        changed.save_team, changed.add_acts, changed.end_act = saving, adding, ending
+        changed.save_team, changed.add_acts = saving, adding
+        changed.end_act, changed.post = ending, posting
 
 
 class Observer(Protocol):

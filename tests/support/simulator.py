@@ -57,9 +57,10 @@ if TYPE_CHECKING:
 _FAILING_CALLS = frozenset(
     ("start", "create", "read", "salvage", "kill", "nudge", "merge", "run", "remove", "write directory")
 )
-_LOOK_EVERY_S = 30.0
-_UNDONE_S = 90.0  # longer than the longest wait before a retry, 60 s
+_LOOK_EVERY_S = 10.0
+_UNDONE_S = 65.0  # longer than the longest wait before a retry, 60 s
 _RING_LOST_S = 10.0
+_SPINS = 1000
 
 
 class Line(NamedTuple):
@@ -100,6 +101,8 @@ class Run:
         self._failing = False
         self._unwatched: dict[str, float] = {}  # since when an end, or a frozen tree, was left unnoticed
         self._look_at = 0.0
+        self._spins = 0
+        self._mailboxes: set[str] = set()  # that may have unread mail
         self._queue: list[tuple[float, int, Callable[[], object]]] = []
         self._numbers = 0
         self._counts: Counter[str] = Counter()
@@ -133,7 +136,11 @@ class Run:
     def go_until(self, end: float) -> bool:
         """Do what is due until `end`; False when nothing is left to come."""
         while self._queue and self._queue[0][0] <= end:
-            self.now, _, deed = heapq.heappop(self._queue)
+            at, _, deed = heapq.heappop(self._queue)
+            self._spins = self._spins + 1 if at == self.now else 0
+            if self._spins > _SPINS:
+                raise Violation("spins: the engine does the same again and again, and time stands still")
+            self.now = at
             deed()
             if self.team.status is Status.SHUTDOWN:
                 break
@@ -181,7 +188,8 @@ class Run:
 
     def crashed(self, engine: SimulatedEngine) -> None:
         if engine is self.engine:
-            self.after(self.rng.uniform(0.1, 60), self.start_engine)
+            longest = 60 if self.rng.random() < 0.7 else 300
+            self.after(self.rng.uniform(0.1, longest), self.start_engine)
 
     def start_engine(self) -> None:
         if self.engine.alive:
@@ -244,6 +252,7 @@ class Run:
         self._steps.clear()
         if watched.team is not None:
             self.team = watched.team
+        self._mailboxes.update(watched.mailboxes)
         for act in watched.ordered:
             if act.id not in self.pending:
                 self.pending[act.id] = act.kind
@@ -261,7 +270,7 @@ class Run:
             lost = self.fault("lose_ring")
             if lost:
                 self.tell("mail", "loses a ring")
-            self.engine.wake(_RING_LOST_S if lost else 0.001)
+            self.engine.ring(_RING_LOST_S if lost else 0.001)
 
     # --- checkers
 
@@ -416,6 +425,10 @@ class Run:
             self.tell(sender, refusal.what)
 
     def read_inbox(self, box: str) -> list[Mail]:
+        boxes = {box, box.partition("#")[0]}
+        if not boxes & self._mailboxes:
+            return []
+        self._mailboxes -= boxes
         with self.store.write() as tx:
             mails = tx.inbox(self.team.id, (box,), unread=True)
             tx.mark_read(self.team.id, [m.id for m in mails])
@@ -462,7 +475,8 @@ class Run:
 def _words(temper: Temper) -> list[str]:
     """How the fake runtime is told what ends such an agent."""
     endings = {"exit": [], "term": ["ignore-exit"], "kill": ["ignore-exit", "ignore-term"]}
-    return [*endings[temper.exits_on], *["stray"] * temper.strays]
+    deaf = [] if temper.heeds_nudges else ["deaf"]
+    return [*endings[temper.exits_on], *["stray"] * temper.strays, *deaf]
 
 
 def simulate(seed: int) -> Run:

@@ -47,6 +47,7 @@ class Engine:
     ) -> None:
         self._store = store
         self._wake = threading.Event()
+        self._rung = threading.Event()
         self._stopping = threading.Event()
         self._leaving = threading.Event()
         self._pool = WorkerPool(_THREADS, self._wake.set)
@@ -58,11 +59,13 @@ class Engine:
 
     def run(self, until: Callable[[], bool] = lambda: False) -> None:
         """Drive until `stop` is called or `until`, called after every turn, returns True."""
-        listener = _Listener(self._store, self._wake.set)
+        listener = _Listener(self._store, self._ring)
         try:
             while not self._stopping.is_set():
                 self._wake.clear()
-                deadline = self._driver.turn(self._performer.poll())
+                rung = self._rung.is_set()
+                self._rung.clear()
+                deadline = self._driver.turn(self._performer.poll(), rung)
                 if until():
                     break
                 self._wake.wait(self._seconds_to(deadline))
@@ -78,6 +81,10 @@ class Engine:
             self._stopping.set()
             self._finish()
             listener.close()
+
+    def _ring(self) -> None:
+        self._rung.set()
+        self._wake.set()
 
     def stop(self) -> None:
         """End soon: what is under way is finished."""

@@ -79,16 +79,15 @@ class Limits:
             heapq.heappop(self._due)
         return min(self._due[0][0], self.now() + _LONGEST_S) if self._due else None
 
-    def take_due(self) -> list[tuple[str, ev.TimedOut]]:
-        """Return each limit that is over now, once."""
-        over: list[tuple[str, ev.TimedOut]] = []
+    def take_due(self) -> list[tuple[str, ev.TimedOut | None]]:
+        """Return each limit that is over now, once; None for a member's age (see `grown_old`)."""
+        over: list[tuple[str, ev.TimedOut | None]] = []
         while self._due and self._due[0][0] <= self.now():
             _, who, epoch = heapq.heappop(self._due)
             if self._armed.get(who) == epoch:
                 del self._armed[who]
-                if who[1].endswith(_AGE):
-                    continue  # it only wakes the driver: `grown_old` names the members
-                over.append((who[0], ev.TimedOut(who[1] or None, epoch)))
+                aged = who[1].endswith(_AGE)
+                over.append((who[0], None if aged else ev.TimedOut(who[1] or None, epoch)))
         return over
 
     def _arm(self, who: _Who, epoch: int | None, limit: float | None) -> None:

@@ -23,7 +23,15 @@ from headcount.engine.apply import apply
 from headcount.engine.cycling import grown_old
 from headcount.engine.deadlines import Limits, RetryQueue
 from headcount.engine.job import PROCESS, Again, Job, Outcome, Result
-from headcount.engine.pending_acts import is_held, is_superseded, make_job, report_undelivered
+from headcount.engine.pending_acts import (
+    Given,
+    is_held,
+    is_superseded,
+    make_job,
+    read_given,
+    report_undelivered,
+)
+from headcount.engine.state_files import waits_for_verdict
 from headcount.engine.writing import BROKEN, SIGNALLED, write_result
 from headcount.errors import FencedOut, StoreError
 from headcount.protocol.effects import Act, ActKind, Note
@@ -54,7 +62,7 @@ class _Known(NamedTuple):
     """A team as it was last committed or read here."""
 
     team: Team
-    policy: Policy
+    given: Given
 
 
 class Displaced(Exception):
@@ -80,8 +88,10 @@ class Driver:
         self._limits = Limits(clock)
         self._retries = RetryQueue(clock)
         self._recovered = False
+        self._rung = True  # others may have written to the store since it was last read
         self._known: dict[str, _Known] = {}
         self._results: dict[str, list[Result]] = {}  # by team: reported, and not committed yet
+        self._due: dict[str, None] = {}  # teams with something else to commit or to begin, in order
         self._under_way: set[tuple[str, str]] = set()  # team's id, act's id
         self._broken: set[str] = set()  # teams that a bug of ours holds up
 
@@ -94,18 +104,23 @@ class Driver:
         """No team is open, and nothing is under way."""
         return self._recovered and not self._known and not self._performer.busy
 
-    def turn(self, reports: Iterable[Report]) -> float | None:
+    def turn(self, reports: Iterable[Report], rung: bool = True) -> float | None:
         """Commit all that was reported and is due, and begin what follows.
 
+        `rung`: another process may have written to the store, so every team is read for inputs and acts.
         Returns when to call again at the latest, on the given clock; None without a deadline. A store that is
         busy or full delays a turn and loses nothing. After `FencedOut` or `Displaced` this driver ends.
         """
         self._take(reports)
+        self._rung = self._rung or rung
         try:
             self._restore_state()
             if not self._recovered:
                 self._recover()
             self._take_due()
+            if self._rung:
+                self._read_all()
+                self._rung = False
             self._commit_all()
         except FencedOut:
             raise
@@ -124,12 +139,16 @@ class Driver:
 
     def _take_due(self) -> None:
         for name, timeout in self._limits.take_due():
-            left = self._time_left(name, timeout)
-            if left > 0:
+            left = self._time_left(name, timeout) if timeout is not None else 0.0
+            if timeout is None:
+                self._due[name] = None
+            elif left > 0:
                 self._limits.postpone(name, timeout, left)
             else:
                 self._results.setdefault(name, []).append(Result(name, "", Outcome((timeout,))))
-        self._under_way.difference_update(self._retries.take_due())  # pending and not under way: begun again
+        for act in self._retries.take_due():  # pending, and not under way: it is begun again
+            self._under_way.discard(act)
+            self._due[act[0].partition("#")[0]] = None
 
     def _time_left(self, name: str, timeout: TimedOut) -> float:
         """The rest of a limit that counts from something that only the performer knows.
@@ -143,11 +162,11 @@ class Driver:
             return 0.0
         if member.state is State.STARTING:
             under_way = self._performer.seconds_under_way(known.team, member.key)
-            return 0.0 if under_way is None else known.policy.starting_timeout_s - under_way
+            return 0.0 if under_way is None else known.given.policy.starting_timeout_s - under_way
         if member.state is not State.RUNNING:
             return 0.0
         silent = self._performer.silent_for_s(known.team, member)
-        return 0.0 if silent is None else known.policy.stall_timeout_s - silent
+        return 0.0 if silent is None else known.given.policy.stall_timeout_s - silent
 
     # --- after a crash, and after the state was removed ---------------------------------------------
 
@@ -167,15 +186,16 @@ class Driver:
         assert team is not None
         if tx.fact(team.id, "", BROKEN):
             self._broken.add(name)
-        policy = self._policy_of(tx.team_settings(team.id))
-        return _Known(team, policy), tx.facts(team.id, "start"), tx.facts(team.id, PROCESS)
+        known = _Known(team, read_given(tx, team.id, self._policy_of))
+        return known, tx.facts(team.id, "start"), tx.facts(team.id, PROCESS)
 
     def _find_again(
         self, known: _Known, member: Member, start: Mapping[str, Any], process: Mapping[str, Any]
     ) -> None:
         """An engine that died in the middle of a salvage left the tree frozen: it is resumed."""
         act = Act(ActKind.RESUME, member.key, member.epoch)
-        job = Job(act, known.team, known.policy, self._performer.world, member, start=start, process=process)
+        policy, world = known.given.policy, self._performer.world
+        job = Job(act, known.team, policy, world, member, start=start, process=process)
         self._performer.recover(job, resume=member.activity is not Activity.PAUSED)
 
     def _restore_state(self) -> None:
@@ -195,19 +215,23 @@ class Driver:
         """Every write of a driver proves that its lease still holds."""
         return self._store.write(self._fence)
 
-    def _commit_all(self) -> None:
-        """A bug about one team must not stop the others: its results are kept for the next turn."""
+    def _read_all(self) -> None:
+        """Find the teams that have something to commit or to begin, and forget those that are closed."""
         with self._store.read() as tx:
             names = tx.team_names()
-            due = [name for name in names if self._is_due(tx, name)]
+            self._due |= dict.fromkeys(name for name in names if self._is_due(tx, name))
         for name in self._known.keys() - set(names):
             self._forget(name)
-        self._results = {name: results for name, results in self._results.items() if name in names}
-        for name in due:
+
+    def _commit_all(self) -> None:
+        """A bug about one team must not stop the others: its results are kept for the next turn."""
+        for name in self._due | dict.fromkeys(self._results):
             results = self._results.get(name, [])
+            self._due.pop(name, None)
             try:
                 self._commit(name, results)
             except StoreError:
+                self._due[name] = None
                 raise
             except Exception as error:
                 _LOG.exception("the team %s could not be driven", name)
@@ -222,11 +246,18 @@ class Driver:
         team = tx.load_team(name)
         if team is None:
             return False
-        policy = self._policy_of(tx.team_settings(team.id))
-        if tx.has_inputs(team.id) or self._limits.grown_old(team, policy) or any(self._sort_acts(tx, team)):
+        given = self._given(tx, team)
+        aged = self._limits.grown_old(team, given.policy)
+        if aged or tx.has_inputs(team.id) or any(self._sort_acts(tx, team)):
             return True
-        self._watch(team, policy)  # a front end may have moved it to a state that only waits
+        self._watch(team, given)  # a front end may have moved it to a state that only waits
         return False
+
+    def _given(self, tx: Tx, team: Team) -> Given:
+        known = self._known.get(team.name)
+        if known is not None and known.team.id == team.id:
+            return known.given
+        return read_given(tx, team.id, self._policy_of)
 
     def _commit(self, name: str, results: list[Result]) -> None:
         """One transaction: what was done, what it means, and what is to do next."""
@@ -235,18 +266,18 @@ class Driver:
             if team is None or team.status is Status.SHUTDOWN:
                 self._forget(name)
                 return
-            policy = self._policy_of(tx.team_settings(team.id))
+            given = self._given(tx, team)
             if name in self._broken:
                 tx.put_fact(team.id, "", BROKEN, {})
             for result in results:
                 write_result(tx, team, result)
             events = [event for result in results for event in result.outcome.events]
-            aged = grown_old(tx, team, self._limits.grown_old(team, policy))
+            aged = grown_old(tx, team, self._limits.grown_old(team, given.policy))
             events.extend(aged.values())
-            applied = apply(tx, team, events, policy, self._make_start)
-            jobs = self._new_jobs(tx, applied.team, policy)
+            applied = apply(tx, team, events, given.policy, self._make_start)
+            jobs = self._new_jobs(tx, applied.team, given)
             changed = bool(applied.ready or results)
-            signalled = tx.facts(team.id, SIGNALLED) if changed else {}
+            signalled = tx.facts(team.id, SIGNALLED) if changed and waits_for_verdict(applied.team) else {}
         self._broken.discard(name)
         for result in results:
             if result.act is not None:
@@ -255,12 +286,12 @@ class Driver:
         if changed:
             self._notify(applied, signalled, [mail.to for result in results for mail in result.outcome.mail])
         self._limits.asked_for_age(team.id, aged)
-        self._watch(applied.team, policy)
+        self._watch(applied.team, given)
         for job in jobs:
             self._under_way.add((team.id, job.act.id))
             self._performer.begin(job)
 
-    def _new_jobs(self, tx: Tx, team: Team, policy: Policy) -> list[Job]:
+    def _new_jobs(self, tx: Tx, team: Team, given: Given) -> list[Job]:
         """End the acts that are superseded; the jobs of those that are to begin."""
         over, new = self._sort_acts(tx, team)
         for act in over:
@@ -270,7 +301,7 @@ class Driver:
             self._retries.forget((team.id, act.id))
             report_undelivered(tx, team, act)
         world, tries = self._performer.world, self._retries.tries
-        return [make_job(tx, team, act, policy, world, tries((team.id, act.id))) for act in new]
+        return [make_job(tx, team, act, given, world, tries((team.id, act.id))) for act in new]
 
     def _sort_acts(self, tx: Tx, team: Team) -> tuple[list[Act], list[Act]]:
         """The pending acts that are superseded, and those that are to begin. An act that is under way ends by
@@ -297,9 +328,9 @@ class Driver:
         except Exception:  # what is committed must not be applied again for it
             _LOG.exception("what happened in %s could not be shown", applied.team.name)
 
-    def _watch(self, team: Team, policy: Policy) -> None:
-        self._known[team.name] = _Known(team, policy)
-        self._limits.watch(team, policy)
+    def _watch(self, team: Team, given: Given) -> None:
+        self._known[team.name] = _Known(team, given)
+        self._limits.watch(team, given.policy)
         for member in team.members.values():
             if member.settled:
                 self._performer.drop(team, member.key)
@@ -308,6 +339,8 @@ class Driver:
 
     def _forget(self, name: str) -> None:
         self._known.pop(name, None)
+        self._due.pop(name, None)
+        self._results.pop(name, None)
         self._broken.discard(name)
         self._limits.forget(name)
 

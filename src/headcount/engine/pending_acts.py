@@ -6,9 +6,9 @@ A job holds all that its performer needs, because a performer sees no store.
 from __future__ import annotations
 
 import secrets
-from dataclasses import replace
+from functools import partial
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headcount.domain import task_prompts
 from headcount.engine import held_environment
@@ -21,7 +21,7 @@ from headcount.protocol.member import Activity, State
 from headcount.protocol.team import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from headcount.domain.policy import Policy
     from headcount.engine.job import World
@@ -42,27 +42,41 @@ _LANES_OF_THEIR_OWN = (ActKind.NUDGE, ActKind.NOTIFY, ActKind.RUN_GATE, ActKind.
 _AFTER_ITS_REPORT = (State.ASKED, State.INSPECTING)
 
 
-def make_job(tx: Tx, team: Team, act: Act, policy: Policy, world: World, tries: int) -> Job:
-    job = Job(act, team, policy, world, team.members.get(act.about), tries=tries)
-    environment = held_environment.read(tx.fact(team.id, "", held_environment.FACT) or {})
+class Given(NamedTuple):
+    """What a team was given when it was created. It never changes, so a driver reads it once."""
+
+    policy: Policy
+    environment: Mapping[str, str]
+    git_config: Mapping[str, Any]
+
+
+def read_given(tx: Tx, team_id: str, policy_of: Callable[[Mapping[str, Any]], Policy]) -> Given:
+    return Given(
+        policy_of(tx.team_settings(team_id)),
+        held_environment.read(tx.fact(team_id, "", held_environment.FACT) or {}),
+        tx.fact(team_id, "", GIT_CONFIG) or {},
+    )
+
+
+def make_job(tx: Tx, team: Team, act: Act, given: Given, world: World, tries: int) -> Job:
+    job = partial(Job, act, team, given.policy, world, team.members.get(act.about), tries=tries)
+    about = act.about
     if act.kind in _TIMELESS:
         text = _review_text(tx, team, act) if act.kind is ActKind.ASK_REVIEW else ""
-        start = with_git_config(tx, team.id, {"env": environment})
-        return replace(job, everyone=_everyone(tx, team, act), start=start, text=text)
-    start = with_git_config(tx, team.id, tx.fact(team.id, act.about, "start") or {})
-    start["env"] = {**environment, **start.get("env", {})}
-    job = replace(job, start=start, workspace=tx.fact(team.id, act.about, "workspace"))
-    job = replace(job, process=tx.fact(team.id, act.about, PROCESS) or {})
+        start: dict[str, Any] = {"env": given.environment, GIT_CONFIG: given.git_config}
+        return job(everyone=_everyone(tx, team, act), start=start, text=text)
+    start = {**(tx.fact(team.id, about, "start") or {}), GIT_CONFIG: given.git_config}
+    start["env"] = {**given.environment, **start.get("env", {})}
+    job = partial(job, start=start, workspace=tx.fact(team.id, about, "workspace"))
     if act.kind is ActKind.START:
-        seal, process = _new_seal(tx, team, act.about, str(start.get("hold") or ""))
-        return replace(job, token=_new_token(tx, team, act.about), seal=seal, process=process)
-    if act.kind is ActKind.NUDGE:
-        return replace(job, mail_read=has_read_mail(tx, team, act.about))
-    return job
+        seal, process = _new_seal(tx, team, about, str(start.get("hold") or ""))
+        return job(token=_new_token(tx, team, about), seal=seal, process=process)
+    read = act.kind is ActKind.NUDGE and has_read_mail(tx, team, about)
+    return job(process=tx.fact(team.id, about, PROCESS) or {}, mail_read=read)
 
 
 def with_git_config(tx: Tx, team_id: str, start: Mapping[str, Any]) -> dict[str, Any]:
-    """With git's configuration as it was when the team began, which says what programs our git may run."""
+    """Add git's configuration as it was when the team began: it says which programs our git may run."""
     return {**start, GIT_CONFIG: tx.fact(team_id, "", GIT_CONFIG) or {}}
 
 
@@ -134,8 +148,9 @@ def _new_seal(tx: Tx, team: Team, key: str, hold: str) -> tuple[bytes, Mapping[s
 
 
 def _everyone(tx: Tx, team: Team, act: Act) -> dict[str, Any]:
-    """The facts of all members, for acts that are not about one of them."""
-    everyone: dict[str, Any] = {name: tx.facts(team.id, name) for name in _FACTS_FOR_CLOSING}
+    """The facts of all members, for the acts that need them."""
+    names = {ActKind.CLOSE_STEP: _FACTS_FOR_CLOSING, ActKind.ASK_REVIEW: ("workspace",)}.get(act.kind, ())
+    everyone: dict[str, Any] = {name: tx.facts(team.id, name) for name in names}
     if act.data.get("step") == "archive":
         tell_complete(tx, team)
         everyone["export"] = export(tx, team)

@@ -102,10 +102,10 @@ def _member(member: Member, said: list[dict[str, Any]], facts: Mapping[str, Fact
 _FACTS_OF_A_RECEIPT = ("workspace", "findings", "proof", "salvage")
 
 
-def compose_receipt(tx: Tx, team: Team) -> dict[str, Any]:
+def _compose_receipt(tx: Tx, team: Team, journal: Iterable[Entry]) -> dict[str, Any]:
     facts = {name: tx.facts(team.id, name) for name in _FACTS_OF_A_RECEIPT}
     unread = tx.inbox(team.id, None, unread=True)
-    return compose(team, tx.journal(team.id), facts, tx.tasks(team.id), unread)
+    return compose(team, journal, facts, tx.tasks(team.id), unread)
 
 
 def tell_complete(tx: Tx, team: Team) -> None:
@@ -116,9 +116,10 @@ def tell_complete(tx: Tx, team: Team) -> None:
 
 def export(tx: Tx, team: Team) -> dict[str, Any]:
     """Return each file of the archive: JSON, or a list of lines; unread mail and open tasks too (C1)."""
+    journal = tx.journal(team.id)
     return {
-        "receipt.json": compose_receipt(tx, team),
-        "journal.jsonl": [_shallow(entry) for entry in tx.journal(team.id)],
+        "receipt.json": _compose_receipt(tx, team, journal),
+        "journal.jsonl": [_shallow(entry) for entry in journal],
         "mail.jsonl": [mail.as_dict() for mail in tx.inbox(team.id, None)],
         "tasks.json": [task.as_dict() for task in tx.tasks(team.id)],
     }

@@ -35,11 +35,15 @@ def team_files(files: Files, home: str, team: Team) -> str:
     return archived if files.is_directory(archived) else f"{home}/teams/{team.name}"
 
 
+def waits_for_verdict(team: Team) -> bool:
+    return any(member.state in _PENDING for member in team.members.values())
+
+
 class StateFiles:
     def __init__(self, home: str, files: Files) -> None:
         self._home = home
         self._files = files
-        self._written: dict[str, str] = {}
+        self._written: dict[str, Mapping[str, Any]] = {}
 
     def write(
         self,
@@ -61,10 +65,10 @@ class StateFiles:
             self._files.append(f"{place}/witness/verification.log", "".join(lines).encode())
 
     def _write(self, path: str, content: Mapping[str, Any]) -> None:
-        text = json.dumps(content, ensure_ascii=False, indent=1)
-        if self._written.get(path) != text:
+        if self._written.get(path) != content:
+            text = json.dumps(content, ensure_ascii=False, indent=1)
             self._files.write(path, text.encode(errors="surrogatepass"))
-            self._written[path] = text
+            self._written[path] = content
 
 
 def _pending(member: Member, signalled: Mapping[str, Any]) -> dict[str, Any]:
