@@ -8,6 +8,7 @@ the receipt names as saved is checked twice: before a workspace goes, and before
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
 import subprocess
@@ -17,7 +18,7 @@ from headcount.domain.findings import GoneProof, Salvage, Workspace
 from headcount.engine.job import Job, Outcome
 from headcount.engine.jobs import GIT_CONFIG
 from headcount.engine.lanes import side_by_side
-from headcount.engine.mirror import archive_path
+from headcount.engine.mirror import archive_path, log_path
 from headcount.engine.writing import utc_now
 from headcount.errors import HeadcountError
 from headcount.protocol import events as ev
@@ -26,6 +27,8 @@ from headcount.protocol.effects import Note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+
+_LOG = logging.getLogger(__name__)
 
 
 def perform_step(job: Job) -> Outcome:
@@ -161,7 +164,22 @@ def _tombstone(job: Job) -> _Result:
         if not os.path.isdir(f"{archive}/team"):
             os.rename(files, f"{archive}/team")
         _sync_directory(archive)
+    if not lost and os.path.isdir(archive):
+        _remove_records(job, archive)
     return lost, [], {("", "environment"): {}, ("", GIT_CONFIG): {}}
+
+
+def _remove_records(job: Job, archive: str) -> None:
+    """The processes are proved gone, and the proofs are in the store. What members printed goes to the
+    archive; the other records of their starts are removed."""
+    for key, start in job.everyone["start"].items():
+        runtime = job.world.runtimes.get(str(start.get("runtime", "plain")))
+        if runtime is None or not start.get("mark"):
+            continue
+        try:
+            runtime.discard(str(start["mark"]), log_path(archive, key))
+        except (HeadcountError, OSError):
+            _LOG.warning("the records of %s of %s stay", key, job.team.name, exc_info=True)
 
 
 def _write(path: str, content: object) -> None:

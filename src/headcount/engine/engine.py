@@ -15,6 +15,7 @@ from __future__ import annotations
 import logging
 import queue
 import threading
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -40,10 +41,12 @@ from headcount.protocol.team import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
 
     from headcount.domain.policy import Policy
     from headcount.engine.apply import Applied
-    from headcount.ports import Fence, Handle, Runtime, Store, Tx
+    from headcount.engine.leases import Leases
+    from headcount.ports import Handle, Runtime, Store, Tx
     from headcount.protocol.events import TimedOut
     from headcount.protocol.member import Member
     from headcount.protocol.team import Team
@@ -76,12 +79,12 @@ class Engine:
         store: Store,
         world: World,
         policy_of: Callable[[Mapping[str, Any]], Policy],
-        fence: Fence | None = None,
+        leases: Leases | None = None,
     ) -> None:
         self._store = store
         self._world = world
         self._policy_of = policy_of
-        self._fence = fence
+        self._leases = leases
         self._clock = Clock()
         self._mirror = Mirror(world.home)
         self._queue: queue.SimpleQueue[Report | None] = queue.SimpleQueue()
@@ -148,7 +151,12 @@ class Engine:
     def _seconds_to_wait(self) -> float | None:
         """Without a team nothing is due, but `until` wants to be asked now and then: what is under way may
         end without a word."""
-        due = [s for s in (self._clock.seconds_to_next(), self._later.seconds_to_next()) if s is not None]
+        renewal = self._leases.next_due() if self._leases is not None else None
+        seconds = (
+            self._clock.seconds_to_next(), self._later.seconds_to_next(),
+            None if renewal is None else max(0.0, renewal - time.monotonic()),
+        )  # fmt: skip
+        due = [s for s in seconds if s is not None]
         return min(due) if due else None if self._known else _IDLE_CHECK_S
 
     def _take_all(self, timeout_s: float | None) -> list[Report]:
@@ -180,7 +188,11 @@ class Engine:
         self._under_way.difference_update(self._later.take_due())  # pending, and nobody's: begun anew
         try:
             self._look_for_state()
+            if self._leases is not None:
+                self._leases.renew()
             self._commit_all(results)
+            if self._leases is not None:
+                self._leases.release_all(but=self._known)
         except StoreError as error:
             if isinstance(error, FencedOut):
                 raise
@@ -191,7 +203,11 @@ class Engine:
         if not self._store.put_back():
             return
         self._put_back_records()
-        note_put_back(self._store, self._fence)
+        with self._store.read() as tx:
+            names = tx.team_names()
+        for name in names:
+            with self._write(name) as tx:
+                note_put_back(tx, name)
         raise _Displaced
 
     def _put_back_records(self) -> None:
@@ -234,7 +250,8 @@ class Engine:
             except Exception as error:
                 _LOG.exception("%s could not go on", name)
                 self._unheard[name] = results.pop(name)
-                say_broken(self._store, self._fence, name, error)
+                with self._write(name) as tx:
+                    say_broken(tx, name, error)
             results.pop(name, None)
 
     def _hear_again(self, results: dict[str, list[Result]]) -> None:
@@ -306,9 +323,13 @@ class Engine:
 
     # --- committing ---------------------------------------------------------------------------------
 
+    def _write(self, name: str) -> AbstractContextManager[Tx]:
+        """Every write proves that the lease of its team still holds."""
+        return self._store.write(self._leases.fence(name) if self._leases else None, team=name)
+
     def _commit(self, name: str, results: list[Result]) -> None:
         """One transaction: what was done, what it means, and what is to do next."""
-        with self._store.write(self._fence) as tx:
+        with self._write(name) as tx:
             team = tx.load_team(name)
             if team is None or team.status is Status.SHUTDOWN:
                 self._forget(name)
