@@ -9,7 +9,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from headcount.agents.clients import CLIENTS, read_version, version_numbers
+from headcount.agents.registry import CLIENTS, read_version, version_numbers
 from headcount.runtime.containment import (
     AUTO,
     CGROUP,

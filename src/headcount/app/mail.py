@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import time
 
+from headcount.domain.display import utc
 from headcount.domain.input_checks import unknown
 from headcount.domain.names import LEAD, OPERATOR
 from headcount.domain.records import Mail
-from headcount.domain.times import utc
 from headcount.engine.delivery import deliver, find_box
 from headcount.errors import Declined
 from headcount.protocol import authority, mailboxes

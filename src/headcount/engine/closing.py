@@ -15,6 +15,7 @@ import subprocess
 from typing import TYPE_CHECKING, Any
 
 from headcount.domain.findings import GoneProof, Salvage, Workspace
+from headcount.engine import held_environment
 from headcount.engine.job import Job, Outcome
 from headcount.engine.jobs import GIT_CONFIG
 from headcount.engine.lanes import side_by_side
@@ -166,7 +167,9 @@ def _tombstone(job: Job) -> _Result:
         _sync_directory(archive)
     if not lost and os.path.isdir(archive):
         _remove_records(job, archive)
-    return lost, [], {("", "environment"): {}, ("", GIT_CONFIG): {}}
+    held = held_environment.FACT
+    held_environment.forget(job.everyone[held].get("", {}))
+    return lost, [], {("", held): {}, ("", GIT_CONFIG): {}}
 
 
 def _remove_records(job: Job, archive: str) -> None:

@@ -18,7 +18,7 @@ import json
 import os
 import time
 
-from headcount.agents.hooks import LISTED
+from headcount.domain.names import TOOLS_LISTED
 from headcount.mcp_server import speech
 from headcount.mcp_server.speech import ProtocolError
 
@@ -142,7 +142,7 @@ def _record_listed(environ: Mapping[str, str], took_s: float) -> None:
     has needed to come this far. Where there is no such directory, nobody waits."""
     place = environ.get("HEADCOUNT_CLIENT_DIRECTORY")
     if place and os.path.isdir(place):
-        with contextlib.suppress(OSError), open(f"{place}/{LISTED}", "w") as file:
+        with contextlib.suppress(OSError), open(f"{place}/{TOOLS_LISTED}", "w") as file:
             file.write(f"{took_s:.3f}")
 
 

@@ -15,7 +15,7 @@ from itertools import count
 
 import apsw
 
-from headcount.domain.harmless import visible
+from headcount.domain.display import visible
 from headcount.domain.jsontext import dumps
 from headcount.domain.records import Identity, Mail, MemberCard, Task, TeamCard
 from headcount.errors import Bug, Declined, FencedOut, UsageError

@@ -16,7 +16,7 @@ from headcount.app.caller import Caller
 from headcount.app.signals import hand_in
 from headcount.app.standing_down import decide, escalations
 from headcount.app.teams import status
-from headcount.cli.status import describe
+from headcount.cli.report_commands import describe
 from headcount.protocol import events as ev
 from headcount.protocol.member import State
 

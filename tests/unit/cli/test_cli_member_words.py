@@ -6,8 +6,8 @@ from headcount.cli import HOT
 from headcount.cli.member.shown import message_head, message_text, plain, task_line
 from headcount.cli.member.table import COMMANDS
 from headcount.cli.member.words import parse
+from headcount.domain.display import utc
 from headcount.domain.records import Mail, Task
-from headcount.domain.times import utc
 from headcount.errors import UsageError
 
 SEND = COMMANDS["send"][0]
@@ -27,8 +27,8 @@ def test_after_two_dashes_everything_is_a_word() -> None:
     ("line", "what"),
     [
         ([], "TO is missing"),
-        (["lead", "bob"], "'bob' is one word too many"),
-        (["lead", "--sbject", "x"], "There is no option --sbject"),
+        (["lead", "bob"], "Unexpected 'bob'"),
+        (["lead", "--sbject", "x"], "Unknown option --sbject"),
         (["lead", "-s"], "-s needs a value"),
     ],
 )

@@ -52,7 +52,7 @@ def main(words: list[str]) -> int:
 def _as_ours(error: Exception) -> HeadcountError:
     if isinstance(error, HeadcountError):
         return error
-    from headcount.cli.unforeseen import explain
+    from headcount.cli.streams import explain
 
     return explain(error)
 

@@ -17,11 +17,11 @@ import time
 
 from headcount.agents.brief import brief
 from headcount.agents.client import Client, Seen, Setup, Turn, add_seen, understand, write_file
-from headcount.agents.clients import CLIENTS
 from headcount.agents.launch import HEADCOUNT
+from headcount.agents.registry import CLIENTS
 from headcount.app.mail import inbox, mark_read
 from headcount.cli.member import pauses
-from headcount.cli.member.opening import Opening
+from headcount.cli.member.opening import Opening, with_task
 from headcount.cli.member.output import read_lines
 from headcount.cli.member.prompts import NOTHING_YET, tell
 from headcount.errors import NotAllowed, ProcessError, UsageError
@@ -80,9 +80,7 @@ class Host:
 
         for name in _NO_COLOURS:
             self._env.pop(name, None)
-        with open(os.environ["HEADCOUNT_PROMPT_FILE"], encoding="utf-8", errors="replace") as file:
-            task = file.read().strip()
-        opening = Opening(self._call, task, self._client.hooked)
+        opening = Opening(self._call, _read_task())
         return Follower(self._call, self._client, opening, self._start_in_terminal).run()
 
     def _start_in_terminal(self, prompt: str) -> tuple[subprocess.Popen[bytes], Setup]:
@@ -183,10 +181,16 @@ def _setup(call: Call) -> Setup:
     home, member = environ["HEADCOUNT_HOME"], environ["HEADCOUNT_MEMBER"]
     directory = f"{home}/teams/{environ['HEADCOUNT_TEAM']}/clients/{member}-{environ['HEADCOUNT_GENERATION']}"
     os.makedirs(directory, mode=0o700, exist_ok=True)
+    told = brief(environ["HEADCOUNT_TEAM"], member)
     return Setup(
         directory, HEADCOUNT, "", words.get("--model") or "", words.get("--permissions") or "edit",
-        words.get("--trusted") or "", brief(environ["HEADCOUNT_TEAM"], member),
+        words.get("--trusted") or "", with_task(told, _read_task()) if words.has("--terminal") else told,
     )  # fmt: skip
+
+
+def _read_task() -> str:
+    with open(os.environ["HEADCOUNT_PROMPT_FILE"], encoding="utf-8", errors="replace") as file:
+        return file.read().strip()
 
 
 def _shim(setup: Setup) -> str:

@@ -12,8 +12,8 @@ import re
 import time
 
 from headcount.app.mail import write_mail
+from headcount.domain.display import utc
 from headcount.domain.names import LEAD, OPERATOR
-from headcount.domain.times import utc
 from headcount.protocol import authority
 
 TYPE_CHECKING = False

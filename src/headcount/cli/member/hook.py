@@ -16,12 +16,11 @@ import os
 import sys
 import time
 
-from headcount.agents.hooks import LISTED, WAIT_S
 from headcount.app import mail, signals
 from headcount.cli.member import pauses
 from headcount.cli.member.shown import message_text
 from headcount.domain.jsontext import dumps, quote_ascii
-from headcount.domain.names import LEAD, OPERATOR
+from headcount.domain.names import LEAD, OPERATOR, TOOLS_LISTED
 from headcount.errors import HeadcountError
 
 TYPE_CHECKING = False
@@ -92,12 +91,14 @@ def _show_mail(call: Call, event: str, _: dict[str, Any]) -> None:
 def _wait_for_tools(directory: str) -> None:
     """In a terminal Claude Code sends its first request with the tools that are there by then; and it waits
     for this hook before. So the hook waits for them: in the first turn, and not for ever."""
-    deadline = time.monotonic() + WAIT_S
+    from headcount.agents.client import HOOK_WAIT_S
+
+    deadline = time.monotonic() + HOOK_WAIT_S
     while directory and not _are_listed(directory) and time.monotonic() < deadline:
         time.sleep(_TOOLS_LOOK_S)
     if time.monotonic() > deadline:
         try:
-            with open(f"{directory}/{LISTED}", "w") as file:
+            with open(f"{directory}/{TOOLS_LISTED}", "w") as file:
                 file.write("0")  # not again with the next prompt
         except OSError:
             pass
@@ -106,7 +107,7 @@ def _wait_for_tools(directory: str) -> None:
 def _are_listed(directory: str) -> bool:
     """Long enough ago that our answer has been taken in, by a client as slow as this one has been so far."""
     try:
-        with open(f"{directory}/{LISTED}") as file:
+        with open(f"{directory}/{TOOLS_LISTED}") as file:
             took_s = float(file.read())
             return time.time() - os.fstat(file.fileno()).st_mtime > _TAKEN_IN_S + _SLOWNESS * took_s
     except (OSError, ValueError):

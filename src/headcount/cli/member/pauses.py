@@ -11,7 +11,7 @@ import select
 import time
 
 from headcount.app import signals
-from headcount.domain.times import utc
+from headcount.domain.display import utc
 from headcount.protocol.mailboxes import ENGINE, channel
 
 TYPE_CHECKING = False

@@ -1,7 +1,7 @@
-"""What a client is told in its prompt, which is one word of a command line: the kernel takes none of 128 KiB.
+"""What one prompt of a client holds: a message may be nearly as long as its limit, and several may wait.
 
-A message may be nearly as long as that, and several may wait. What does not fit waits for the next turn; of
-what alone is too long the beginning is told, and where the rest is.
+What does not fit waits for the next turn; of what alone is too long the beginning is told, and where the rest
+is.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from headcount.domain.harmless import visible
-from headcount.domain.times import utc
+from headcount.domain.display import utc, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
