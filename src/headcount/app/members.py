@@ -6,9 +6,9 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
+from headcount.app.adapters import make_runtimes
 from headcount.app.resident import ensure_driven
-from headcount.app.up import wait_for
-from headcount.app.world import make_runtimes
+from headcount.app.team_start import wait_for
 from headcount.domain.names import show
 from headcount.engine.mirror import log_path
 from headcount.errors import Declined, UsageError

@@ -15,11 +15,11 @@ import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from headcount.app.adapters import make_world
 from headcount.app.app import policy_of
+from headcount.app.closed_teams import forget_old_mail
 from headcount.app.lock import drive_lock, is_driven, refuse_suspended
 from headcount.app.place import this_place
-from headcount.app.retention import forget_old_mail
-from headcount.app.world import make_world
 from headcount.domain.environment import build_environment
 from headcount.engine.engine import Engine
 from headcount.engine.leases import Leases

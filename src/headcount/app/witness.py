@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from headcount.app.adapters import make_runtimes, make_workspaces
 from headcount.app.app import policy_of
 from headcount.app.members import find_log, find_member
-from headcount.app.world import make_runtimes, make_workspaces
 from headcount.domain.findings import Findings, Workspace
 from headcount.domain.names import WITNESS
 from headcount.domain.templates import WITNESS_HANDOFF

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from headcount.app import resident
+from headcount.app.adapters import find_repository
 from headcount.app.caller import Caller
 from headcount.app.lock import is_driven
 from headcount.app.resident import drive, ensure_driven
 from headcount.app.sweep import sweep
 from headcount.app.teams import create_team
-from headcount.app.world import find_repository
 from headcount.engine.apply import apply
 from headcount.engine.engine import Engine
 from headcount.engine.mirror import Mirror

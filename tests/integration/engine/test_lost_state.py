@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from headcount.app.adapters import make_runtimes
 from headcount.app.app import open_app
 from headcount.app.resident import drive, driving
 from headcount.app.sweep import sweep
-from headcount.app.world import make_runtimes
 from headcount.engine import listener
 from headcount.errors import StoreError
 from headcount.protocol import events as ev

@@ -14,12 +14,12 @@ from headcount.app import tasks
 from headcount.app.app import open_app
 from headcount.app.lock import is_driven
 from headcount.app.mail import send
+from headcount.app.member_start import Plan
 from headcount.app.place import this_place
 from headcount.app.resident import driving
 from headcount.app.salvages import restore_saved
-from headcount.app.starting import Plan
+from headcount.app.team_start import wait_for
 from headcount.app.teams import spawn, status
-from headcount.app.up import wait_for
 from headcount.engine.leases import lease_of
 from headcount.errors import Declined, FencedOut, HeadcountError
 from headcount.ports import Task

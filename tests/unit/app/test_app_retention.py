@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from headcount.app import retention
+from headcount.app import closed_teams
 from headcount.app.app import App
 from headcount.app.caller import OPERATOR
-from headcount.app.retention import forget_old_mail
+from headcount.app.closed_teams import forget_old_mail
 from headcount.domain.settings import Settings
 from headcount.store.sqlite import InMemoryStore
 from tests.support.store_stage import close_team, mail, make_team
@@ -30,7 +30,7 @@ def test_only_read_mail_that_the_archive_of_a_closed_team_has_is_deleted(
                 close_team(tx, team)
     app = App(str(tmp_path), store, Settings(), OPERATOR)
     assert forget_old_mail(app) == 0  # it was read just now
-    monkeypatch.setattr(retention, "KEEP_READ_MAIL_S", -1.0)
+    monkeypatch.setattr(closed_teams, "KEEP_READ_MAIL_S", -1.0)
     assert forget_old_mail(app) == 1
     with store.read() as tx:
         left = {

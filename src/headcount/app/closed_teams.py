@@ -1,4 +1,4 @@
-"""What closed teams leave in the store, and for how long."""
+"""What closed teams leave: the salvages that their receipts name, and their mail, for a while."""
 
 from __future__ import annotations
 
@@ -6,10 +6,29 @@ import os
 import time
 from typing import TYPE_CHECKING
 
+from headcount.domain.findings import Salvage
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from headcount.app.app import App
+    from headcount.ports import Tx
 
 KEEP_READ_MAIL_S = 30 * 86_400.0
+
+
+def find_receipts(app: App, team: str | None = None) -> list[Salvage]:
+    """Of the teams in the order in which they were made, closed ones too."""
+    with app.store.read() as tx:
+        facts = [fact for team_id in _team_ids(tx, team) for fact in tx.facts(team_id, "salvage").values()]
+    return [Salvage.from_dict(fact) for fact in facts]
+
+
+def _team_ids(tx: Tx, team: str | None) -> Iterator[str]:
+    for name in tx.team_names(closed=True):
+        last = tx.load_team(name) if team in (None, name) else None
+        for generation in range(1, last.generation + 1 if last is not None else 1):
+            yield f"{name}#{generation}"
 
 
 def forget_old_mail(app: App) -> int:
