@@ -13,7 +13,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headcount.app.world import make_commands
+from headcount.app.adapters import make_commands
 from headcount.domain.findings import Workspace
 from headcount.errors import Declined, GitError, HeadcountError, UsageError
 from headcount.runtime.processes import read_command_line, read_process, send_signal

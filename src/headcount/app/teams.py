@@ -9,12 +9,12 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from headcount.agents.launch import check_agent
+from headcount.app.adapters import find_repository, read_checked_out
 from headcount.app.lock import is_driven, suspended_driver
+from headcount.app.member_start import Plan, check_clients, make_start
 from headcount.app.run_state import read_run_state
-from headcount.app.starting import Plan, check_clients, make_start
 from headcount.app.tasks import as_json
 from headcount.app.trust import TRUSTED, read_trust, trusted_root
-from headcount.app.world import find_repository, read_checked_out
 from headcount.domain.environment import build_environment
 from headcount.domain.names import check_member_name, check_size, check_team_name, show
 from headcount.engine import held_environment

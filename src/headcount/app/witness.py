@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from headcount.app.adapters import make_runtimes, make_workspaces
 from headcount.app.app import policy_of
-from headcount.app.members import find_member
-from headcount.app.world import make_runtimes, make_workspaces
+from headcount.app.members import find_log, find_member
 from headcount.domain.findings import Findings, Workspace
 from headcount.domain.names import WITNESS
 from headcount.domain.templates import WITNESS_HANDOFF
@@ -22,6 +22,7 @@ from headcount.protocol.effects import Act, ActKind, Note
 from headcount.protocol.mailboxes import channel
 from headcount.protocol.member import State
 from headcount.protocol.team import Status
+from headcount.runtime.log import plain_text, read_tail
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from headcount.protocol.team import Team
 
 T = TypeVar("T")
+_TAIL_BYTES = 16_384
 
 
 def findings(app: App, name: str, team: str | None = None, *, live: bool = True) -> dict[str, Any]:
@@ -129,10 +131,19 @@ def capture(app: App, name: str, team: str | None = None) -> dict[str, Any]:
     app.check("capture")
     team_name, member, start = find_member(app, name, team)
     screen = _with_processes(app, start, lambda runtime, handle: runtime.capture(handle), "")
+    if not screen and not member.live:
+        screen = _last_lines(find_log(app, team_name, member.key, start))
     return {
         "team": team_name, "member": name, "generation": member.generation, "state": str(member.state),
         "screen": screen,
     }  # fmt: skip
+
+
+def _last_lines(place: str) -> str:
+    try:
+        return plain_text(read_tail(place, _TAIL_BYTES))
+    except FileNotFoundError:
+        return ""
 
 
 def _find_live(app: App, name: str, team: str | None) -> tuple[str, Member, Mapping[str, Any]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import open_app
 from headcount.app.branches import read_made
-from headcount.app.progress import follow, outcome_words, progress
+from headcount.app.progress import follow_members, outcome_words, progress
 from headcount.app.resident import ensure_driven
 from headcount.app.standing_down import decide, decide_call, escalations, hint_for, is_over, stand_down
 from headcount.cli.operator import add_team, add_team_word
@@ -61,11 +61,11 @@ def _follow_stand_down(
     app: App, team: str, names: list[str] | None, answer: dict[str, Any], quiet: bool
 ) -> dict[str, Any]:
     live = Live(sys.stderr)
-    for answer in follow(app, team, answer):  # noqa: B020 - the last one is the answer
+    for answer, state in follow_members(app, team, answer):  # noqa: B020 - the last one is the answer
         if not is_over(answer):
             ensure_driven(app)  # whoever ends the engine meanwhile does not leave us waiting
         if not quiet:
-            live.show(progress(app, team, answer, _head(team, names)))
+            live.show(progress(answer, _head(team, names), state))
     return answer
 
 

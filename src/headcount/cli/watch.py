@@ -6,11 +6,11 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
-from headcount.app.looking import looking
 from headcount.app.members import attach_command
 from headcount.app.page import Onlooker
 from headcount.app.resident import ensure_driven
 from headcount.app.standing_down import decide, stand_down
+from headcount.app.unsaved_work import looking
 from headcount.app.witness import capture
 from headcount.cli.terminal_output import fit, paint, plain
 from headcount.cli.watch_screen import Scene, Screen, draw, waking

@@ -310,12 +310,17 @@ class ProcessRuntime:
             handle = self.adopt(mark, known)
         return handle
 
-    def discard(self, mark: str) -> None:
-        """Remove the records and the log. Refused while it lives: without a record, only the mark is left."""
+    def discard(self, mark: str, log_to: str = "") -> None:
+        """Remove the records and the log, or move the log to the directory `log_to`.
+
+        Refused while it lives: without a record, only the mark is left.
+        """
         directory = self._directory(mark)
         record = directory.record()
         if record and record.boot == boot_id() and (is_alive(record.agent) or is_alive(record.keeper)):
             raise ProcessError(f"Did not remove the records of {mark}", "it is alive", code="still-alive")
+        if log_to and os.path.isdir(directory.path):
+            log.move_log(directory.path, log_to)
         shutil.rmtree(directory.path, ignore_errors=True)
 
     def _directory(self, mark: str) -> SpawnDirectory:

@@ -14,8 +14,8 @@ import time
 import traceback
 from typing import TYPE_CHECKING, Any
 
-from headcount.app.looking import keep_looking
 from headcount.app.page import Onlooker, list_teams, make_patch
+from headcount.app.unsaved_work import keep_looking
 from headcount.errors import Bug, HeadcountError
 
 if TYPE_CHECKING:

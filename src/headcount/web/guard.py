@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
 
-from headcount.app.peer import why_not_operator
+from headcount.app.page_caller import why_not_operator
 from headcount.errors import HeadcountError, NotAllowed
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from headcount.app.adapters import make_runtimes
 from headcount.app.app import open_app
-from headcount.app.world import make_runtimes
 
 from .lab import Lab, git
 

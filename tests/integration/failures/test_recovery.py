@@ -16,12 +16,12 @@ import pytest
 from engine.lab import LIMIT_S, PATIENT, QUICK, TEAM, Lab, git
 
 from headcount.app import tasks
+from headcount.app.adapters import make_runtimes
 from headcount.app.cycle import cycle
+from headcount.app.member_start import Plan
 from headcount.app.standing_down import status_of
-from headcount.app.starting import Plan
 from headcount.app.sweep import sweep
 from headcount.app.teams import create_team, spawn, status
-from headcount.app.world import make_runtimes
 from headcount.errors import Declined, StoreError, UsageError, WorldError
 from headcount.ports import SpawnSpec
 from headcount.protocol import events as ev

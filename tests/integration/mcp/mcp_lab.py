@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
+from headcount.app.adapters import make_runtimes
 from headcount.app.app import App, open_app
 from headcount.app.lock import is_driven
 from headcount.app.standing_down import stand_down
-from headcount.app.world import make_runtimes
 from headcount.ports import Entry, Identity
 from tests.support.store_suite import add_members
 

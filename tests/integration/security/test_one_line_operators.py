@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
+from headcount.app.adapters import make_runtimes
 from headcount.app.app import App, open_app
+from headcount.app.member_start import Plan
 from headcount.app.resident import driving
-from headcount.app.starting import Plan
+from headcount.app.team_start import wait_for
 from headcount.app.teams import create_team, spawn
-from headcount.app.up import wait_for
-from headcount.app.world import make_runtimes
 from headcount.protocol.member import State
 
 from .conftest import COMMAND, Desk

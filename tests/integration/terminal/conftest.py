@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from termlab import TermLab
 
+from headcount.app.adapters import make_runtimes
 from headcount.app.app import open_app
 from headcount.app.resident import driving
-from headcount.app.world import make_runtimes
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 from weblab import FLAGS, LIMIT_S, WebLab, chromium
 
+from headcount.app.adapters import make_runtimes
 from headcount.app.app import open_app
 from headcount.app.resident import driving
-from headcount.app.world import make_runtimes
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from headcount.app.caller import Caller
     from headcount.app.session import Session
-    from headcount.cli.member.words import Words
+    from headcount.cli.member.command_line import Words
 
 
 class Call:

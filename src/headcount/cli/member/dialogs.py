@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headcount.cli.member.call import Call
-    from headcount.cli.member.terminal import Terminal
+    from headcount.cli.member.own_terminal import Terminal
 
 _FACT = "dialog"
 _LOOK_S = 1.0

@@ -6,7 +6,7 @@ is.
 
 from __future__ import annotations
 
-from headcount.cli.member.shown import message_text
+from headcount.cli.member.mail_text import message_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from headcount.cli.member.shown import message_head, message_text, task_line, task_text
+from headcount.cli.member.mail_text import message_head, message_text, task_line, task_text
 from headcount.errors import UsageError
 from headcount.protocol.authority import WORKER
 

@@ -7,8 +7,8 @@ The task is in the mailbox too, and counts as read once those first words were a
 from __future__ import annotations
 
 from headcount.app import mail
+from headcount.cli.member.mail_text import plain
 from headcount.cli.member.prompts import MOST, NOTHING_YET, cut
-from headcount.cli.member.shown import plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,14 +12,14 @@ import re
 import time
 
 from headcount.agents.client import reset_time
-from headcount.cli.member import pauses
+from headcount.cli.member import client_reports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headcount.cli.member.call import Call
-    from headcount.cli.member.terminal import Terminal
+    from headcount.cli.member.own_terminal import Terminal
 
 _LOOK_S = 1.0
 _LIFTED_S = 4.0  # without the dialog: the client has tried again, and was answered
@@ -69,8 +69,8 @@ class Attendant:
 
     def _reached(self, text: str) -> None:
         """Also when it was tried again too early, and the dialog is back."""
-        until = pauses.limit_end(self._call, reset_time(text), self._count + 1)
-        pauses.park(self._call, text.partition("\n")[0].strip(" │"), until)
+        until = client_reports.limit_end(self._call, reset_time(text), self._count + 1)
+        client_reports.park(self._call, text.partition("\n")[0].strip(" │"), until)
         self._count += 1
         self._until, self._away_since = until, None
 
@@ -79,6 +79,6 @@ class Attendant:
             return
         self._away_since = self._away_since or self._now()
         if self._now() - self._away_since > _LIFTED_S:
-            pauses.lift_limit(self._call)
+            client_reports.lift_limit(self._call)
             self._until = self._away_since = None
             self._count = 0

@@ -20,8 +20,8 @@ from collections import deque
 from functools import partial
 
 from headcount.agents.client import Seen, add_seen, understand
-from headcount.cli.member import dialogs, pauses
-from headcount.cli.member.terminal import Terminal
+from headcount.cli.member import client_reports, dialogs
+from headcount.cli.member.own_terminal import Terminal
 from headcount.errors import HeadcountError
 
 TYPE_CHECKING = False
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from headcount.agents.client import Client, Setup
     from headcount.cli.member.call import Call
-    from headcount.cli.member.opening import Opening
+    from headcount.cli.member.first_prompt import Opening
 
     Child = subprocess.Popen[bytes]
 
@@ -124,7 +124,7 @@ class Follower:
 
     def _end_turn(self, turn: Seen) -> None:
         code = 1 if turn.limit or turn.overflow or turn.login else 0
-        self._to_tell.append(partial(pauses.record_turn, self._call, turn, code))
+        self._to_tell.append(partial(client_reports.record_turn, self._call, turn, code))
         if turn.limit:
             self._limits += 1
             self._to_tell.append(partial(self._park, turn, self._limits))
@@ -134,10 +134,10 @@ class Follower:
             self._failures += 1
         else:
             self._failures = self._limits = 0
-            self._to_tell += (self._opening.answered, partial(pauses.lift_limit, self._call))
+            self._to_tell += (self._opening.answered, partial(client_reports.lift_limit, self._call))
             self._to_tell.append(partial(self._tell_login, ""))
             if not self._client.hooked:
-                self._to_tell.append(partial(pauses.end_work, self._call))
+                self._to_tell.append(partial(client_reports.end_work, self._call))
 
     # --- what is told, and done
 
@@ -158,7 +158,7 @@ class Follower:
         if str(error) not in self._troubles:
             self._troubles.add(str(error))
             text = f"What it did could not be followed for a while: {error}"
-            self._to_tell.append(partial(pauses.warn, self._call, text))
+            self._to_tell.append(partial(client_reports.warn, self._call, text))
 
     def _tell_login(self, text: str) -> None:
         """Once, however often it is asked to go on meanwhile; `""` when the model has answered again."""
@@ -171,11 +171,11 @@ class Follower:
     def _begin_turn(self) -> None:
         self._go_on_at = None
         if not self._client.hooked:
-            pauses.begin_work(self._call)
+            client_reports.begin_work(self._call)
 
     def _park(self, turn: Seen, count: int) -> None:
-        until = pauses.limit_end(self._call, turn.resets_at, count)
-        pauses.park(self._call, turn.limit, until)
+        until = client_reports.limit_end(self._call, turn.resets_at, count)
+        client_reports.park(self._call, turn.limit, until)
         self._times_parked += 1
         self._go_on_at = until + _BY_ITSELF_S
 
@@ -192,7 +192,7 @@ def _make_lookers(call: Call, client: Client, terminal: Terminal) -> list[Callab
     """For what is to be seen on the screen alone."""
     lookers = [dialogs.Dialogs(call, client.screen.asks, terminal).look]
     if client.screen.limit:
-        from headcount.cli.member.attend import Attendant
+        from headcount.cli.member.limit_dialog import Attendant
 
         lookers.append(Attendant(call, client.screen.limit, terminal).look)
     return lookers

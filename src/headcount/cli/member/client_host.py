@@ -20,9 +20,9 @@ from headcount.agents.client import Client, Seen, Setup, Turn, add_seen, underst
 from headcount.agents.launch import HEADCOUNT
 from headcount.agents.registry import CLIENTS
 from headcount.app.mail import inbox, mark_read
-from headcount.cli.member import pauses
-from headcount.cli.member.opening import Opening, with_task
-from headcount.cli.member.output import read_lines
+from headcount.cli.member import client_reports
+from headcount.cli.member.client_output import read_lines
+from headcount.cli.member.first_prompt import Opening, with_task
 from headcount.cli.member.prompts import NOTHING_YET, tell
 from headcount.errors import NotAllowed, ProcessError, UsageError
 
@@ -76,7 +76,7 @@ class Host:
     # --- in a terminal
 
     def run_terminal(self) -> int:
-        from headcount.cli.member.follow import Follower
+        from headcount.cli.member.client_follower import Follower
 
         for name in _NO_COLOURS:
             self._env.pop(name, None)
@@ -97,11 +97,11 @@ class Host:
         failures = limits = 0
         while not self._stopping:
             prompt, mail = tell(inbox(self._call.session, unread=True))
-            pauses.begin_work(self._call)
+            client_reports.begin_work(self._call)
             code, seen = self._run_turn(self._next(prompt or NOTHING_YET), mail)
             if self._stopping:
                 break
-            pauses.record_turn(self._call, seen, code)
+            client_reports.record_turn(self._call, seen, code)
             if seen.limit:
                 limits += 1
                 self._wait_for_limit(seen, limits)
@@ -125,14 +125,14 @@ class Host:
     def _end_turn(self, mail: list[Mail]) -> None:
         self._begun = True
         mark_read(self._call.session, mail)
-        pauses.lift_limit(self._call)
-        pauses.end_work(self._call)
-        pauses.wait(self._call)
+        client_reports.lift_limit(self._call)
+        client_reports.end_work(self._call)
+        client_reports.wait(self._call)
 
     def _wait_for_limit(self, seen: Seen, limits: int) -> None:
         """As long as the client says; else a little longer each time. Its mail stays unread meanwhile."""
-        until = pauses.limit_end(self._call, seen.resets_at, limits)
-        pauses.park(self._call, seen.limit, until)
+        until = client_reports.limit_end(self._call, seen.resets_at, limits)
+        client_reports.park(self._call, seen.limit, until)
         time.sleep(max(until - time.time(), 0) + _LIMIT_MARGIN_S)
 
     def _new_session(self) -> Setup:
@@ -144,7 +144,7 @@ class Host:
 
     def _run_turn(self, turn: Turn, mail: list[Mail]) -> tuple[int, Seen]:
         """Its exit code, and what its output said besides; the output goes on to our own."""
-        env = {**self._env, pauses.SHOWN: ",".join(one.id for one in mail)}
+        env = {**self._env, client_reports.SHOWN: ",".join(one.id for one in mail)}
         try:
             with _as_file(turn.stdin) as prompt:
                 self._child = subprocess.Popen(turn.argv, env=env, stdin=prompt, stdout=subprocess.PIPE)
