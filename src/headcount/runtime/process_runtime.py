@@ -12,6 +12,7 @@ import secrets
 import shutil
 import signal
 import socket
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -108,15 +109,17 @@ class Shared:
         self.members = Members()
         self._cgroup_base: str | None = None
         self._tried_cgroup: Identity | None = None
+        self._trying = threading.Lock()  # members start at the same time; each waits for the answer
 
     def cgroup_base(self) -> str | None:
         """Where members' cgroups can be made: that of the server above all keepers. None: nowhere."""
         self.server.ensure()
-        if self._tried_cgroup != self.server.identity:
-            self._tried_cgroup = self.server.identity
-            base = containment.cgroup_of(self.server.identity.pid)
-            self._cgroup_base = base if containment.can_make_cgroup(base) else None
-        return self._cgroup_base
+        with self._trying:
+            if self._tried_cgroup != self.server.identity:
+                self._tried_cgroup = self.server.identity
+                base = containment.cgroup_of(self.server.identity.pid)
+                self._cgroup_base = base if containment.can_make_cgroup(base) else None
+            return self._cgroup_base
 
 
 class ProcessRuntime:
@@ -176,7 +179,7 @@ class ProcessRuntime:
             return {}
         base = self.shared.cgroup_base()
         namespace = spec.containment != containment.CGROUP and containment.can_make_namespace()
-        chosen = containment.choose(spec.containment, spec.agent, base is not None, namespace)
+        chosen = containment.choose(spec.containment, spec.argv, base is not None, namespace)
         if chosen == containment.CGROUP:
             assert base is not None
             if base != self._swept_base:

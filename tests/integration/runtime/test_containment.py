@@ -7,6 +7,7 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +27,7 @@ from headcount.runtime.containment import (
     choose,
     scope_command,
 )
+from headcount.runtime.process_runtime import Shared
 from headcount.runtime.processes import is_alive
 from headcount.runtime.proof import BY_CGROUP, BY_NAMESPACE, BY_SUBREAPER
 
@@ -207,18 +209,39 @@ def test_F19_a_changed_record_cannot_name_another_cgroup(plain: Place) -> None:
 
 
 def test_auto_takes_a_cgroup_and_a_namespace_only_for_tested_agents() -> None:
-    assert choose("auto", "claude", cgroup=True, namespace=True) == "cgroup"
-    assert choose("auto", "claude", cgroup=False, namespace=True) == "subreaper"
-    assert choose("auto", "command", cgroup=False, namespace=True) == "subreaper"
-    assert choose("auto", "scripted", cgroup=False, namespace=True) == "namespace"
-    assert choose("auto", "scripted", cgroup=False, namespace=False) == "subreaper"
-    assert choose("subreaper", "claude", cgroup=True, namespace=True) == "subreaper"
+    scripted = ("python3", "-m", "headcount.agents.scripted", "ada.json")
+    assert choose("auto", ("claude",), cgroup=True, namespace=True) == "cgroup"
+    assert choose("auto", ("claude",), cgroup=False, namespace=True) == "subreaper"
+    assert choose("auto", ("python3", "-m"), cgroup=False, namespace=True) == "subreaper"
+    assert choose("auto", scripted, cgroup=False, namespace=True) == "namespace"
+    assert choose("auto", scripted, cgroup=False, namespace=False) == "subreaper"
+    assert choose("subreaper", scripted, cgroup=True, namespace=True) == "subreaper"
+
+
+def test_starts_at_the_same_time_have_the_same_containment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second waits for the answer of the first, which tries what the machine can do."""
+    shared, found = Shared(), []
+    second = threading.Thread(target=lambda: found.append(shared.cgroup_base()))
+
+    def can_make(base: str | None) -> bool:
+        second.start()
+        second.join(0.3)
+        return True
+
+    monkeypatch.setattr(containment_module, "can_make_cgroup", can_make)
+    monkeypatch.setattr(containment_module, "cgroup_of", lambda pid: "/here")
+    try:
+        assert shared.cgroup_base() == "/here"
+        second.join()
+        assert found == ["/here"]
+    finally:
+        shared.server.close()
 
 
 @pytest.mark.parametrize("wanted", ["cgroup", "namespace"])
 def test_a_containment_that_is_demanded_and_missing_is_an_error_and_not_another_one(wanted: str) -> None:
     with pytest.raises(ProcessError) as error:
-        choose(wanted, "claude", cgroup=False, namespace=False)
+        choose(wanted, ("claude",), cgroup=False, namespace=False)
     assert error.value.code == "containment-unavailable"
 
 
