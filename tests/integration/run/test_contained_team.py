@@ -30,7 +30,7 @@ doc = Command(name="x", description="y")[
 
 @pytest.fixture
 def team(lab: RunLab) -> str:
-    """ada works, writes to the lead and approves. ben leaves unsaved work and a daemon without environment."""
+    """ada works, writes to the lead and approves. ben leaves unsaved work and an unmarked daemon."""
     lab.env["PATH"] = f"{os.path.dirname(sys.executable)}:{lab.env['PATH']}"
     ada = [
         {"do": "write", "path": "ada.txt", "text": "of ada\n"},
