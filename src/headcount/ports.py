@@ -191,8 +191,6 @@ class SpawnSpec:
     """Digests of the secrets of earlier attempts: one of them may have started it."""
     containment: str = "subreaper"
     """How its processes are held together: auto, namespace, cgroup or subreaper."""
-    agent: str = "command"
-    """The kind of agent: `auto` uses a namespace only for kinds that were tested in one."""
     hold: str = ""
     """What its terminal shows while nothing may be typed there, because it would answer a dialog: a regular
     expression, for each line by itself."""

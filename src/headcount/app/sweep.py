@@ -53,6 +53,7 @@ def sweep(app: App, *, dry_run: bool = False) -> dict[str, Any]:
         ensure_driven(app)
     answer["checkouts"] = make_workspaces(app).remove_left_checkouts()
     answer["ended"] = [_end(app, orphan) for orphan in found]
+    make_runtimes(app)["plain"].remove_left_cgroups()
     return answer
 
 
