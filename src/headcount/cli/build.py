@@ -6,7 +6,6 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from headcount.app.inside import refuse_python
 from headcount.cli.streams import write_orders
 from headcount.compiler.build import run as building
 from headcount.compiler.build.plan import find_sources
@@ -58,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     if args.watch and (args.check or args.stdout or args.to or args.json):
         raise UsageError("--watch goes with none of --check, --stdout, --to and --json")
     sources = find_sources(args.sources)
-    refuse_python(sources, os.environ)
+    _refuse_python(sources)
     if args.to:
         return _to_python(sources, args.json)
     dialect, layout = _from_settings(args.dialect, args.layout)
@@ -74,6 +73,14 @@ def run(args: argparse.Namespace) -> int:
         _summarize(totals)
     _say_who_follows(totals)
     return totals.exit_code
+
+
+def _refuse_python(sources: Sequence[str]) -> None:
+    """Check who calls, if a program is among the sources. TSX alone needs no state."""
+    if any(source.endswith(".py") for source in sources):
+        from headcount.app.inside import refuse_python
+
+        refuse_python(sources, os.environ)
 
 
 def _from_settings(dialect: str | None, layout: str | None) -> tuple[str, str]:
@@ -231,7 +238,7 @@ def _watch(args: argparse.Namespace, options: Options) -> int:
             sources = find_sources(args.sources)
         except UsageError:
             return []
-        refuse_python(sources, os.environ)
+        _refuse_python(sources)
         return sources
 
     def rebuild(sources: list[str]) -> None:
