@@ -40,7 +40,7 @@ from headcount.compiler.tsx.grammar import (
     UPDATE,
     kind,
 )
-from headcount.compiler.tsx.report import Problem
+from headcount.compiler.tsx.source import Problem
 from headcount.compiler.tsx.valid_names import NOT_BINDABLE
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from headcount.compiler.tsx.grammar import JSX_ATTRIBUTE
-from headcount.compiler.tsx.report import Problem
+from headcount.compiler.tsx.source import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

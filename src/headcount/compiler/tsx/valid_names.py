@@ -30,7 +30,7 @@ from headcount.compiler.tsx.grammar import (
     TOKEN_COMMA,
     kind,
 )
-from headcount.compiler.tsx.report import Problem
+from headcount.compiler.tsx.source import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,12 +19,12 @@ from headcount.compiler.tsx.grammar import (
     JSX_ATTRIBUTE,
     JSX_EXPRESSION,
     JSX_SELF_CLOSING,
+    MAX_SYNTAX_ERRORS,
     SPREAD,
     TOKEN_TYPE,
     kind,
 )
-from headcount.compiler.tsx.limits import MAX_SYNTAX_ERRORS
-from headcount.compiler.tsx.report import Problem
+from headcount.compiler.tsx.source import Problem
 from headcount.compiler.tsx.valid_code import CODE
 from headcount.compiler.tsx.valid_literals import LITERALS
 from headcount.compiler.tsx.valid_names import NAMES
@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
-    from headcount.compiler.tsx.report import Report
-    from headcount.compiler.tsx.source import SourceFile
+    from headcount.compiler.tsx.source import Report, SourceFile
 
     Rule = Callable[[SourceFile, Node], Iterator[Problem]]
 
