@@ -1,11 +1,19 @@
 // The least that a compiler on TypeScript's parser does: parse each file, visit every node, and write the JSX text,
 // the string literals and the tag names in source order. No imports, no evaluation, no checks, no layout.
+// The first argument is the package: typescript, or ts-morph, through which react-agentic uses it.
 const fs = require('node:fs');
-const ts = require(process.argv[2]);
+const library = require(process.argv[2]);
+const ts = library.ts ?? library;
 const out = process.argv[3];
+const project = library.Project && new library.Project();
+
+function parse(path) {
+  if (project) return project.addSourceFileAtPath(path).compilerNode;
+  return ts.createSourceFile(path, fs.readFileSync(path, 'utf8'), ts.ScriptTarget.ESNext, true, ts.ScriptKind.TSX);
+}
 
 for (const path of process.argv[4].split('\n')) {
-  const file = ts.createSourceFile(path, fs.readFileSync(path, 'utf8'), ts.ScriptTarget.ESNext, true, ts.ScriptKind.TSX);
+  const file = parse(path);
   const lines = [];
   const visit = (node) => {
     if (ts.isJsxText(node) || ts.isStringLiteralLike(node)) lines.push(node.text.trim());
