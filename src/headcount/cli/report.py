@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from headcount.app.app import open_app
 from headcount.app.report import pick_any, read_report
 from headcount.cli.options import add_team_word
-from headcount.errors import WorldError
+from headcount.errors import NotAllowed, WorldError
 
 if TYPE_CHECKING:
     import argparse
@@ -30,6 +30,12 @@ def run(args: argparse.Namespace) -> int:
     team = pick_any(app, args.team)
     report = read_report(app, team)
     path = args.output or ("-" if args.json else f"{report['team']}-report.html")
+    if path != "-" and app.caller.is_member:
+        # A member with permissions = "edit" runs this command unasked, and writes in its workspace only.
+        raise NotAllowed(
+            f"Did not write {path}", "a member writes no file by this command",
+            ("Print it: `headcount report -o -`",), code="not-allowed",
+        )  # fmt: skip
     if path != "-":
         _write(path, report)
     if args.json:

@@ -61,14 +61,14 @@ def below_our_tmux(home: str) -> bool:
 
 def why_not_own(home: str, team: str, key: str) -> str:
     """Why a process that presents the token of `key` is not in that member's process tree, or ""."""
+    if below_our_tmux(home):
+        return "the tmux server of the terminals started this process"
     marks = [mark for mark in (_mark_of(pid) for pid, _ in _ancestors()) if mark]
     if marks:
         parts = marks[-1].split(".")
         if len(parts) == 6 and (parts[2], f"{parts[3]}#{parts[4]}") != (team, key):
             return f"this process belongs to {parts[3]}#{parts[4]} of {parts[2]}"
         return ""
-    if below_our_tmux(home):
-        return "the tmux server of the terminals started this process"
     return "this process is in a PID namespace of its own" if is_elsewhere(home) else ""
 
 

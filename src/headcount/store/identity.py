@@ -31,14 +31,16 @@ if TYPE_CHECKING:
 SQL = statements("identity")
 MARK = "HEADCOUNT_MARK"
 CODE = "hc1.code"  # `runtime.mark.CODE`; a member's command imports as little as it can
-_MEMBER, _CODE, _OPERATOR = "member", "code", ""
+_MEMBER, _CODE = "member", "code"
 _REAPERS = {  # the names in `runtime.reaper`
     b"hc-keeper": _MEMBER,
     b"hc-reaper": _MEMBER,
     b"hc-command": _CODE,
     b"hc-commands": _CODE,
-    b"hc-operator": _OPERATOR,
 }
+# A command that acts as the operator is below these two. Any program can take their names, so the search goes
+# on above them, and what is there decides.
+_OPERATORS_COMMAND, _ITS_SERVER = b"hc-operator", b"hc-commands"
 _SELECTOR_BYTES = 8
 _MEMBER_VARIABLES = (MARK, "HEADCOUNT_MEMBER", "HEADCOUNT_TOKEN")
 
@@ -157,6 +159,7 @@ def descends_from_member(pid: int | None = None, proc: str = "/proc") -> bool:
 def _find_above(pid: int | None = None, proc: str = "/proc") -> str:
     needle = b"\0" + MARK.encode() + b"="
     parent = os.getppid() if pid is None else pid
+    below = b""
     while parent > 0:  # in a namespace of its own a member's keeper has the number 1
         try:
             with open(f"{proc}/{parent}/environ", "rb") as file:
@@ -166,8 +169,9 @@ def _find_above(pid: int | None = None, proc: str = "/proc") -> str:
         except OSError:
             pass  # another user's, or gone: its own parent may still tell
         name, parent = _name_and_parent(parent, proc)
-        if name in _REAPERS:
+        if name in _REAPERS and (below, name) != (_OPERATORS_COMMAND, _ITS_SERVER):
             return _REAPERS[name]
+        below = name
     return ""
 
 
