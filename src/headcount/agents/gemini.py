@@ -9,8 +9,8 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from headcount.agents import hooks
 from headcount.agents.client import (
+    HOOK_LIMIT_S,
     MEMBER_VARIABLES,
     NOTHING,
     SERVER,
@@ -93,7 +93,7 @@ def _hooks(setup: Setup, users: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(users)
     for event, ours in _HOOKS.items():
         command = shlex.join([*setup.headcount, "hook", ours])
-        hook = {"type": "command", "name": SERVER, "command": command, "timeout": hooks.LIMIT_S * 1000}
+        hook = {"type": "command", "name": SERVER, "command": command, "timeout": HOOK_LIMIT_S * 1000}
         merged[event] = [*users.get(event, []), {"hooks": [hook]}]
     return merged
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from headcount.domain import prompts
+from headcount.domain import task_prompts
 from headcount.engine import held_environment
 from headcount.engine.export import export, tell_complete
 from headcount.engine.job import PROCESS, Job
@@ -69,7 +69,7 @@ def _review_text(tx: Tx, team: Team, act: Act) -> str:
         return str(act.data["text"])
     assert team.run is not None
     about = (tx.fact(team.id, "", ROSTER) or {})["tasks"][act.about]
-    return prompts.another_round(team.run.tasks[act.about], about)
+    return task_prompts.another_round(team.run.tasks[act.about], about)
 
 
 def lane_of(team: Team, act: Act) -> str:

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from headcount.agents import clients
-from headcount.agents.client import Setup
-from headcount.agents.clients import CLIENTS, read_version
+from headcount.agents import registry
+from headcount.agents.client import HOOK_WAIT_S, Setup
 from headcount.agents.gemini import turn_tokens
-from headcount.cli.member import hook
+from headcount.agents.registry import CLIENTS, read_version
 
 PLUGIN = "@opencode-ai/plugin"
 
@@ -58,7 +57,7 @@ def test_a_version_that_did_not_come_in_time_is_asked_for_again(
     program.chmod(0o755)
     slow.touch()
     with monkeypatch.context() as impatient:
-        impatient.setattr(clients, "_ASK_S", 0.2)
+        impatient.setattr(registry, "_ASK_S", 0.2)
         assert read_version("claude", str(tmp_path)) == ""
     slow.unlink()
     assert read_version("claude", str(tmp_path)) == "2.1.325"
@@ -147,7 +146,7 @@ def test_every_client_gives_a_hook_more_time_than_it_ever_waits(tmp_path: Path) 
     claude = json.loads((tmp_path / "claude/own/settings.json").read_text())["hooks"]
     limits_s = [entry["hooks"][-1]["timeout"] / 1000 for (entry,) in gemini.values()]
     limits_s += [entry["hooks"][-1]["timeout"] for (entry,) in claude.values()]
-    assert len(limits_s) == 8 and min(limits_s) >= hook.WAIT_S + 20
+    assert len(limits_s) == 8 and min(limits_s) >= HOOK_WAIT_S + 20
 
 
 @pytest.mark.parametrize(("permissions", "denied"), [("edit", True), ("full", False)])

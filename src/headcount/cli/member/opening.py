@@ -6,16 +6,14 @@ The task is in the mailbox too, and counts as read once those first words were a
 
 from __future__ import annotations
 
-import time
-
+from headcount.app import mail
 from headcount.cli.member.prompts import MOST, NOTHING_YET, cut
 from headcount.cli.member.shown import plain
-from headcount.store import mailbox
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from headcount.cli.member.call import Call
-    from headcount.store.mailbox import Row
+    from headcount.domain.records import Mail
 
 _TASK = "Your task is at the end of your instructions, under “Your task”. Begin with it."
 _MAIL = " There is mail in your inbox, too."
@@ -31,25 +29,20 @@ class Opening:
     def __init__(self, call: Call, task: str) -> None:
         self._call = call
         self._task = task
-        self._shown: list[str] = []
+        self._shown: list[Mail] = []
 
     def words(self) -> str:
         """For a conversation that begins now."""
-        team = self._call.team()
-        with self._call.read():
-            mail = mailbox.inbox(self._call.db, team.id, self._call.caller.boxes, True)
-        self._shown = [row[0] for row in mail if self._is_task(row)]
+        unread = mail.inbox(self._call.session, unread=True)
+        self._shown = [one for one in unread if self._is_task(one)]
         if not self._task:
             return NOTHING_YET
-        return _TASK + (_MAIL if len(mail) > len(self._shown) else "")
+        return _TASK + (_MAIL if len(unread) > len(self._shown) else "")
 
-    def _is_task(self, row: Row) -> bool:
+    def _is_task(self, one: Mail) -> bool:
         """However a file may have changed its ends of lines."""
-        return bool(self._task) and row[5].split() == self._task.split()
+        return bool(self._task) and one.body.split() == self._task.split()
 
     def answered(self) -> None:
-        if not self._shown:
-            return
-        with self._call.write() as db:
-            mailbox.mark_read(db, self._call.team().id, self._shown, time.time())
+        mail.mark_read(self._call.session, self._shown)
         self._shown = []
