@@ -66,6 +66,11 @@ class Attack:
         return out.read_text()
 
     @property
+    def socket(self) -> str:
+        """Of the tmux server of the terminals; elsewhere if the state directory is too deep for one."""
+        return make_runtimes(self.app)["tmux"].socket
+
+    @property
     def members(self) -> set[str]:
         with self.app.store.read() as tx:
             return {member.name for member in self.app.load(tx, TEAM).members.values()}
@@ -106,7 +111,7 @@ def test_the_tmux_server_of_the_terminals_does_not_make_a_member_the_operator(at
     attack.start("bob", runtime="tmux")
     out = attack.place / "from-tmux"
     order = shlex.quote(f"{spawns(attack.app)} > {out} 2>&1; true")
-    attack.run_as_member("eve", f"tmux -S {attack.app.home}/tmux.sock run-shell {order}")
+    attack.run_as_member("eve", f"tmux -S {attack.socket} run-shell {order}")
     assert '"no-identity"' in out.read_text(), out.read_text()
     assert attack.members == {"bob", "eve"}
 
@@ -147,7 +152,7 @@ def test_a_stolen_token_and_mark_are_worth_nothing_on_the_tmux_server(attack: At
     order = shlex.quote(f"{COMMAND} done --json > {out}.part 2>&1; mv {out}.part {out}")
     attack.run_as_member(
         "eve",
-        f"tmux -S {attack.app.home}/tmux.sock new-session -d {given} {order}; "
+        f"tmux -S {attack.socket} new-session -d {given} {order}; "
         f"until [ -e {out} ]; do sleep 0.1; done",
     )
     assert json.loads(out.read_text())["error"]["code"] == "bad-token", out.read_text()
