@@ -65,13 +65,13 @@ def read_place(home: str) -> dict[str, Any] | None:
         return None
     except OSError:
         return {}
-    with os.fdopen(fd, "rb") as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            return {}
-        try:
-            found = json.loads(file.read(_MOST_BYTES))
-        except (ValueError, RecursionError):
-            return {}
+    try:
+        # Anything else than a file, such as a directory, is a record of elsewhere, too.
+        found = json.loads(os.read(fd, _MOST_BYTES)) if stat.S_ISREG(os.fstat(fd).st_mode) else {}
+    except (ValueError, RecursionError):
+        return {}
+    finally:
+        os.close(fd)
     return found if isinstance(found, dict) else {}
 
 

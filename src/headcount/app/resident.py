@@ -207,7 +207,7 @@ def ensure_driven(app: App) -> None:
 def _start_resident(home: str) -> subprocess.Popen[bytes]:
     """In its own session, with no descriptor of the caller's, and nothing of a member in its environment."""
     env = {**build_environment(os.environ), "HEADCOUNT_HOME": home}
-    log = os.open(f"{home}/engine.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    log = os.open(f"{home}/engine.log", os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
     try:
         return subprocess.Popen(
             [sys.executable, "-m", "headcount", "engine"],
