@@ -21,6 +21,7 @@ from headcount.app.teams import create_team, spawn
 from headcount.app.up import wait_for
 from headcount.app.world import make_runtimes
 from headcount.protocol.member import State
+from tests.support.lab import end_everything
 
 from .conftest import COMMAND, Desk
 
@@ -79,9 +80,7 @@ def attack(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Iterator[Attack]:
         with driving(app):
             create_team(app, TEAM, environ=desk.environ)
             yield Attack(app, desk.place)
-            runtime = make_runtimes(app)["plain"]
-            for mark in runtime.list_marked():
-                runtime.kill(runtime.adopt(mark) or runtime.adopt_by_mark(mark), 5)
+            end_everything(app)
     finally:
         app.close()
 
