@@ -104,7 +104,8 @@ def test_the_tmux_server_of_the_terminals_does_not_make_a_member_the_operator(at
     attack.start("bob", runtime="tmux")
     out = attack.place / "from-tmux"
     order = shlex.quote(f"{spawns(attack.app)} > {out} 2>&1; true")
-    attack.run_as_member("eve", f"tmux -S {attack.app.home}/tmux.sock run-shell {order}")
+    socket = make_runtimes(attack.app)["tmux"].socket
+    attack.run_as_member("eve", f"tmux -S {socket} run-shell {order}")
     assert '"no-identity"' in out.read_text(), out.read_text()
     assert attack.members == {"bob", "eve"}
 
