@@ -297,11 +297,11 @@ def test_an_engine_whose_disk_was_full_goes_on_where_it_was(
     full = {"left": 3}
     write = SqliteStore.write
 
-    def refusing(store: SqliteStore, fence: Any = None) -> Any:
+    def refusing(store: SqliteStore, fence: Any = None, **named: Any) -> Any:
         if fence is not None and full["left"]:
             full["left"] -= 1
             raise StoreError("The state could not be written", "disk full", code="store-io")
-        return write(store, fence)
+        return write(store, fence, **named)
 
     monkeypatch.setattr(SqliteStore, "write", refusing)
     lab.approve(answer)
