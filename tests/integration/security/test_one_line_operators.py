@@ -22,6 +22,7 @@ from headcount.app.resident import driving
 from headcount.app.team_start import wait_for
 from headcount.app.teams import create_team, spawn
 from headcount.protocol.member import State
+from tests.support.lab import end_everything
 
 from .conftest import COMMAND, Desk
 
@@ -85,9 +86,7 @@ def attack(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Iterator[Attack]:
         with driving(app):
             create_team(app, TEAM, environ=desk.environ)
             yield Attack(app, desk.place)
-            runtime = make_runtimes(app)["plain"]
-            for mark in runtime.list_marked():
-                runtime.kill(runtime.adopt(mark) or runtime.adopt_by_mark(mark), 5)
+            end_everything(app)
     finally:
         app.close()
 
@@ -152,8 +151,7 @@ def test_a_stolen_token_and_mark_are_worth_nothing_on_the_tmux_server(attack: At
     order = shlex.quote(f"{COMMAND} done --json > {out}.part 2>&1; mv {out}.part {out}")
     attack.run_as_member(
         "eve",
-        f"tmux -S {attack.socket} new-session -d {given} {order}; "
-        f"until [ -e {out} ]; do sleep 0.1; done",
+        f"tmux -S {attack.socket} new-session -d {given} {order}; until [ -e {out} ]; do sleep 0.1; done",
     )
     assert json.loads(out.read_text())["error"]["code"] == "bad-token", out.read_text()
 
