@@ -7,13 +7,13 @@ table, because the text of --help differs between versions of Python.
 from __future__ import annotations
 
 import argparse
-import importlib
 from pathlib import Path
 from typing import Any
 
 from headcount.cli import COMMANDS
 from headcount.cli.member.table import COMMANDS as OF_MEMBERS
 from headcount.cli.member.words import Spec
+from headcount.cli.operator import configure
 
 PAGE = Path(__file__).parents[1] / "docs/reference/commands.md"
 
@@ -62,11 +62,11 @@ def render() -> str:
 
 
 def parser_of(name: str) -> argparse.ArgumentParser:
-    module, summary = COMMANDS[name]
+    _, summary = COMMANDS[name]
     parser = argparse.ArgumentParser(
         prog=f"headcount {name}", description=f"{summary[0].upper()}{summary[1:]}."
     )
-    importlib.import_module(f"headcount.cli.{module}").configure(parser)
+    configure(parser, name)
     return parser
 
 

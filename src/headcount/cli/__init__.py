@@ -1,7 +1,7 @@
 """Run the command line: parse, call one use case, render.
 
 Members call their commands often, so `main` dispatches those before it imports anything else. Every other
-command is a module of this package with `configure(parser)` and `run(args) -> exit code`.
+command NAME is two functions of a module: `configure_NAME(parser)` and `run_NAME(args) -> exit code`.
 """
 
 from __future__ import annotations
@@ -12,37 +12,37 @@ from headcount.cli import streams
 
 # command -> (module below headcount.cli, one line for --help), in the order of --help
 COMMANDS: dict[str, tuple[str, str]] = {
-    "demo": ("demo", "show a stand-down with scripted agents, in ten seconds"),
-    "init": ("init", "set up a repository and a client, or undo it"),
-    "up": ("up", "start a team"),
-    "run": ("run", "run a team's tasks with reviews and gates, then stand it down"),
-    "abort": ("abort", "end a run: start nothing new, stand down what is in progress"),
-    "spawn": ("spawn", "start one more member"),
-    "pause": ("pause", "suspend a member's processes"),
-    "resume": ("pause", "continue a paused member"),
-    "cycle": ("cycle", "replace a member with its next generation, with a handover note"),
-    "witness": ("witness", "inspect a member's workspace and screen, judge it, nudge it"),
-    "task": ("task", "create, list, claim and complete tasks"),
-    "status": ("status", "show the members, what they do, and what needs your decision"),
-    "down": ("down", "stand down a team or some of its members"),
-    "escalations": ("escalations", "list what needs your decision"),
-    "salvage": ("salvage", "list, check and restore saved work"),
-    "decide": ("decide", "decide an escalation"),
-    "attach": ("attach", "open a member's terminal"),
-    "logs": ("logs", "print a member's output"),
-    "serve": ("serve", "serve the live page for a browser"),
-    "report": ("report", "write what happened, with a timeline, to one HTML file"),
-    "trace": ("trace", "send what happened as an OpenTelemetry trace"),
-    "adopt": ("adopt", "take over a state directory that was moved or copied here"),
-    "sweep": ("sweep", "find and remove leftovers of crashed runs"),
-    "doctor": ("doctor", "check what is missing, and how to get it"),
-    "explain": ("explain", "explain an error code"),
-    "completion": ("completion", "print shell completion for bash, zsh or fish"),
-    "mcp": ("mcp", "serve the tools for agents over MCP"),
-    "engine": ("engine", "run the engine of this state directory"),
-    "skills": ("skills", "write instructions for lead, witness and members"),
-    "build": ("build", "compile team definitions to Markdown"),
-    "graph": ("graph", "draw a workflow as Mermaid or SVG"),
+    "demo": ("setup_commands", "show a stand-down with scripted agents, in ten seconds"),
+    "init": ("setup_commands", "set up a repository and a client, or undo it"),
+    "up": ("start_commands", "start a team"),
+    "run": ("run_commands", "run a team's tasks with reviews and gates, then stand it down"),
+    "abort": ("run_commands", "end a run: start nothing new, stand down what is in progress"),
+    "spawn": ("start_commands", "start one more member"),
+    "pause": ("start_commands", "suspend a member's processes"),
+    "resume": ("start_commands", "continue a paused member"),
+    "cycle": ("start_commands", "replace a member with its next generation, with a handover note"),
+    "witness": ("lead_commands", "inspect a member's workspace and screen, judge it, nudge it"),
+    "task": ("lead_commands", "create, list, claim and complete tasks"),
+    "status": ("status_commands", "show the members, what they do, and what needs your decision"),
+    "down": ("stand_down_commands", "stand down a team or some of its members"),
+    "escalations": ("stand_down_commands", "list what needs your decision"),
+    "salvage": ("report_commands", "list, check and restore saved work"),
+    "decide": ("stand_down_commands", "decide an escalation"),
+    "attach": ("status_commands", "open a member's terminal"),
+    "logs": ("status_commands", "print a member's output"),
+    "serve": ("server_commands", "serve the live page for a browser"),
+    "report": ("report_commands", "write what happened, with a timeline, to one HTML file"),
+    "trace": ("report_commands", "send what happened as an OpenTelemetry trace"),
+    "adopt": ("setup_commands", "take over a state directory that was moved or copied here"),
+    "sweep": ("setup_commands", "find and remove leftovers of crashed runs"),
+    "doctor": ("setup_commands", "check what is missing, and how to get it"),
+    "explain": ("setup_commands", "explain an error code, or list all settings"),
+    "completion": ("command_lists", "print shell completion for bash, zsh or fish"),
+    "mcp": ("server_commands", "serve the tools for agents over MCP"),
+    "engine": ("server_commands", "run the engine of this state directory"),
+    "skills": ("definition_commands", "write instructions for lead, witness and members"),
+    "build": ("definition_commands", "compile team definitions to Markdown"),
+    "graph": ("definition_commands", "draw a workflow as Mermaid or SVG"),
 }
 
 # The members' commands, and their verbs (empty: the command has none, or all are for members).

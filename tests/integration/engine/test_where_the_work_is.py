@@ -13,7 +13,7 @@ from headcount.app.lock import drive_lock
 from headcount.app.starting import Plan
 from headcount.app.teams import status
 from headcount.app.up import check_repository, start_team
-from headcount.cli.up import _where_they_begin
+from headcount.cli.start_commands import _where_they_begin
 from headcount.errors import HeadcountError, UsageError
 
 from .lab import POLITE, QUICK, Lab, git
