@@ -1,7 +1,7 @@
 """Check a text against the part of the style rules that a program can check.
 
-The rules are sentence length, openings with a clause as a subject, passive forms of everyday verbs, and a list
-of private or archaic words. Code, paths, tables' markup and quotations are ignored.
+The rules are sentence length, openings with a clause as a subject, passive forms of everyday verbs, and a
+list of private or archaic words. Code, paths, tables' markup and quotations are ignored.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ MOST_WORDS = 30  # The style asks for 25; this leaves room for lists.
 
 _RULES = {
     "a clause is the subject": re.compile(
-        r"^(?:Who|Whoever|Whom|Whose|Whatever|What) [a-z].*\.$|^That (?:it|he|they|the|a|an|each|nobody|someone)\b"
+        r"^(?:Who|Whoever|Whom|Whose|Whatever|What) [a-z].*\.$"
+        r"|^That (?:it|he|they|the|a|an|each|nobody|someone)\b"
     ),
     "an everyday verb in a private meaning": re.compile(
         r"\b(?:is|are|was|were|be|been) (?:told|said|heard|looked|given out)\b"

@@ -54,7 +54,7 @@ def _hook(headcount: tuple[str, ...], event: str) -> dict[str, Any]:
 
 
 def mcp_servers(headcount: tuple[str, ...]) -> dict[str, Any]:
-    """`alwaysLoad`: the tools stand in the first request, not behind a search."""
+    """Return the MCP servers. With `alwaysLoad` the tools are in the first request, not behind a search."""
     program, *arguments = headcount
     return {SERVER: {"command": program, "args": [*arguments, "mcp"], "alwaysLoad": True}}
 

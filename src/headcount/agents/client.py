@@ -1,11 +1,11 @@
-"""What headcount knows about an agent client, as data: one `Client` a file, all of one shape.
+"""Describe agent clients as data: one `Client` for each file, all of one shape.
 
 A client is started in one of two ways. **Headless**, turn by turn: each turn is one run of the program, which
-takes up the conversation of the last one, and between two turns nothing of it is alive; `headcount client`
+continues the conversation of the last one. Between two turns no process of it is alive; `headcount client`
 (`cli/member/client.py`) waits for mail there. Or in a **terminal**, where it is one long run.
 
-Whatever it is told about headcount (the MCP server, hooks, permissions) it is told for that process alone: on
-its command line, or in a configuration directory of its own. The user's directories are read, never written.
+Its configuration for headcount (the MCP server, hooks, permissions) is for that process alone: on its command
+line, or in its own configuration directory. headcount reads the user's directories and never writes them.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Turn(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What one line of a client's output, or of its record, says. Empty for most lines."""
+    """The content of one line of a client's output or record. Empty for most lines."""
 
     tokens: int = 0
     limit: str = ""
@@ -101,7 +101,7 @@ def add_seen(so_far: Seen, now: Seen) -> Seen:
 
 
 class Record(NamedTuple):
-    """What a client writes down of its conversations, for whoever follows it in a terminal."""
+    """The record that a client writes of its conversations, to follow it in a terminal."""
 
     files: str
     """Where, as a glob below the client's directory, which may have any name."""
@@ -109,7 +109,7 @@ class Record(NamedTuple):
 
 
 class Screen(NamedTuple):
-    """What a terminal shows, as regular expressions, each line by itself (`re.MULTILINE`)."""
+    """Regular expressions for the screen of a terminal, line by line (`re.MULTILINE`)."""
 
     ready: str
     dialog: str
@@ -201,7 +201,7 @@ def write_json(path: str, value: object) -> str:
 
 
 def read_json(path: str) -> dict[str, Any]:
-    """Somebody else's settings: what cannot be read is as good as not there."""
+    """Return the settings in a file of the user; empty if it cannot be read."""
     try:
         with open(path, encoding="utf-8") as file:
             value = json.load(file)

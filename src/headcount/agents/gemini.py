@@ -207,7 +207,8 @@ def _is_prompt(event: Mapping[str, Any]) -> bool:
 
 
 def turn_tokens(path: str) -> int:
-    """What the last turn has cost. An answer is written down twice, first without what its tools said."""
+    """Return the tokens of the last turn. The record has each answer twice, first without its tool
+    results."""
     answers: dict[str, int] = {}
     try:
         with open(path, encoding="utf-8", errors="replace") as file:

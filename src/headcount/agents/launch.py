@@ -18,7 +18,7 @@ HEADCOUNT = (sys.executable, "-P", "-m", "headcount")
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a member is to be started with."""
+    """The input of a start: who, where and how."""
 
     home: str
     team: str
@@ -38,7 +38,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What the runtime is given."""
+    """The command, environment and files that the runtime starts."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)

@@ -25,7 +25,7 @@ class Change(NamedTuple):
 
 
 def lead_hooks() -> dict[str, Any]:
-    """For the session of whoever leads: what waits for it, at its next prompt."""
+    """Return hooks for the session of a lead, which show waiting mail at its next prompt."""
     hook = {"type": "command", "command": "headcount hook UserPromptSubmit --lead", "timeout": 10}
     return {"UserPromptSubmit": [{"hooks": [hook]}]}
 

@@ -21,7 +21,7 @@ _ASK_S = 30
 
 
 def read_version(program: str, path: str | None = None) -> str:
-    """What it says about itself, or nothing. `path` is searched as PATH is."""
+    """Return the version that a program prints, or "". `path` is searched like PATH."""
     found = shutil.which(program, path=path)
     variable = CLIENTS[program].writes_when_asked if program in CLIENTS else ""
     try:

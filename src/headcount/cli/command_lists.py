@@ -98,7 +98,7 @@ def run_completion(args: argparse.Namespace) -> int:
 
 
 def read_commands() -> list[Command]:
-    """From the very parsers that read the commands, so that nothing can be forgotten."""
+    """Return all commands, from the parsers that read them."""
     members = _words_of_members()
     found = [_describe(name, summary) for name, (_, summary) in COMMANDS.items()]
     found = [c._replace(choices=(*c.choices, *members.pop(c.name, ()))) for c in found]

@@ -23,7 +23,7 @@ _ONE_IS_ENOUGH = "not needed if there is only one"
 def add_verb(
     verbs: argparse._SubParsersAction[argparse.ArgumentParser], name: str, summary: str
 ) -> argparse.ArgumentParser:
-    """What the list of verbs says of one stands at the top of its own help, too."""
+    """Add a verb, with its summary in the list of verbs and in its own help."""
     return verbs.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
 
 

@@ -1,4 +1,5 @@
-"""Standard output and error as they are: in another encoding, closed, full, or with nobody at the other end.
+"""Standard output and error as they are: in another encoding, closed, full, or with nobody at the other
+end.
 
 On the path of every member command: imports next to nothing.
 """
@@ -32,7 +33,7 @@ def _escape(error: UnicodeError) -> tuple[str, int]:
 
 
 class Harmless(io.TextIOWrapper):
-    """A standard stream: what is written to it gives a terminal no orders, whoever wrote the text."""
+    """A standard stream whose text cannot control a terminal."""
 
     def write(self, text: str) -> int:
         super().write(printed(text))
@@ -51,7 +52,7 @@ def write_orders(stream: TextIO, text: str) -> None:
 
 
 def prepare() -> None:
-    """Before anything is written: whatever the locale is, it is no reason for a traceback."""
+    """Prepare the standard streams, so that no locale causes a traceback."""
     codecs.register_error(_ESCAPED, _escape)
     sys.stdout, sys.stderr = _wrap(sys.stdout), _wrap(sys.stderr)
 
@@ -79,7 +80,8 @@ def is_output(error: BaseException) -> bool:
 
 
 def not_taken(error: OSError) -> int:
-    """The answer did not get out. What is still buffered goes nowhere, or it would be tried again at exit."""
+    """Report that the answer could not be written. Drop the buffer, which Python would write again at
+    exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     if error.errno == errno.EPIPE:
         return _READER_GONE

@@ -68,9 +68,9 @@ def _columns(c: str) -> int:
 
 
 class Live:
-    """Lines that are drawn again in place; off a terminal, those that are new, one after the other.
+    """Lines that are redrawn in place. Without a terminal, new lines are printed one after the other.
 
-    `after_s`: not before so long. What is over in a moment needs no progress.
+    `after_s`: show nothing before that time, so that quick commands show no progress.
     """
 
     def __init__(self, stream: TextIO = sys.stderr, after_s: float = 0.0) -> None:

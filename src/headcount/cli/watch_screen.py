@@ -31,7 +31,7 @@ _KEYS = {
 
 
 class Screen:
-    """Between `open` and the end of its block, ours. Woken by a key, a new size, or whoever calls `wake`."""
+    """The terminal's screen while its block is open. A key, a new size or `wake` wakes it."""
 
     def __init__(self) -> None:
         self._in, self._out = sys.stdin.fileno(), sys.stdout.fileno()

@@ -1,4 +1,4 @@
-"""The rules of mail: which mailboxes there are, what is accepted, and where a message really goes.
+"""Define the rules of mail: which mailboxes exist, what is accepted, and where a message goes.
 
 Arrival order is the only order. A high priority is shown and never sorted by: sorting would let a later
 message of one sender overtake an earlier one (I7).
@@ -32,7 +32,7 @@ ENGINE = "engine"  # the channel that wakes the engine
 
 
 def channel(team_id: str, box: str) -> str:
-    """What to ring when mail arrives in a mailbox."""
+    """Return the channel to ring when mail arrives in a mailbox."""
     return f"{team_id}/{box}"
 
 

@@ -1,4 +1,4 @@
-"""The rules of a team's task list: what a task may be, who may claim it, and when it may be completed.
+"""Define the rules of a team's task list: what is valid, who may claim a task, and when it may be completed.
 
 On the path of every member command: imports only names and errors.
 """
@@ -84,7 +84,7 @@ def _reachable(start: Iterable[str], graph: Mapping[str, Iterable[str]]) -> set[
 
 
 def open_needs(task: Task, there: Sequence[Task]) -> list[str]:
-    """What a task waits for, where `there` are the tasks that it depends on, or more."""
+    """Return the tasks that a task waits for. `there` includes the tasks that it depends on."""
     ended = {other.id for other in there if other.status in TASK_ENDS}
     return [needed for needed in task.depends_on if needed not in ended]
 

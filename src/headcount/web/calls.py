@@ -21,7 +21,7 @@ Body = dict[str, Any]
 
 
 def stand_down(app: App, body: Body, team: str) -> dict[str, Any]:
-    """Opens it, or joins the one that is open; how it goes on comes by the stream."""
+    """Open a stand-down, or join the open one. The stream shows its progress."""
     answer = standing_down.stand_down(
         app,
         team,

@@ -31,7 +31,7 @@ Patch = dict[str, Any]
 
 
 class Watch:
-    """Something that is looked at again whenever `channel` rings, for as long as somebody watches."""
+    """A view that is read again whenever `channel` rings, as long as it has watchers."""
 
     def __init__(self, store: Store, channel: str, look: Callable[[], Any]) -> None:
         self._store = store

@@ -36,7 +36,7 @@ def join(*children: Child) -> Markup:
 
 
 def raw(text: str) -> Markup:
-    """For our own style sheets, never for what somebody wrote."""
+    """Mark text as markup. Only for headcount's own style sheets."""
     return Markup(text)
 
 

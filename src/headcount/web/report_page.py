@@ -17,7 +17,7 @@ _COLOUR = {"shutdown": "good", "complete": "good", "active": "", "escalated": "w
 
 
 def write_report(report: Mapping[str, Any]) -> str:
-    """The whole file. Whatever an agent wrote is text in it."""
+    """Return the HTML of a report. Text of agents is escaped."""
     title = f"{report['team']}: what happened"
     head = el(
         "head",

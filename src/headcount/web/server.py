@@ -52,7 +52,7 @@ _KEEP_ALIVE_S = 5
 def serve(
     app: App, host: str = LOOPBACK, port: int = 0, token_file: str | None = None, *, as_json: bool = False
 ) -> int:
-    """Serve until a signal ends it. Whoever has the address that is printed acts as the operator."""
+    """Serve until a signal ends it. Anyone with the printed address acts as the operator."""
     app.check("serve")
     token = read_token(token_file)
     listener = _listen(host, port)
@@ -205,7 +205,7 @@ def _warn(host: str) -> None:
 
 
 def make_protocol(headers_s: float, connections: int) -> type[H11Protocol]:
-    """uvicorn's own, which would wait for ever: its limits begin with the first whole request."""
+    """Return uvicorn's protocol with a time limit for headers, which it lacks before the first request."""
 
     class Protocol(H11Protocol):
         _deadline: asyncio.TimerHandle | None = None

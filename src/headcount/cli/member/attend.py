@@ -1,8 +1,8 @@
-"""The screen of a client that tells of its usage limit in no other way than by a dialog on it.
+"""Watch the screen of a client that shows a usage limit only as a dialog.
 
-Looked at by whoever follows the client, when something was printed or is due. The member is parked when the
-dialog appears; when the limit should be over, Enter is pressed in it, which means to try again; and the limit
-is lifted once the dialog has stayed away. Nothing else is typed.
+The process that follows the client reads the screen when something was printed or is due. The dialog
+parks the member. When the limit should be over, headcount presses Enter, which means "try again". The
+limit ends when the dialog has stayed away. headcount types nothing else.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""`headcount client`: what a member of a known client runs as. Started by the engine, not by hand.
+"""`headcount client`: host a known client for a member. The engine starts it.
 
-In a terminal it starts the client, and follows it (`follow.py`). Otherwise the client is run once for each
-turn: at the start, and then whenever there is mail. What woke it is in the prompt; mail counts as read when
-the turn that was told about it has ended well, so a turn that fails loses none.
+In a terminal it starts the client and follows it (`follow.py`). Otherwise it runs the client once for
+each turn: at the start, and then whenever mail arrives. The prompt contains the mail. Mail counts as read
+when its turn has ended well, so a failed turn loses none.
 
-Between two turns nothing of the client is alive, and the member is idle: it costs a sleeping process.
+Between two turns no client process is alive, and the member is idle. It costs one sleeping process.
 """
 
 from __future__ import annotations

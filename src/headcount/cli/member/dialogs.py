@@ -1,9 +1,9 @@
-"""A dialog that a client comes to stand in, in the middle of its work: told to the team, never answered.
+"""Report a dialog that stops a client in mid-task. headcount never answers it.
 
-A permission, a list that a person left open: the client waits for somebody, and writes down nothing of it. So
-whoever follows the client looks at its screen: when it has come to rest, and now and then while it moves,
-because some dialogs blink. A dialog that stays is told once, with the way to its terminal, and so is the end
-of it. Meanwhile the runtime types nothing there (`runtime/terminal.py`).
+The client waits for a person, for example for a permission, and records nothing about it. The process
+that follows the client therefore reads its screen when it is still, and now and then while it changes,
+because some dialogs blink. A dialog that stays is reported once, with the command to attach, and so is
+its end. Until then the runtime types nothing there (`runtime/terminal.py`).
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ class Dialogs:
 
 
 def find_question(asks: re.Pattern[str], shown: str) -> str:
-    """The line above the first choice; where there is none, the one that gave the dialog away, on which the
-    match ends."""
+    """The line above the first choice; where there is none, the one that gave the dialog away, on which
+    the match ends."""
     found = asks.search(shown)
     if found is None:
         return ""

@@ -1,10 +1,10 @@
-"""A client in its terminal, followed by the process that started it, in the record that the client keeps.
+"""Follow a client in its terminal, by the record that the client writes.
 
-Clients write down their conversations: what each answer cost, when a turn is over, and how. Only what they
-tell nowhere else is read off the screen: dialogs (`dialogs.py`), and a limit of some (`attend.py`). A turn
-that ends at a usage limit parks the member; when the limit should be over, and the client has not gone on by
-itself, it is told to, at its prompt. A conversation that no longer fits is begun anew. A client that keeps no
-record says all that by its hooks.
+Clients record the cost of each answer, and when and how a turn ended. Only dialogs (`dialogs.py`) and the
+usage limits of some clients (`attend.py`) are read from the screen. A turn that ends at a usage limit
+parks the member. If the client does not continue by itself after the limit, headcount types a line at its
+prompt. A conversation that no longer fits is started again. A client without a record reports all of this
+by its hooks.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _EXIT_S = 10.0
 _FAILURES = 3  # conversations in a row that do not fit, before it is left as it is
 _BY_ITSELF_S = 3.0  # some clients go on by themselves when their limit is over
 _TYPE_AGAIN_S = 5.0
-_GO_ON = "The usage limit is over. Go on with your work."
+_GO_ON = "The usage limit is over. Continue your work."
 _ANEW = (
     "You begin anew: your last conversation no longer fit. What you have done so far is in this worktree: "
     "look at git status and git log, and at your inbox. "
@@ -47,10 +47,10 @@ _ANEW = (
 
 
 class Follower:
-    """`start` begins a conversation with these words.
+    """Follow one client. `start` begins a conversation with a prompt.
 
-    What is heard is told to the store in that order, each thing until it could be told: a store that is busy,
-    or a full disk, is no reason to end an agent, nor to forget that it has reached its limit.
+    Reports reach the store in order, and each is retried until it is stored. A busy store or a full disk
+    neither ends an agent nor loses a reported limit.
     """
 
     def __init__(
@@ -229,8 +229,8 @@ class _Lines:
         return [f"{self._directory}/{path}" for path in sorted(found)]
 
     def _new_lines(self, path: str) -> list[str]:
-        """Whole ones only: it may be in the middle of the next. A file that is gone, or cannot be read this
-        time, has none; the others are read."""
+        """Whole ones only: it may be in the middle of the next. A file that is gone, or cannot be read
+        this time, has none; the others are read."""
         try:
             with open(path, "rb") as file:
                 file.seek(self._ends.get(path, 0))

@@ -1,4 +1,4 @@
-"""`headcount hook EVENT`: what Claude Code calls at its pauses. The answer is read by the client.
+"""`headcount hook EVENT`: handle an event of Claude Code. The client reads the answer.
 
     UserPromptSubmit, PostToolUse    new mail is put before the model
     Stop                             not before new mail and an open request have been dealt with; else idle
@@ -6,8 +6,7 @@
     SessionEnd                       recorded
     Limited, Resumed                 its usage limit is reached, and over
 
-A hook that fails would stand in the way of the work, so nothing here is an error to the client: mail is still
-in the mailbox.
+A failing hook would block the work of the client, so it never reports an error. Mail is still in the mailbox.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The first words to a client in a terminal, which are on its command line: other users can read them.
+"""Write the first prompt of a client in a terminal. It is on the command line, where other users can read
+it.
 
-So the task is at the end of the client's instructions, which are in a file, and mail stays in the mailbox.
-The task is in the mailbox too, and counts as read once those first words were answered.
+The task is therefore in the client's instructions, which are in a file, and mail stays in the mailbox.
+The task is in the mailbox too, and counts as read once the first prompt is answered.
 """
 
 from __future__ import annotations

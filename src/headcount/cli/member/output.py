@@ -1,5 +1,5 @@
-"""What a client prints in one turn. The turn is over when the client has ended: what it has left running, a
-server that the agent has started, may hold its output open for ever."""
+"""Read the output of a client in one turn. The turn is over when the client has exited, because a server
+that the agent started may keep the output open forever."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What happens at a member's pauses, whoever notices them: the host between two turns, or a client's hook.
+"""Report a member's pauses, for the host between two turns and for a client's hook.
 
-A member whose client has nothing to do is idle: not asked when its team is stood down, only looked at. It is
-at work again with the next turn.
+A member whose client has nothing to do is idle. A stand-down inspects it and does not ask it. It works
+again with the next turn.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _report(call: Call, kind: str, **fields: object) -> None:
 
 
 def lift_limit(call: Call) -> None:
-    """The client works again after a limit. What follows may depend on that, so wait until it is applied."""
+    """Report the end of a usage limit, and wait until the engine has applied it."""
     if _state(call)[1] != "limited":
         return
     _report(call, "WorkResumed")
@@ -92,7 +92,8 @@ def record_turn(call: Call, seen: Seen, code: int) -> None:
 def limit_end(call: Call, resets_at: float | None, count: int) -> float:
     """When to try again: as the client says, else a little later each time (`limit_wait_s`).
 
-    What it says is believed once: that it was reached again, `count` times by now, shows that it was wrong.
+    What it says is believed once: that it was reached again, `count` times by now, shows that it was
+    wrong.
     """
     if resets_at is not None and count == 1:
         return resets_at

@@ -1,4 +1,4 @@
-"""A member's own terminal, as the runtime knows it: for whoever follows the client in it."""
+"""Use a member's own terminal through the runtime, to follow the client in it."""
 
 from __future__ import annotations
 
