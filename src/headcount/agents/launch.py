@@ -94,7 +94,7 @@ def check_agent(agent: str, *, installed: bool = False) -> None:
     if agent not in AGENTS:
         raise UsageError(
             f"There is no agent {agent!r}",
-            f"these are known: {', '.join(AGENTS)}",
+            f"known ones: {', '.join(AGENTS)}",
             ('Give the worker a command: define_worker("bob", command=["./agent.sh", "bob"])',),
             code="unknown-agent",
         )

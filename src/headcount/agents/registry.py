@@ -54,7 +54,7 @@ def check_installed(name: str, path: str | None = None) -> None:
     if shutil.which(name, path=path) is None:
         raise WorldError(
             f"{client.title} is not installed", f"there is no {name} on PATH",
-            (hint, "See which clients are here with `headcount doctor`"), code="client-missing",
+            (hint, "See the installed clients with `headcount doctor`"), code="client-missing",
         )  # fmt: skip
     said = read_version(name, path)
     if version_numbers(said) < client.oldest:

@@ -52,7 +52,7 @@ def _address(host: str) -> str:
         return str(ipaddress.ip_address("127.0.0.1" if host == "localhost" else host))
     except ValueError:
         raise UsageError(
-            f"{host} is no address", "a number is needed, as 127.0.0.1 or 0.0.0.0", code="usage"
+            f"{host} is not an address", "it must be a number, such as 127.0.0.1 or 0.0.0.0", code="usage"
         ) from None
 
 

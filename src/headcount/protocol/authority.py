@@ -176,7 +176,7 @@ def check(action: str, caller: str, who: str = "") -> None:
     subject = f"The {caller}" if who in ("", caller) else who
     raise NotAllowed(
         f"{subject} may not {_IN_WORDS[action]}",
-        f"only these may: {names}",
+        f"allowed: {names}",
         _whom_to_ask(allowed) if caller != OPERATOR else (),
         code="not-allowed",
     )

@@ -30,7 +30,7 @@ def check_dependencies(tasks: Mapping[str, Task]) -> None:
         if name in _behind(tasks, name):
             raise DefinitionError(
                 f'Task "{name}" depends on itself',
-                "following its dependencies leads back to it, so none of them could ever start",
+                "its dependencies lead back to it, so none of these tasks could start",
                 code="dependency-cycle",
             )
 

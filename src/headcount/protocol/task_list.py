@@ -21,7 +21,7 @@ TASK_ENDS = ("complete", "withdrawn")
 
 
 def team_closed(name: str) -> Declined:
-    return Declined(f"{name} is shut down", "a closed team takes nothing new", code="team-closed")
+    return Declined(f"{name} is shut down", "a closed team accepts nothing new", code="team-closed")
 
 
 def too_many(what: str, limit: int) -> Declined:

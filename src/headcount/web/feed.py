@@ -172,7 +172,9 @@ def _as_ours(error: Exception) -> HeadcountError:
     if isinstance(error, HeadcountError):
         return error
     traceback.print_exception(error, file=sys.stderr)
-    return Bug("The team cannot be read", "this is a bug of headcount", ("See where `serve` was started",))
+    return Bug(
+        "The team cannot be read", "this is a bug in headcount", ("See the output of `headcount serve`",)
+    )
 
 
 def _event(data: Patch) -> str:

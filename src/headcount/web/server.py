@@ -134,7 +134,7 @@ async def _answer(call: Callable[[], Any]) -> Response:
     except Exception:
         traceback.print_exc(file=sys.stderr)
         return refuse(
-            Bug("The call failed", "this is a bug of headcount", ("See where `serve` was started",))
+            Bug("The call failed", "this is a bug in headcount", ("See the output of `headcount serve`",))
         )
 
 

@@ -44,11 +44,11 @@ def client(call: Call) -> int:
     name = call.words.plain[0]
     if name not in CLIENTS:
         raise UsageError(
-            f"There is no client {name!r}", f"these are known: {', '.join(CLIENTS)}", code="unknown-agent"
+            f"There is no client {name!r}", f"known ones: {', '.join(CLIENTS)}", code="unknown-agent"
         )
     if not call.caller.is_member or "HEADCOUNT_MARK" not in os.environ:
         raise UsageError(
-            "This is what a member runs as", "it is started by the engine",
+            "This command is for the engine", "it hosts a client for a member",
             (f"Start one with `headcount spawn NAME --agent {name}`",), code="not-a-member",
         )  # fmt: skip
     if not call.words.get("--trusted"):

@@ -41,7 +41,9 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = -1
     if not 0 <= seconds <= 86_400:
-        raise UsageError(f"--wait {text} is no time", "it must be seconds, from 0 to 86400", code="usage")
+        raise UsageError(
+            f"--wait {text} is not a time", "it must be a number of seconds from 0 to 86400", code="usage"
+        )
     return seconds
 
 
