@@ -42,7 +42,7 @@ def make_spans(report: Mapping[str, Any]) -> Sequence[ReadableSpan]:
 
 
 def send_trace(report: Mapping[str, Any], endpoint: str, timeout_s: float = 10) -> int:
-    """To a collector that speaks OTLP over HTTP; the number of spans that it took."""
+    """Send a trace to an OTLP collector over HTTP, and return the number of spans."""
     spans = make_spans(report)
     exporter = OTLPSpanExporter(endpoint=f"{endpoint.rstrip('/')}/v1/traces", timeout=timeout_s)
     for first in range(0, len(spans), _AT_ONCE):

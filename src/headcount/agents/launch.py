@@ -1,4 +1,4 @@
-"""From "who is it" to "what is started": one order in, one launch out, whatever client the agent is."""
+"""Turn an order (who is started) into a launch (what is started), for every client."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def plan_launch(agent: str, order: Order) -> Launch:
 
 
 def check_agent(agent: str, *, installed: bool = False) -> None:
-    """Known, and, if that is wanted, here and new enough: asking costs the start of a program."""
+    """Check that an agent is known and, if requested, installed and new enough."""
     if agent not in AGENTS:
         raise UsageError(
             f"There is no agent {agent!r}",

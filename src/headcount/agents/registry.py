@@ -1,4 +1,4 @@
-"""All clients that headcount knows, and whether the one on this machine can be used."""
+"""List the known clients, and check whether the installed ones can be used."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def read_version(program: str, path: str | None = None) -> str:
 
 @lru_cache
 def _ask_version(found: str, _: float, variable: str) -> str:
-    """Once for each program as it is: asking may take seconds. One that failed is asked again."""
+    """Run a program for its version, once for each file, because it may take seconds. Retry failures."""
     with tempfile.TemporaryDirectory(prefix="headcount-") as elsewhere:
         done = subprocess.run(
             [found, "--version"], capture_output=True, text=True, errors="replace", timeout=_ASK_S,

@@ -46,7 +46,7 @@ def add_member(parser: argparse.ArgumentParser) -> None:
 
 
 def settle_team(args: argparse.Namespace) -> None:
-    """One team, whichever way it was named."""
+    """Set the team from the argument or from `--team`."""
     named = getattr(args, "team_option", None)
     if named is None:
         return
@@ -82,7 +82,7 @@ def _terminate(number: int, frame: FrameType | None) -> NoReturn:
 
 
 def exit_code(stop: KeyboardInterrupt) -> int:
-    """As a shell tells it: 128 and the number of the signal."""
+    """Return the exit code of a shell: 128 plus the number of the signal."""
     return 128 + (stop.number if isinstance(stop, Terminated) else signal.SIGINT)
 
 

@@ -45,7 +45,7 @@ def run_serve(args: argparse.Namespace) -> int:
 
 
 def _address(host: str) -> str:
-    """A number, so that what is listened on is what was meant."""
+    """Accept only a numeric address, which is unambiguous."""
     import ipaddress
 
     try:

@@ -26,7 +26,7 @@ _WRITING = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, err
 
 
 def _escape(error: UnicodeError) -> tuple[str, int]:
-    """What cannot be encoded is shown escaped, and as JSON would: an answer stays readable for programs."""
+    """Escape characters that cannot be encoded, as JSON does."""
     assert isinstance(error, UnicodeEncodeError)
     text = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{text[i : i + 4]}" for i in range(0, len(text), 4)), error.end
@@ -40,7 +40,7 @@ class Harmless(io.TextIOWrapper):
         return len(text)
 
     def write_orders(self, text: str) -> None:
-        """Our own, for a screen or a line that is drawn again. Strangers' text in it was cleaned before."""
+        """Write control sequences of our own. Text of others in it was cleaned before."""
         super().write(text)
 
 
@@ -58,7 +58,7 @@ def prepare() -> None:
 
 
 def _wrap(stream: TextIO) -> TextIO:
-    """None, where it is closed, stays None. What a caller in this process has put there is its own."""
+    """Wrap a standard stream, unless it is closed or was replaced by a caller."""
     if type(stream) is io.TextIOWrapper and stream in (sys.__stdout__, sys.__stderr__):
         through, by_line, encoding = stream.write_through, stream.line_buffering, stream.encoding
         stream.flush()
@@ -69,13 +69,13 @@ def _wrap(stream: TextIO) -> TextIO:
 
 
 def complain(text: str) -> None:
-    """To standard error, or to nobody: never among the answers."""
+    """Print on standard error, if it is open."""
     if sys.stderr is not None:
         sys.stderr.write(f"{text}\n")
 
 
 def is_output(error: BaseException) -> bool:
-    """Whether it was our answer that could not be written, and not a file that has a name."""
+    """Return whether the error is about standard output, not about a named file."""
     return isinstance(error, OSError) and error.filename is None and error.errno in _WRITING
 
 

@@ -160,7 +160,7 @@ class Watch:
         return None
 
     def _capture(self) -> str | None:
-        """Its screen instead of the table, until a key is pressed."""
+        """Show a member's screen until a key is pressed."""
         name = self._chosen()["name"]
         shown = capture(self._app, name, self._team)["screen"] or "(nothing on its screen)"
         columns, lines = self._screen.size()

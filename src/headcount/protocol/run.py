@@ -137,7 +137,7 @@ class Composition:
         return True
 
     def _release_if_unseated(self, task: Task, told: te.TaskEvent) -> None:
-        """Nobody reviews a member that a person let go on after its task had ended or was handed on."""
+        """Release a member whose task has ended or was handed on: it needs no review."""
         seat = task.seat(told.key) if isinstance(told, te.WorkVerified) else None
         if isinstance(told, te.WorkVerified) and (seat is None or seat.presence is not Presence.HERE):
             self.apply_to_team(ev.Released(told.key))

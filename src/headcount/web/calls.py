@@ -1,4 +1,4 @@
-"""What the page may ask for and do: path to use case. The guard has let the caller in as the operator."""
+"""Map the paths of the page to use cases. The guard has accepted the caller as the operator."""
 
 from __future__ import annotations
 

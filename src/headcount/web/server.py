@@ -1,4 +1,4 @@
-"""The live page: its files, its streams, and thin endpoints over the use cases."""
+"""Serve the live page: its files, its streams, and thin endpoints over the use cases."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def _announce(url: str, as_json: bool) -> None:
 
 
 def _warn(host: str) -> None:
-    """To standard error: the answer stays one line for programs."""
+    """Print a warning on standard error, so that the answer stays one line."""
     print(f"Warning: other machines can reach {host}, and nothing is encrypted.", file=sys.stderr)
     print(
         "Anyone who sees one request has the token. Use a tunnel or TLS: docs/how-to/serve-elsewhere.md",
@@ -249,7 +249,7 @@ _SHORTEST = 32
 
 
 def read_token(path: str | None) -> str:
-    """Without a file a new one; with one what is in it, made for its owner alone if it is not there."""
+    """Return the token in the file, which is created for its owner alone; without a file a new token."""
     if path is None:
         return secrets.token_urlsafe(_BYTES)
     try:

@@ -52,7 +52,7 @@ class Attendant:
             self._printed = printed
 
     def _due(self) -> float:
-        """When there is something to do though nothing is printed."""
+        """Return when something is due although nothing is printed."""
         if self._until is None:
             return math.inf
         return self._until if self._away_since is None else self._away_since + _LIFTED_S
@@ -68,7 +68,7 @@ class Attendant:
             self._terminal.press(_ENTER)
 
     def _reached(self, text: str) -> None:
-        """Also when it was tried again too early, and the dialog is back."""
+        """Report a limit, also if a retry was too early and the dialog is back."""
         until = pauses.limit_end(self._call, reset_time(text), self._count + 1)
         pauses.park(self._call, text.partition("\n")[0].strip(" │"), until)
         self._count += 1

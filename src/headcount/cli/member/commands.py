@@ -1,4 +1,4 @@
-"""The members' commands: one use case each, and its answer as text or JSON."""
+"""Run the members' commands: one use case each, and its answer as text or JSON."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def claim(call: Call) -> int:
 
 
 def complete(call: Call) -> int:
-    """A worker's is a done signal; the lead and the operator complete."""
+    """Complete a task. From a worker it is a done signal."""
     from headcount.app import tasks
 
     task = tasks.complete(call.session, call.words.plain[0], call.team, call.words.has("--verified"))

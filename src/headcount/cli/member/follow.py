@@ -79,7 +79,7 @@ class Follower:
         self._logged_out = False
 
     def run(self) -> int:
-        """Until the client has ended by itself; its exit code."""
+        """Follow the client until it exits, and return its exit code."""
         # What is typed is meant for the client. A handler, because the client would inherit SIG_IGN.
         for number in (signal.SIGINT, signal.SIGQUIT):
             signal.signal(number, lambda *_: None)
@@ -93,7 +93,7 @@ class Follower:
             prompt = _ANEW + self._opening.words()
 
     def _follow(self, child: Child, setup: Setup) -> bool:
-        """True at its end; False when it must begin anew."""
+        """Follow one conversation. True at the exit of the client, False to start a new one."""
         lines = _Lines(self._client, setup)
         end = os.pidfd_open(child.pid)
         try:
@@ -107,7 +107,7 @@ class Follower:
             os.close(end)
 
     def _listen(self, lines: _Lines) -> bool:
-        """False when the conversation no longer fits: what else is in its record is over with it."""
+        """Read the record. False if the conversation no longer fits; the rest of its record is void."""
         for seen in lines.read():
             self._hear(seen)
             if seen.overflow and self._failures < _FAILURES:
@@ -154,14 +154,14 @@ class Follower:
             self._to_tell.popleft()
 
     def _remember(self, error: HeadcountError | OSError) -> None:
-        """Once each, when it can be said: the screen is the client's."""
+        """Queue a report, once each. Nothing is printed, because the screen belongs to the client."""
         if str(error) not in self._troubles:
             self._troubles.add(str(error))
             text = f"What it did could not be followed for a while: {error}"
             self._to_tell.append(partial(pauses.warn, self._call, text))
 
     def _tell_login(self, text: str) -> None:
-        """Once, however often it is asked to go on meanwhile; `""` when the model has answered again."""
+        """Report a login failure once, and its end (`text` is empty)."""
         if text and not self._logged_out:
             dialogs.tell(self._call, text, [text])
         elif self._logged_out and not text:
@@ -189,7 +189,7 @@ class Follower:
 
 
 def _make_lookers(call: Call, client: Client, terminal: Terminal) -> list[Callable[[], None]]:
-    """For what is to be seen on the screen alone."""
+    """Return the readers of what only the screen shows."""
     lookers = [dialogs.Dialogs(call, client.screen.asks, terminal).look]
     if client.screen.limit:
         from headcount.cli.member.attend import Attendant
@@ -229,8 +229,7 @@ class _Lines:
         return [f"{self._directory}/{path}" for path in sorted(found)]
 
     def _new_lines(self, path: str) -> list[str]:
-        """Whole ones only: it may be in the middle of the next. A file that is gone, or cannot be read
-        this time, has none; the others are read."""
+        """Return new complete lines of a file; none if it is gone or cannot be read now."""
         try:
             with open(path, "rb") as file:
                 file.seek(self._ends.get(path, 0))
@@ -242,7 +241,7 @@ class _Lines:
 
 
 def _has_ended(child: Child, end: int) -> bool:
-    """After a moment at most, asleep for all of it: `Popen.wait` with a limit wakes up 20 times a second."""
+    """Wait briefly for the exit, asleep. `Popen.wait` with a limit would wake up 20 times a second."""
     waiting = select.poll()
     waiting.register(end, select.POLLIN)
     waiting.poll(_LOOK_S * 1000)

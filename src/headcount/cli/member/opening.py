@@ -21,7 +21,7 @@ _MAIL = " There is mail in your inbox, too."
 
 
 def with_task(instructions: str, task: str) -> str:
-    """The instructions of a client in a terminal."""
+    """Return the instructions of a client in a terminal, with its task."""
     told = cut(plain(task), MOST, "the file $HEADCOUNT_PROMPT_FILE")
     return f"{instructions}\n\n# Your task\n\n{told}\n" if told else instructions
 
@@ -33,7 +33,7 @@ class Opening:
         self._shown: list[Mail] = []
 
     def words(self) -> str:
-        """For a conversation that begins now."""
+        """Return the first prompt of a new conversation."""
         unread = mail.inbox(self._call.session, unread=True)
         self._shown = [one for one in unread if self._is_task(one)]
         if not self._task:
@@ -41,7 +41,7 @@ class Opening:
         return _TASK + (_MAIL if len(unread) > len(self._shown) else "")
 
     def _is_task(self, one: Mail) -> bool:
-        """However a file may have changed its ends of lines."""
+        """Return whether a message is the task, ignoring line ends."""
         return bool(self._task) and one.body.split() == self._task.split()
 
     def answered(self) -> None:

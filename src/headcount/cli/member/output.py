@@ -15,7 +15,7 @@ _AT_ONCE = 1 << 20  # more than a pipe holds: one read takes all that is there
 
 
 def read_lines(child: subprocess.Popen[bytes]) -> Iterator[str]:
-    """Line by line, until it has ended."""
+    """Yield the lines of its output until it has ended."""
     rest = b""
     for data in _read(child):
         *lines, rest = (rest + data).split(b"\n")

@@ -17,7 +17,7 @@ MOST = 100_000  # bytes; clients put words of their own beside it
 
 
 def tell(mail: list[Mail], most: int = MOST) -> tuple[str, list[Mail]]:
-    """The messages that fit, the oldest first, and which they are; the first one in any case."""
+    """Return the prompt of the messages that fit, oldest first, and their ids. The first always fits."""
     text = ""
     told: list[Mail] = []
     for one in mail:
