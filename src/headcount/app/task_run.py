@@ -99,7 +99,7 @@ def abort(app: App, team_name: str, reason: str) -> dict[str, Any]:
     if run["status"] in (State.COMPLETE, State.BLOCKED):
         raise Declined(
             f"Did not abort {show(team_name)}", f"its run is {run['status']} already",
-            (f"See how it stands with `headcount status {team_name}`",), code="run-over",
+            (f"See its state with `headcount status {team_name}`",), code="run-over",
         )  # fmt: skip
     app.apply(team_name, pe.AbortRun(utc_now(), reason, app.caller.who))
     return read_run(app, team_name)

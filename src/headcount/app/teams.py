@@ -154,8 +154,8 @@ def _placed(app: App, team_name: str, plan: Plan) -> Plan:
     if commit is None:
         raise UsageError(
             f"Did not start {show(plan.name)}",
-            f"{show(plan.base)} is no commit, and no member whose workspace was inspected",
-            ("See the branches that there are with `git branch --all`",),
+            f"{show(plan.base)} is neither a commit nor an inspected member",
+            ("See the branches with `git branch --all`",),
             code="unknown-commit",
         )
     return plan._replace(base=commit, detached=CALLER_OF_ROLE[plan.role] == REVIEWER)

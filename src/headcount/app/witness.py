@@ -65,7 +65,7 @@ def _workspace(member: Member, place: Mapping[str, Any] | None) -> Workspace:
     raise Declined(
         f"{member.key} has no workspace",
         "it was removed" if place is not None else "it was never started",
-        ("See what was saved of it with `headcount salvage list`",),
+        ("See its salvages with `headcount salvage list`",),
         code="no-workspace",
     )
 
@@ -80,9 +80,9 @@ def verdict(
         member = found.members.get(meant.key)
         if member is None or member.state is not State.INSPECTING or not member.judging:
             raise Declined(
-                f"No verdict on {name} is wanted",
+                f"No verdict on {name} is due",
                 f"it is {member.state if member else 'not there'}; findings are mailed to the witness first",
-                (f"Look for yourself with `headcount witness findings {name}`",),
+                (f"Inspect it with `headcount witness findings {name}`",),
                 code="no-verdict-wanted",
             )
         named = tuple(issues) or (() if clean else _last_issues(tx, found.id, member.key))
@@ -149,7 +149,7 @@ def _last_lines(place: str) -> str:
 def _find_live(app: App, name: str, team: str | None) -> tuple[str, Member, Mapping[str, Any]]:
     team_name, member, start = find_member(app, name, team)
     if not member.live:
-        raise Declined(f"{member.key} is gone", "nobody is there to hear it", code="gone")
+        raise Declined(f"{member.key} is gone", "it can no longer receive anything", code="gone")
     return team_name, member, start
 
 
@@ -191,7 +191,7 @@ def handoff(
     with app.store.write(team=name) as tx:
         found = app.load(tx, name)
         if found.status is Status.SHUTDOWN:
-            raise Declined(f"{name} is shut down", "there is nobody to hand over to", code="team-closed")
+            raise Declined(f"{name} is shut down", "there is no member to hand over to", code="team-closed")
         whose = _whose(found, member)
         kind, key = (kind_of(whose), whose.key) if whose else ("witness_cycle", WITNESS)
         subject, body = compose(tx, found, remarks, tuple(next_steps), kind, whose)

@@ -49,7 +49,7 @@ def choose(wanted: str, argv: Sequence[str], cgroup: bool, namespace: bool) -> s
 def _unavailable(wanted: str, why: str) -> ProcessError:
     return ProcessError(
         f'containment = "{wanted}" is not available here', why,
-        ("See what this machine can do with `headcount doctor`", 'Use containment = "auto"'),
+        ("See what this machine supports with `headcount doctor`", 'Use containment = "auto"'),
         code="containment-unavailable",
     )  # fmt: skip
 

@@ -56,7 +56,7 @@ class TmuxRuntime(ProcessRuntime):
                 except TimeoutError:
                     raise ProcessError(
                         f"Did not start {spec.argv[0]}",
-                        "its keeper did not come up in tmux",
+                        "its keeper did not start in tmux",
                         code="start-failed",
                     ) from None
                 if _peer(connection) == pane_pid:
