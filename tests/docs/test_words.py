@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from headcount.cli import COMMANDS
-from headcount.cli.member.table import COMMANDS as OF_MEMBERS
+from headcount.cli.member.command_table import COMMANDS as OF_MEMBERS
 
 from .pages import PAGES, ROOT
 from .plain_english import docstring_sentences, page_sentences, problems, sentences
