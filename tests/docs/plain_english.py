@@ -38,7 +38,7 @@ _RULES = {
 _ALLOWED = re.compile(
     r"\b(?:is|are|was|were) no (?:longer|more|better|faster)\b|\bthe very (?:first|last)\b", re.IGNORECASE
 )
-_NAMES = "headcount|git|opencode|tmux|apsw|supervisord"  # They may begin a sentence.
+_NAMES = "headcount|git|opencode|tmux|apsw|supervisord|tmpfs|pytest|npm"  # They may begin a sentence.
 _END = re.compile(rf"(?<=[.!?])\s+(?=[A-Z*(“\"\d]|(?:{_NAMES})\b)|[;:]\s+")
 
 

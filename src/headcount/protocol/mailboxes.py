@@ -1,10 +1,18 @@
-"""Define the rules of mail: which mailboxes exist, what is accepted, and where a message goes.
+"""Define the rules of mail: which mailboxes exist, what is accepted, and where a message goes."""
 
-Arrival order is the only order. A high priority is shown and never sorted by: sorting would let a later
-message of one sender overtake an earlier one (I7).
-
-On the path of every member command: imports only names and errors.
-"""
+# Mail is sorted by arrival only. A high priority is shown and never used to sort, because a later message
+# of one sender could overtake an earlier one (I7).
+#
+# A mailbox belongs to one incarnation or to an office (lead, witness, operator). It is in one of three
+# states, which need no table:
+#
+#     open     a living incarnation reads it, or it is the mailbox of an office
+#     sealed   its incarnation is gone; mail goes to the lead, with its original mailbox
+#     closed   its team is closed; mail goes to the dead letters
+#
+# Not here: reading and writing rows (`store/`), and who may write to whom (`authority.py`).
+#
+# This module is on the path of every member command, so it imports only names and errors.
 
 from __future__ import annotations
 

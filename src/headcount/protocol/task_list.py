@@ -1,7 +1,17 @@
-"""Define the rules of a team's task list: what is valid, who may claim a task, and when it may be completed.
+"""Define the rules of a team's task list: valid tasks, who may claim one, and when it may be completed."""
 
-On the path of every member command: imports only names and errors.
-"""
+# The list is what members see and claim. A task of a run is also on it, but moves only by the run's own
+# table (`task.py`), which sets the status here.
+#
+#     pending --claim--> in_progress --done--> in_review --the lead--> complete
+#                           |                      |
+#                           +------ release -------+--> pending
+#
+# `blocked` comes from a run, `withdrawn` from the lead. `complete` and `withdrawn` are ends: tasks that
+# depend on such a task do not wait for it any more. There is no table, because the checks are about the
+# caller and about other tasks rather than about the state.
+#
+# This module is on the path of every member command, so it imports only names and errors.
 
 from __future__ import annotations
 
