@@ -18,9 +18,9 @@ from pathlib import Path
 
 import pytest
 
+from headcount.app.adapters import make_runtimes
 from headcount.app.app import App
 from headcount.app.lock import is_driven
-from headcount.app.world import make_runtimes
 
 IDENTITY = {
     f"GIT_{role}_{what}": value

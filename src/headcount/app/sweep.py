@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from headcount.app.adapters import find_repository, make_runtimes, make_workspaces
 from headcount.app.lock import is_driven
 from headcount.app.resident import ensure_driven
-from headcount.app.world import find_repository, make_runtimes, make_workspaces
 from headcount.domain.findings import GoneProof
 from headcount.engine.writing import utc_now
 from headcount.errors import HeadcountError
@@ -22,8 +22,8 @@ from headcount.workspace.port import EngineWorkspaces
 from headcount.workspace.worktrees import Workspaces
 
 if TYPE_CHECKING:
+    from headcount.app.adapters import Runtimes
     from headcount.app.app import App
-    from headcount.app.world import Runtimes
     from headcount.domain.findings import Workspace
 
 
@@ -55,6 +55,7 @@ def sweep(app: App, *, dry_run: bool = False) -> dict[str, Any]:
     runtimes = make_runtimes(app)
     _adopt_all(runtimes)
     answer["ended"] = [_end(app, orphan, runtimes) for orphan in found]
+    runtimes["plain"].remove_left_cgroups()
     return answer
 
 

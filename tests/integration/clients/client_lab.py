@@ -16,14 +16,14 @@ from typing import Any
 import pytest
 from standin import Standin
 
+from headcount.app.adapters import make_runtimes
 from headcount.app.app import App, open_app
+from headcount.app.member_start import Plan
 from headcount.app.progress import follow
 from headcount.app.resident import driving
 from headcount.app.standing_down import stand_down
-from headcount.app.starting import Plan
+from headcount.app.team_start import wait_for
 from headcount.app.teams import create_team, spawn
-from headcount.app.up import wait_for
-from headcount.app.world import make_runtimes
 from headcount.domain.policy import Policy
 from headcount.domain.settings import Agents
 from headcount.protocol.member import Member, State

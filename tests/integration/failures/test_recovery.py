@@ -16,12 +16,12 @@ import pytest
 from engine.lab import LIMIT_S, PATIENT, QUICK, TEAM, Lab, git
 
 from headcount.app import tasks
+from headcount.app.adapters import make_runtimes
 from headcount.app.cycle import cycle
+from headcount.app.member_start import Plan
 from headcount.app.standing_down import status_of
-from headcount.app.starting import Plan
 from headcount.app.sweep import sweep
 from headcount.app.teams import create_team, spawn, status
-from headcount.app.world import make_runtimes
 from headcount.errors import Declined, StoreError, UsageError, WorldError
 from headcount.ports import SpawnSpec
 from headcount.protocol import events as ev
@@ -311,7 +311,7 @@ def test_an_engine_whose_disk_was_full_goes_on_where_it_was(
 
 def test_a_word_whose_ring_was_lost_is_heard_all_the_same(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """A member's command may be killed between its commit and its ring."""
-    monkeypatch.setattr("headcount.engine.listener._RING_CHECK_S", 0.5)
+    monkeypatch.setattr("headcount.app.engine_loop._RING_CHECK_S", 0.5)
     lab.stop_driving()
     lab.drive()
     lab.create(PATIENT)

@@ -14,9 +14,9 @@ from typing import Any
 
 from engine.lab import environment_of
 
+from headcount.app.adapters import make_runtimes
 from headcount.app.app import App, open_app
 from headcount.app.standing_down import decide, escalations
-from headcount.app.world import make_runtimes
 from headcount.ports import Entry
 from tests.support.lab import end_engine, end_everything, make_repository
 
