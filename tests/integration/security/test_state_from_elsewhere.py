@@ -7,6 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -119,19 +121,19 @@ def as_nobody(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that everybody may write, as /tmp is, with a folder of an unprivileged user in it."""
+def shared() -> Iterator[Path]:
+    """A folder that everybody may write, as /tmp is, with a folder of an unprivileged user in it.
+
+    Not below pytest's own: each pytest that starts takes that one away from other users again.
+    """
     if os.getuid() != 0:
         pytest.skip("only root can act as two users")
-    place = tmp_path_factory.mktemp("shared")
-    for above in (place, *place.parents):
-        if above == Path("/tmp"):
-            break
-        above.chmod(0o755)
+    place = Path(tempfile.mkdtemp(prefix="headcount-test-"))
     place.chmod(0o1777)
     (place / "mine").mkdir()
     os.chown(place / "mine", NOBODY, NOBODY)
-    return place
+    yield place
+    shutil.rmtree(place)
 
 
 def test_settings_of_another_user_in_a_shared_parent_are_not_used(shared: Path) -> None:
