@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypedDict, cast
 
 from headcount.app.judge import judge
+from headcount.app.local_files import LocalFiles
 from headcount.engine.job import World
 from headcount.runtime.commands import Commands
 from headcount.runtime.plain import PlainRuntime
@@ -18,14 +19,15 @@ from headcount.workspace.repository import Repository
 
 if TYPE_CHECKING:
     from headcount.app.app import App
-    from headcount.ports import Runtime
+    from headcount.ports import Executor, Runtime
 
 
-def make_world(app: App) -> World:
+def make_world(app: App, executor: Executor) -> World:
     runtimes = cast("dict[str, Runtime]", make_runtimes(app))
     commands = make_commands()
     judging = partial(judge, partial(commands.run, cwd=app.root))
-    return World(app.home, runtimes, make_workspaces(app, commands), judging, app.make_start, commands)
+    workspaces = make_workspaces(app, commands)
+    return World(app.home, runtimes, workspaces, judging, commands, LocalFiles(), executor)
 
 
 def make_commands() -> Commands:

@@ -51,8 +51,8 @@ def read_definition(path: str) -> Definition:
     if len(document.teams) != 1:
         raise DefinitionError(
             f"{path} has {len(document.teams)} teams",
-            "up and run carry out exactly one",
-            ("Put each team in a file of its own",),
+            "up and run start exactly one",
+            ("Put each team in a separate file",),
             code="one-team",
         )
     return _definition(path, document)

@@ -10,7 +10,7 @@ from headcount.app.adapters import make_runtimes
 from headcount.app.resident import ensure_driven
 from headcount.app.team_start import wait_for
 from headcount.domain.names import show
-from headcount.engine.mirror import log_path
+from headcount.engine.state_files import log_path
 from headcount.errors import Declined, UsageError
 from headcount.protocol import events as ev
 from headcount.protocol.member import State
@@ -38,14 +38,14 @@ def find_member(app: App, name: str, team: str | None = None) -> tuple[str, Memb
     if found:
         raise UsageError(
             f"Which {show(name)}?",
-            f"{' and '.join(team.name for team, _ in found)} have one of that name",
-            ("Say which with --team TEAM",),
+            f"{' and '.join(team.name for team, _ in found)} have one with that name",
+            ("Name it with --team TEAM",),
             code="which-team",
         )
     raise UsageError(
         f"There is no member {show(name)}",
         f"looked in {', '.join(looked_in) or 'no team: none is open'}",
-        ("See who is there with `headcount status`", "Name a closed team with --team TEAM"),
+        ("See the members with `headcount status`", "Name a closed team with --team TEAM"),
         code="unknown-member",
     )
 
@@ -138,7 +138,7 @@ def attach_command(app: App, name: str, team: str | None = None) -> list[str]:
         raise Declined(
             f"Did not attach to {name}",
             "it is gone" if not member.live else "it runs without a terminal",
-            (f"See what it printed with `headcount logs {name} --team {team_name}`",),
+            (f"See its output with `headcount logs {name} --team {team_name}`",),
             code="no-terminal",
         )
     return list(runtime.attach_command(handle))

@@ -99,7 +99,7 @@ def end_native(app: App, name: str, pid: int, environ: Mapping[str, str]) -> dic
             else "no process of that team whose lead is dead has this id"
         )
         raise Declined(
-            f"Did not end process {pid}", why, ("See who is there with `headcount sweep --dry-run`",),
+            f"Did not end process {pid}", why, ("See the processes with `headcount sweep --dry-run`",),
             code="not-an-orphan",
         )  # fmt: skip
     sent = process is not None and send_signal(process.identity, signal.SIGTERM)

@@ -176,7 +176,7 @@ def read_member(app: App, team_name: str, key: str) -> Row:
         team = app.load(tx, team_name)
         if key not in team.members:
             raise UsageError(
-                f"There is no member {show(key)}", f"{team.name} has no such one", code="unknown-member"
+                f"There is no member {show(key)}", f"{team.name} has no such member", code="unknown-member"
             )
         facts = {name: tx.fact(team.id, key, name) for name in ("workspace", "findings", "proof", "plan")}
         journal = [entry for entry in tx.journal(team.id) if entry.about == key]

@@ -138,8 +138,8 @@ def _team_of(app: App, escalation_id: str, team: str | None) -> str:
     if len(waiting) > 1:
         raise UsageError(
             f"Which {show(escalation_id)}?",
-            f"{' and '.join(waiting)} have one of that name",
-            ("Say which with --team TEAM",),
+            f"{' and '.join(waiting)} have one with that name",
+            ("Name it with --team TEAM",),
             code="which-team",
         )
     if waiting:

@@ -22,7 +22,7 @@ from headcount.app.trust import read_trust, trusted_root
 from headcount.domain.names import check_size, show
 from headcount.domain.templates import not_acknowledged
 from headcount.engine.apply import apply
-from headcount.engine.preparing import ROSTER
+from headcount.engine.ordered_starts import ROSTER
 from headcount.engine.writing import utc_now
 from headcount.errors import Declined, DefinitionError, UsageError
 from headcount.ports import Task as BoardTask
@@ -99,7 +99,7 @@ def abort(app: App, team_name: str, reason: str) -> dict[str, Any]:
     if run["status"] in (State.COMPLETE, State.BLOCKED):
         raise Declined(
             f"Did not abort {show(team_name)}", f"its run is {run['status']} already",
-            (f"See how it stands with `headcount status {team_name}`",), code="run-over",
+            (f"See its state with `headcount status {team_name}`",), code="run-over",
         )  # fmt: skip
     app.apply(team_name, pe.AbortRun(utc_now(), reason, app.caller.who))
     return read_run(app, team_name)

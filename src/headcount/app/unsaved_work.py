@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from headcount.app.adapters import make_workspaces
 from headcount.app.app import policy_of
 from headcount.domain.findings import Workspace
-from headcount.engine.jobs import with_git_config
+from headcount.engine.pending_acts import with_git_config
 from headcount.errors import HeadcountError
 
 if TYPE_CHECKING:

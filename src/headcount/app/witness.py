@@ -11,10 +11,10 @@ from headcount.app.members import find_log, find_member
 from headcount.domain.findings import Findings, Workspace
 from headcount.domain.names import WITNESS
 from headcount.domain.templates import WITNESS_HANDOFF
+from headcount.engine.cycling import HANDOVER, kind_of, put_handover
 from headcount.engine.delivery import deliver
-from headcount.engine.handoff import compose
-from headcount.engine.jobs import with_git_config
-from headcount.engine.succession import HANDOVER, kind_of, put_handover
+from headcount.engine.handoff_note import compose
+from headcount.engine.pending_acts import with_git_config
 from headcount.errors import Declined, UsageError
 from headcount.ports import Mail
 from headcount.protocol import events as ev
@@ -65,7 +65,7 @@ def _workspace(member: Member, place: Mapping[str, Any] | None) -> Workspace:
     raise Declined(
         f"{member.key} has no workspace",
         "it was removed" if place is not None else "it was never started",
-        ("See what was saved of it with `headcount salvage list`",),
+        ("See its salvages with `headcount salvage list`",),
         code="no-workspace",
     )
 
@@ -80,9 +80,9 @@ def verdict(
         member = found.members.get(meant.key)
         if member is None or member.state is not State.INSPECTING or not member.judging:
             raise Declined(
-                f"No verdict on {name} is wanted",
+                f"No verdict on {name} is due",
                 f"it is {member.state if member else 'not there'}; findings are mailed to the witness first",
-                (f"Look for yourself with `headcount witness findings {name}`",),
+                (f"Inspect it with `headcount witness findings {name}`",),
                 code="no-verdict-wanted",
             )
         named = tuple(issues) or (() if clean else _last_issues(tx, found.id, member.key))
@@ -149,7 +149,7 @@ def _last_lines(place: str) -> str:
 def _find_live(app: App, name: str, team: str | None) -> tuple[str, Member, Mapping[str, Any]]:
     team_name, member, start = find_member(app, name, team)
     if not member.live:
-        raise Declined(f"{member.key} is gone", "nobody is there to hear it", code="gone")
+        raise Declined(f"{member.key} is gone", "it can no longer receive anything", code="gone")
     return team_name, member, start
 
 
@@ -191,7 +191,7 @@ def handoff(
     with app.store.write(team=name) as tx:
         found = app.load(tx, name)
         if found.status is Status.SHUTDOWN:
-            raise Declined(f"{name} is shut down", "there is nobody to hand over to", code="team-closed")
+            raise Declined(f"{name} is shut down", "there is no member to hand over to", code="team-closed")
         whose = _whose(found, member)
         kind, key = (kind_of(whose), whose.key) if whose else ("witness_cycle", WITNESS)
         subject, body = compose(tx, found, remarks, tuple(next_steps), kind, whose)

@@ -173,7 +173,7 @@ def run_cycle(args: argparse.Namespace) -> int:
 
 
 def _follow_cycle(app: App, answer: dict[str, Any], quiet: bool) -> dict[str, Any]:
-    """What came of it: how its successor stands or, while there is none, the request to leave."""
+    """Return the state of the successor or, while there is none, of the request."""
     live = Live(sys.stderr, after_s=_QUIET_S)
 
     def arrived(team: Team) -> bool:
@@ -190,7 +190,7 @@ def _follow_cycle(app: App, answer: dict[str, Any], quiet: bool) -> dict[str, An
 
 
 def _has_successor(team: Team, answer: dict[str, Any]) -> bool:
-    """Its successor runs or failed to; or it refused, is escalated, or is gone and nobody follows."""
+    """Return whether the cycle is over: a successor, a refusal, an escalation, or no successor."""
     latest = team.latest(answer["member"])
     assert latest is not None
     if latest.generation > answer["generation"]:

@@ -26,7 +26,7 @@ _STEPS = {"up": -1, "k": -1, "down": 1, "j": 1, "page up": -10, "page down": 10}
 
 
 def watch(app: App, team: str) -> int:
-    """Until `q`. The team goes on by itself."""
+    """Show a team live until `q`. The team continues afterwards."""
     onlooker, screen = Onlooker(app, team), Screen()
     onlooker.look()  # a name that is none is said before the screen is taken
     bell = waking(screen, lambda limit_s: app.store.wait(f"team/{team}", limit_s))
@@ -160,7 +160,7 @@ class Watch:
         return None
 
     def _capture(self) -> str | None:
-        """Its screen instead of the table, until a key is pressed."""
+        """Show a member's screen until a key is pressed."""
         name = self._chosen()["name"]
         shown = capture(self._app, name, self._team)["screen"] or "(nothing on its screen)"
         columns, lines = self._screen.size()

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from headcount.engine.preparing import prepare_start
-from headcount.engine.succession import note_handover_acted
+from headcount.engine.cycling import note_handover_acted
+from headcount.engine.ordered_starts import prepare_start
 from headcount.engine.writing import utc_now, write_ready
 from headcount.protocol.effects import Ready
 from headcount.protocol.happened import (
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from headcount.domain.policy import Policy
-    from headcount.engine.preparing import MakeStart
+    from headcount.engine.ordered_starts import MakeStart
     from headcount.ports import Tx
     from headcount.protocol.events import Event
     from headcount.protocol.phase_events import PhaseEvent

@@ -74,7 +74,7 @@ class ToolCaller:
         except Exception:
             # Ours, and never the model's to read: the trace goes to the log of the client.
             traceback.print_exc(file=sys.stderr)
-            bug = Bug(f"{name} failed", "this is a bug of headcount", ("The server's log has the details",))
+            bug = Bug(f"{name} failed", "this is a bug in headcount", ("The server's log has the details",))
             return _refusal(bug)
 
     def close(self) -> None:

@@ -142,7 +142,12 @@ class SqliteTx:
         if card is None:
             raise _no_team(team_id)
         if card.closed:
-            raise Declined(f"{card.name} is shut down", "a closed team takes nothing new", code="team-closed")
+            raise Declined(
+                f"{card.name} is shut down", "a closed team accepts nothing new", code="team-closed"
+            )
+
+    def has_inputs(self, team_id: str) -> bool:
+        return one(self._db, JOURNAL["has_inputs"], team_id) is not None
 
     def take_inputs(self, team_id: str) -> list[Event]:
         """Inputs that cannot be parsed go to the journal as they are; the others are applied (B7)."""

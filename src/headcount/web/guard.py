@@ -89,7 +89,7 @@ class Guard:
         )  # fmt: skip
 
     def _is_ours(self, host: str) -> bool:
-        """A name that another site may have pointed at us (DNS rebinding) is not ours; a number always is."""
+        """Return whether a host is ours. A name may be rebound by another site; a number may not."""
         name, _, port = host.rpartition(":")
         if port != str(self._port):
             return False

@@ -75,7 +75,7 @@ def _find(function: str) -> Callable[[Call], int]:
 
 
 def _tell_verbs(words: list[str]) -> int:
-    """What may follow a command that needs a second word: asked for, or missed."""
+    """Report the verbs of a command, for `--help` or after a missing verb."""
     command, verbs = words[0], HOT[words[0]]
     if any(word in HELP for word in words):
         _write("\n".join(COMMANDS[f"{command} {verb}"][0].help() for verb in verbs))

@@ -1,4 +1,4 @@
-"""The members' commands, as they are written."""
+"""Define the usage and options of the members' commands."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The screen of a client that tells of its usage limit in no other way than by a dialog on it.
+"""Watch the screen of a client that shows a usage limit only as a dialog.
 
-Looked at by whoever follows the client, when something was printed or is due. The member is parked when the
-dialog appears; when the limit should be over, Enter is pressed in it, which means to try again; and the limit
-is lifted once the dialog has stayed away. Nothing else is typed.
+The process that follows the client reads the screen when something was printed or is due. The dialog
+parks the member. When the limit should be over, headcount presses Enter, which means "try again". The
+limit ends when the dialog has stayed away. headcount types nothing else.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Attendant:
             self._printed = printed
 
     def _due(self) -> float:
-        """When there is something to do though nothing is printed."""
+        """Return when something is due although nothing is printed."""
         if self._until is None:
             return math.inf
         return self._until if self._away_since is None else self._away_since + _LIFTED_S
@@ -68,7 +68,7 @@ class Attendant:
             self._terminal.press(_ENTER)
 
     def _reached(self, text: str) -> None:
-        """Also when it was tried again too early, and the dialog is back."""
+        """Report a limit, also if a retry was too early and the dialog is back."""
         until = client_reports.limit_end(self._call, reset_time(text), self._count + 1)
         client_reports.park(self._call, text.partition("\n")[0].strip(" │"), until)
         self._count += 1

@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 import time
 
-from headcount.engine.lanes import Lanes
+from headcount.runtime.worker_pool import WorkerPool
 
 
 def test_what_is_put_into_one_lane_runs_in_order_and_never_at_the_same_time() -> None:
-    lanes = Lanes(8)
+    pool = WorkerPool(8)
     seen: list[int] = []
     running = threading.Semaphore(1)
     done = threading.Event()
@@ -22,37 +22,37 @@ def test_what_is_put_into_one_lane_runs_in_order_and_never_at_the_same_time() ->
             done.set()
 
     for number in range(100):
-        lanes.put("ada", lambda n=number: work(n))
+        pool.put("ada", lambda n=number: work(n))
     assert done.wait(60)
-    lanes.close()
+    pool.close()
     assert seen == list(range(100))
 
 
 def test_a_lane_that_hangs_delays_nobody_else() -> None:
-    lanes = Lanes(2)
+    pool = WorkerPool(2)
     let_go, other = threading.Event(), threading.Event()
-    lanes.put("ada", lambda: let_go.wait(60))
-    lanes.put("ben", other.set)
+    pool.put("ada", lambda: let_go.wait(60))
+    pool.put("ben", other.set)
     assert other.wait(60)
     let_go.set()
-    lanes.close()
+    pool.close()
 
 
 def test_work_that_raises_does_not_close_its_lane() -> None:
-    lanes = Lanes(1)
+    pool = WorkerPool(1)
     after = threading.Event()
 
     def fails() -> None:
         raise ValueError("a bug")
 
-    lanes.put("ada", fails)
-    lanes.put("ada", after.set)
+    pool.put("ada", fails)
+    pool.put("ada", after.set)
     assert after.wait(60)
-    lanes.close()
+    pool.close()
 
 
 def test_closing_lets_what_runs_finish_and_leaves_the_rest() -> None:
-    lanes = Lanes(1)
+    pool = WorkerPool(1)
     began, let_go = threading.Event(), threading.Event()
     finished: list[str] = []
 
@@ -61,29 +61,29 @@ def test_closing_lets_what_runs_finish_and_leaves_the_rest() -> None:
         let_go.wait(60)
         finished.append("first")
 
-    lanes.put("ada", first)
-    lanes.put("ada", lambda: finished.append("second"))
+    pool.put("ada", first)
+    pool.put("ada", lambda: finished.append("second"))
     assert began.wait(60)
     threading.Timer(0.05, let_go.set).start()
-    lanes.close()
+    pool.close()
     assert finished == ["first"]
 
 
 def test_how_long_work_is_under_way_is_counted_from_when_it_has_a_thread() -> None:
-    lanes = Lanes(1)
+    pool = WorkerPool(1)
     begun, let_go = threading.Event(), threading.Event()
 
     def first() -> None:
         begun.set()
         let_go.wait(60)
 
-    lanes.put("ada", first)
-    lanes.put("ben", lambda: None)
+    pool.put("ada", first)
+    pool.put("ben", lambda: None)
     assert begun.wait(60)
     time.sleep(0.01)
-    assert (lanes.seconds_under_way("ada") or 0) >= 0.01
-    assert lanes.seconds_under_way("ben") == 0
-    assert lanes.seconds_under_way("cat") is None
+    assert (pool.seconds_under_way("ada") or 0) >= 0.01
+    assert pool.seconds_under_way("ben") == 0
+    assert pool.seconds_under_way("cat") is None
     let_go.set()
-    lanes.close()
-    assert lanes.seconds_under_way("ada") is None
+    pool.close()
+    assert pool.seconds_under_way("ada") is None

@@ -8,43 +8,44 @@ import threading
 
 import pytest
 
-from headcount.engine.lanes import Lanes, side_by_side
+from headcount.runtime.worker_pool import WorkerPool, side_by_side
 
 _HANGS = """
 import threading
-from headcount.engine.lanes import Lanes, side_by_side
+from headcount.runtime.worker_pool import WorkerPool, side_by_side
 began = threading.Event()
 def hang(_=None):
     began.set()
     threading.Event().wait()
-lanes = Lanes(2)
-lanes.put("ada", lambda: side_by_side(hang, [1, 2], 2))
+pool = WorkerPool(2)
+pool.put("ada", lambda: side_by_side(hang, [1, 2], 2))
 began.wait()
-print(lanes.close(0.01))
+print(pool.close(0.01))
 """
 
 
 def test_closing_says_what_it_did_not_wait_for() -> None:
-    lanes = Lanes(2)
+    pool = WorkerPool(2)
     began, let_go = threading.Event(), threading.Event()
 
     def work() -> None:
         began.set()
         let_go.wait(10)
 
-    lanes.put("ada", work)
+    pool.put("ada", work)
     assert began.wait(10)
-    assert not lanes.close(0.01)
+    assert not pool.close(0.01)
     let_go.set()
-    assert lanes.close(10)
-    assert not lanes.busy
+    assert pool.close(10)
+    assert pool.finished() == [None]
+    assert not pool.busy
 
 
 def test_nothing_begins_once_it_is_closed() -> None:
-    lanes = Lanes(1)
-    assert lanes.close(1)
-    lanes.put("ada", lambda: pytest.fail("it began"))
-    assert not lanes.busy
+    pool = WorkerPool(1)
+    assert pool.close(1)
+    pool.put("ada", lambda: pytest.fail("it began"))
+    assert not pool.busy
 
 
 def test_a_process_ends_although_something_in_it_hangs() -> None:

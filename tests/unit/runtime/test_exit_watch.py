@@ -5,7 +5,7 @@ import threading
 import time
 from typing import Any
 
-from headcount.engine.handles import Handles
+from headcount.runtime.exit_watch import ProcessWatch
 
 
 class Member:
@@ -22,15 +22,9 @@ class Member:
 
 def test_an_end_that_was_told_of_a_descriptor_before_it_was_this_ones_is_not_believed() -> None:
     """The thread that watches has heard of it, and asks whose it is when it is another's already."""
-    ends: list[tuple[Any, ...]] = []
     heard = threading.Event()
-
-    def hear(*who: Any) -> None:
-        ends.append(who)
-        heard.set()
-
-    handles = Handles(hear)
-    member = Member()
+    handles = ProcessWatch(heard.set)
+    member: Any = Member()
     handles.hold("crew", "ada#1", member)
     with handles._lock:
         os.write(member.end, b"x")
@@ -41,5 +35,5 @@ def test_an_end_that_was_told_of_a_descriptor_before_it_was_this_ones_is_not_bel
     assert not heard.wait(0.2)
     os.write(member.end, b"x")
     assert heard.wait(60)
-    assert ends == [("crew", "ada#1", True)]
+    assert handles.ends() == [("crew", "ada#1", True)]
     handles.close()

@@ -1,27 +1,30 @@
-"""The processes that this engine knows, and one thread that sleeps until one of them ends."""
+"""The handles of living members, and one thread that sleeps until one of their processes ends."""
 
 from __future__ import annotations
 
 import os
+import queue
 import select
 import threading
 from typing import TYPE_CHECKING
 
+from headcount.ports import Exited
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
+    from collections.abc import Callable
 
-    from headcount.ports import Handle, Runtime
+    from headcount.ports import Handle
 
 
-class Handles:
-    """By incarnation. `on_end(team, key, agent)` is called once for the agent and once for its keeper."""
+class ProcessWatch:
+    """By incarnation. An end is reported once for the agent and once for its keeper, then `on_end` called."""
 
-    def __init__(self, on_end: Callable[[str, str, bool], None]) -> None:
+    def __init__(self, on_end: Callable[[], object] = lambda: None) -> None:
         self._on_end = on_end
+        self._ends: queue.SimpleQueue[Exited] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._held: dict[tuple[str, str], Handle] = {}
-        self._by_fd: dict[int, tuple[str, str, bool]] = {}
+        self._by_fd: dict[int, Exited] = {}
         self._epoll = select.epoll()
         self._wake, self._waker = os.pipe()
         self._epoll.register(self._wake, select.EPOLLIN)
@@ -32,26 +35,11 @@ class Handles:
         with self._lock:
             return self._held.get((team, key))
 
-    def find(
-        self,
-        team: str,
-        key: str,
-        runtime: Runtime,
-        mark: str,
-        known: Mapping[str, Any] | None = None,
-        *,
-        settle: bool = False,
-    ) -> Handle | None:
-        """The handle of a start that happened; with `settle`, one that has not can never happen any more.
-        `known`: what the store has of its processes."""
-        held = self.held(team, key)
-        if held is not None:
-            return held
-        handle = runtime.cancel(mark, known) if settle else runtime.adopt(mark, known)
-        return self.hold(team, key, handle) if handle is not None else None
-
     def hold(self, team: str, key: str, handle: Handle) -> Handle:
-        """Keep it, and watch for both ends. An agent that is dead already is reported at once."""
+        """Keep it, and watch for both ends. An agent that is dead already is reported at once.
+
+        If one is kept already, that stays, and the given one is closed.
+        """
         with self._lock:
             kept = self._held.setdefault((team, key), handle)
             if kept is not handle:
@@ -59,11 +47,17 @@ class Handles:
                 return kept
             for fd, agent in ((handle.exit_fd, True), (handle.keeper_fd, False)):
                 if fd is not None:
-                    self._by_fd[fd] = (team, key, agent)
+                    self._by_fd[fd] = Exited(team, key, agent)
                     self._epoll.register(fd, select.EPOLLIN | select.EPOLLONESHOT)
         if handle.exit_fd is None:
-            self._on_end(team, key, True)
+            self._report(Exited(team, key, True))
         return handle
+
+    def ends(self) -> list[Exited]:
+        taken: list[Exited] = []
+        while not self._ends.empty():
+            taken.append(self._ends.get_nowait())  # only one thread takes
+        return taken
 
     def drop(self, team: str, key: str) -> None:
         with self._lock:
@@ -91,11 +85,15 @@ class Handles:
                     return
                 with self._lock:
                     who = self._by_fd.get(fd)
-                    if who is not None and not _is_readable(fd):  # the number is another's since
+                    if who is not None and not _is_readable(fd):  # another process has this number now
                         self._epoll.modify(fd, select.EPOLLIN | select.EPOLLONESHOT)
                         who = None
                 if who is not None:
-                    self._on_end(*who)
+                    self._report(who)
+
+    def _report(self, end: Exited) -> None:
+        self._ends.put(end)
+        self._on_end()
 
 
 def _is_readable(fd: int) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headcount.domain import task_prompts
-from headcount.engine.succession import open_handover, seat_desk, take_workspace, with_handover
+from headcount.engine.cycling import open_handover, seat_desk, take_workspace, with_handover
 from headcount.engine.writing import first_mail, post_mail
 
 if TYPE_CHECKING:

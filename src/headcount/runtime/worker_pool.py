@@ -1,4 +1,4 @@
-"""Work in threads: bounded in number, and one after the other in each lane."""
+"""The executor of an engine: a bounded number of worker threads, and lanes that keep work in order."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import threading
 import time
 from collections import deque
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    Work = Callable[[], object]
+    Work = Callable[[], Any]
 
 _LOG = logging.getLogger(__name__)
 
@@ -21,20 +21,22 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-class Lanes:
-    """What is put into one lane never runs at the same time, and in the order in which it was put there.
+class WorkerPool:
+    """`on_finished` is called in the worker, after what its work returned is there to be taken.
 
     The threads keep no process from ending: one may hang where nothing can wake it, on the disk of a machine
-    that is gone, and those of an executor would be waited for even then.
+    that is gone, and those of an executor of the standard library would be waited for even then.
     """
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, on_finished: Callable[[], object] = lambda: None) -> None:
         self._most = threads
+        self._on_finished = on_finished
+        self._finished: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._changed = threading.Condition()
         self._threads = 0
         self._free = 0
         self._due: deque[tuple[str, Work]] = deque()  # the first of a lane, until a thread takes it
-        self._waiting: dict[str, deque[Work]] = {}  # what comes after it, of every lane that has any
+        self._waiting: dict[str, deque[Work]] = {}  # what comes after it, of every lane that is not empty
         self._began: dict[str, float] = {}
         self._closed = False
 
@@ -52,11 +54,21 @@ class Lanes:
                 self._threads += 1
             self._changed.notify()
 
+    def finished(self) -> list[Any]:
+        taken: list[Any] = []
+        while not self._finished.empty():
+            taken.append(self._finished.get_nowait())  # only one thread takes
+        return taken
+
+    def map(self, work: Callable[[Item], Result], items: Sequence[Item], at_once: int) -> list[Result]:
+        """The result for each, in their order. If one fails, it raises when all have ended."""
+        return side_by_side(work, items, at_once)
+
     @property
     def busy(self) -> bool:
-        """Something is under way, or waits for a thread."""
+        """Whether something is under way, waits for a worker, or was not taken from `finished`."""
         with self._changed:
-            return bool(self._waiting)
+            return bool(self._waiting) or not self._finished.empty()
 
     def seconds_under_way(self, lane: str) -> float | None:
         """Since work in it began; 0 while it waits for a thread, None when there is nothing to do."""
@@ -67,8 +79,10 @@ class Lanes:
             return now - self._began.get(lane, now)
 
     def close(self, within_s: float | None = None) -> bool:
-        """Whether what runs has finished, within that time. What has not begun is left for the next engine,
-        which finds it pending. May be asked again."""
+        """Begin nothing more; whether what runs has ended within that time. May be called again.
+
+        What has not begun is left for the next engine, which finds it pending.
+        """
         with self._changed:
             self._closed = True
             while self._due:
@@ -101,7 +115,8 @@ class Lanes:
         work: Work | None = first
         while work is not None:
             try:
-                work()
+                self._finished.put(work())
+                self._on_finished()
             except Exception:
                 _LOG.exception("work in lane %s failed", lane)
             work = self._next(lane)
@@ -116,7 +131,7 @@ class Lanes:
 
 
 def side_by_side(work: Callable[[Item], Result], items: Sequence[Item], threads: int) -> list[Result]:
-    """What `work` makes of each, in their order. Where it fails for one, it raises when all have ended."""
+    """See `WorkerPool.map`."""
     answers: queue.SimpleQueue[tuple[int, Result | Exception]] = queue.SimpleQueue()
 
     def answer(number: int) -> None:
@@ -125,11 +140,11 @@ def side_by_side(work: Callable[[Item], Result], items: Sequence[Item], threads:
         except Exception as error:
             answers.put((number, error))
 
-    lanes = Lanes(threads)
+    pool = WorkerPool(threads)
     for number in range(len(items)):
-        lanes.put(str(number), partial(answer, number))
+        pool.put(str(number), partial(answer, number))
     answered = dict(answers.get() for _ in items)
-    lanes.close()
+    pool.close()
     results: list[Result] = []
     for number in range(len(items)):
         found = answered[number]
