@@ -92,7 +92,7 @@ def _containment() -> Check:
     means = {CGROUP: cgroup or scope, NAMESPACE: namespace, SUBREAPER: True}
     can = ", ".join(name for name, available in means.items() if available)
     through = " through systemd-run --user --scope" if scope else ""
-    taken = choose(AUTO, "command", cgroup or scope, namespace)
+    taken = choose(AUTO, (), cgroup or scope, namespace)
     hint = "" if taken == CGROUP else "A delegated cgroup v2 (for example a systemd user session) proves more"
     return Check("containment", "ok", f"{can}; auto takes {taken}{through}", hint)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headcount.runtime.containment import can_make_cgroup, can_make_namespace, cgroup_of
+from headcount.runtime.containment import can_make_cgroup, can_make_namespace, cgroup_of, scope_command
 
 from .lab import RunLab, wait_until
 
@@ -77,6 +77,14 @@ def test_F19_auto_puts_the_scripted_agent_into_a_namespace_where_there_is_no_cgr
     )
     lab.env["PYTHONPATH"] = f"{site}{os.pathsep}{lab.env.get('PYTHONPATH', '')}"
     _play(lab, team, "namespace+mark")
+
+
+def test_doctor_shows_what_this_machine_can_do(lab: RunLab) -> None:
+    [shown] = [c for c in json.loads(lab.headcount("doctor", "--json").stdout) if c["name"] == "containment"]
+    can, _, taken = shown["found"].partition("; auto takes ")
+    cgroup = CAN["cgroup"] or bool(scope_command())
+    assert {name: name in can.split(", ") for name in CAN} == {**CAN, "cgroup": cgroup}
+    assert taken.split()[0] == ("cgroup" if cgroup else "subreaper")
 
 
 def _play(lab: RunLab, team: str, method: str) -> None:
