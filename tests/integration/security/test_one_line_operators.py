@@ -152,8 +152,7 @@ def test_a_stolen_token_and_mark_are_worth_nothing_on_the_tmux_server(attack: At
     order = shlex.quote(f"{COMMAND} done --json > {out}.part 2>&1; mv {out}.part {out}")
     attack.run_as_member(
         "eve",
-        f"tmux -S {attack.socket} new-session -d {given} {order}; "
-        f"until [ -e {out} ]; do sleep 0.1; done",
+        f"tmux -S {attack.socket} new-session -d {given} {order}; until [ -e {out} ]; do sleep 0.1; done",
     )
     assert json.loads(out.read_text())["error"]["code"] == "bad-token", out.read_text()
 
