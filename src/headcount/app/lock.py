@@ -116,7 +116,7 @@ def refuse_suspended(home: str) -> None:
     if pid is not None:
         raise ProcessError(
             "The engine is suspended",
-            f"process {pid} was stopped, as Ctrl-Z does it, and nobody else may drive meanwhile",
-            (f"Let it go on with `kill -CONT {pid}`, or `fg` in its terminal", "Then call this again"),
+            f"process {pid} was stopped, for example with Ctrl-Z; no other engine may act until it continues",
+            (f"Continue it with `kill -CONT {pid}`, or `fg` in its terminal", "Then repeat the command"),
             code="engine-suspended",
         )

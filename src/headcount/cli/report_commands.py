@@ -174,7 +174,7 @@ def _show_salvage(args: argparse.Namespace) -> int:
 
 
 def describe_saved(shown: dict[str, Any]) -> list[str]:
-    """What a person wants to know of one; the whole manifest is for programs."""
+    """Return the findings of a salvage for people. The whole manifest is for programs."""
     ref, manifest = shown["ref"], shown["manifest"]
     lines = [f"{ref} of {shown['team']}/{shown['member']}"]
     lines += [f"  {plain(found)}" for found in shown["found"]]

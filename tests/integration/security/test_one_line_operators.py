@@ -15,13 +15,14 @@ from typing import Any
 
 import pytest
 
+from headcount.app.adapters import make_runtimes
 from headcount.app.app import App, open_app
+from headcount.app.member_start import Plan
 from headcount.app.resident import driving
-from headcount.app.starting import Plan
+from headcount.app.team_start import wait_for
 from headcount.app.teams import create_team, spawn
-from headcount.app.up import wait_for
-from headcount.app.world import make_runtimes
 from headcount.protocol.member import State
+from tests.support.lab import end_everything
 
 from .conftest import COMMAND, Desk
 
@@ -85,9 +86,7 @@ def attack(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Iterator[Attack]:
         with driving(app):
             create_team(app, TEAM, environ=desk.environ)
             yield Attack(app, desk.place)
-            runtime = make_runtimes(app)["plain"]
-            for mark in runtime.list_marked():
-                runtime.kill(runtime.adopt(mark) or runtime.adopt_by_mark(mark), 5)
+            end_everything(app)
     finally:
         app.close()
 

@@ -1,0 +1,257 @@
+"""Follow a client in its terminal, by the record that the client writes.
+
+Clients record the cost of each answer, and when and how a turn ended. Only dialogs (`dialogs.py`) and the
+usage limits of some clients (`attend.py`) are read from the screen. A turn that ends at a usage limit
+parks the member. If the client does not continue by itself after the limit, headcount types a line at its
+prompt. A conversation that no longer fits is started again. A client without a record reports all of this
+by its hooks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+import select
+import signal
+import subprocess
+import time
+from collections import deque
+from functools import partial
+
+from headcount.agents.client import Seen, add_seen, understand
+from headcount.cli.member import client_reports, dialogs
+from headcount.cli.member.own_terminal import Terminal
+from headcount.errors import HeadcountError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from headcount.agents.client import Client, Setup
+    from headcount.cli.member.call import Call
+    from headcount.cli.member.first_prompt import Opening
+
+    Child = subprocess.Popen[bytes]
+
+_LOOK_S = 0.5
+_EXIT_S = 10.0
+_FAILURES = 3  # conversations in a row that do not fit, before it is left as it is
+_BY_ITSELF_S = 3.0  # some clients go on by themselves when their limit is over
+_TYPE_AGAIN_S = 5.0
+_GO_ON = "The usage limit is over. Continue your work."
+_ANEW = (
+    "You begin anew: your last conversation no longer fit. What you have done so far is in this worktree: "
+    "look at git status and git log, and at your inbox. "
+)
+
+
+class Follower:
+    """Follow one client. `start` begins a conversation with a prompt.
+
+    Reports reach the store in order, and each is retried until it is stored. A busy store or a full disk
+    neither ends an agent nor loses a reported limit.
+    """
+
+    def __init__(
+        self,
+        call: Call,
+        client: Client,
+        opening: Opening,
+        start: Callable[[str], tuple[Child, Setup]],
+        terminal: Terminal | None = None,
+    ) -> None:
+        self._call = call
+        self._client = client
+        self._opening = opening
+        self._start = start
+        environ = os.environ
+        self._terminal = terminal or Terminal(
+            environ["HEADCOUNT_HOME"], environ["HEADCOUNT_MARK"], client.screen.hold
+        )
+        self._lookers = _make_lookers(call, client, self._terminal)
+        self._to_tell: deque[Callable[[], None]] = deque()
+        self._troubles: set[str] = set()
+        self._turn = Seen()
+        self._failures = self._limits = 0
+        self._times_parked = 0
+        self._go_on_at: float | None = None
+        self._logged_out = False
+
+    def run(self) -> int:
+        """Follow the client until it exits, and return its exit code."""
+        # What is typed is meant for the client. A handler, because the client would inherit SIG_IGN.
+        for number in (signal.SIGINT, signal.SIGQUIT):
+            signal.signal(number, lambda *_: None)
+        prompt = self._opening.words()
+        while True:
+            child, setup = self._start(prompt)
+            signal.signal(signal.SIGTERM, lambda *_, child=child: child.terminate())
+            if self._follow(child, setup):
+                return int(child.returncode)
+            _end(child)
+            prompt = _ANEW + self._opening.words()
+
+    def _follow(self, child: Child, setup: Setup) -> bool:
+        """Follow one conversation. True at the exit of the client, False to start a new one."""
+        lines = _Lines(self._client, setup)
+        end = os.pidfd_open(child.pid)
+        try:
+            while True:
+                over = _has_ended(child, end)
+                fits = self._listen(lines)
+                self._look()
+                if over or not fits:
+                    return over
+        finally:
+            os.close(end)
+
+    def _listen(self, lines: _Lines) -> bool:
+        """Read the record. False if the conversation no longer fits; the rest of its record is void."""
+        for seen in lines.read():
+            self._hear(seen)
+            if seen.overflow and self._failures < _FAILURES:
+                return False
+        return True
+
+    def _hear(self, seen: Seen) -> None:
+        self._turn = add_seen(self._turn, seen)
+        if seen.turn == "begun":
+            self._to_tell.append(self._begin_turn)
+        elif seen.turn == "ended" and self._turn != Seen(turn="ended"):
+            self._end_turn(self._turn)
+            self._turn = Seen()
+
+    def _end_turn(self, turn: Seen) -> None:
+        code = 1 if turn.limit or turn.overflow or turn.login else 0
+        self._to_tell.append(partial(client_reports.record_turn, self._call, turn, code))
+        if turn.limit:
+            self._limits += 1
+            self._to_tell.append(partial(self._park, turn, self._limits))
+        elif turn.login:
+            self._to_tell.append(partial(self._tell_login, turn.login))
+        elif turn.overflow:
+            self._failures += 1
+        else:
+            self._failures = self._limits = 0
+            self._to_tell += (self._opening.answered, partial(client_reports.lift_limit, self._call))
+            self._to_tell.append(partial(self._tell_login, ""))
+            if not self._client.hooked:
+                self._to_tell.append(partial(client_reports.end_work, self._call))
+
+    # --- what is told, and done
+
+    def _look(self) -> None:
+        for act in (self._tell, self._look_at_limit, *self._lookers):
+            try:
+                act()
+            except (HeadcountError, OSError) as error:
+                self._remember(error)
+
+    def _tell(self) -> None:
+        while self._to_tell:
+            self._to_tell[0]()
+            self._to_tell.popleft()
+
+    def _remember(self, error: HeadcountError | OSError) -> None:
+        """Queue a report, once each. Nothing is printed, because the screen belongs to the client."""
+        if str(error) not in self._troubles:
+            self._troubles.add(str(error))
+            text = f"What it did could not be followed for a while: {error}"
+            self._to_tell.append(partial(client_reports.warn, self._call, text))
+
+    def _tell_login(self, text: str) -> None:
+        """Report a login failure once, and its end (`text` is empty)."""
+        if text and not self._logged_out:
+            dialogs.tell(self._call, text, [text])
+        elif self._logged_out and not text:
+            dialogs.tell_end(self._call)
+        self._logged_out = bool(text)
+
+    def _begin_turn(self) -> None:
+        self._go_on_at = None
+        if not self._client.hooked:
+            client_reports.begin_work(self._call)
+
+    def _park(self, turn: Seen, count: int) -> None:
+        until = client_reports.limit_end(self._call, turn.resets_at, count)
+        client_reports.park(self._call, turn.limit, until)
+        self._times_parked += 1
+        self._go_on_at = until + _BY_ITSELF_S
+
+    def _look_at_limit(self) -> None:
+        """Typed once for each time that it was parked: the next limit may well end at the same moment."""
+        if self._go_on_at is None or time.time() < self._go_on_at:
+            return
+        self._go_on_at = time.time() + _TYPE_AGAIN_S
+        if self._terminal.type(_GO_ON, f"limit-{self._times_parked}"):
+            self._go_on_at = None
+
+
+def _make_lookers(call: Call, client: Client, terminal: Terminal) -> list[Callable[[], None]]:
+    """Return the readers of what only the screen shows."""
+    lookers = [dialogs.Dialogs(call, client.screen.asks, terminal).look]
+    if client.screen.limit:
+        from headcount.cli.member.limit_dialog import Attendant
+
+        lookers.append(Attendant(call, client.screen.limit, terminal).look)
+    return lookers
+
+
+class _Lines:
+    """What is new in the client's record, whichever files it keeps it in."""
+
+    def __init__(self, client: Client, setup: Setup) -> None:
+        self._record = client.record
+        self._directory = setup.directory
+        self._ends: dict[str, int] = {}
+        for path in self._paths():
+            with contextlib.suppress(OSError):
+                self._ends[path] = os.path.getsize(path)
+        self._counted: set[str] = set()
+
+    def read(self) -> Iterator[Seen]:
+        if self._record is None:
+            return
+        for path in self._paths():
+            for line in self._new_lines(path):
+                seen = understand(self._record.read, line)
+                if seen.answer in self._counted:
+                    seen = seen._replace(tokens=0)
+                if seen.answer:
+                    self._counted.add(seen.answer)
+                yield seen
+
+    def _paths(self) -> list[str]:
+        if self._record is None:
+            return []
+        found = glob.glob(self._record.files, root_dir=self._directory, recursive=True)
+        return [f"{self._directory}/{path}" for path in sorted(found)]
+
+    def _new_lines(self, path: str) -> list[str]:
+        """Return new complete lines of a file; none if it is gone or cannot be read now."""
+        try:
+            with open(path, "rb") as file:
+                file.seek(self._ends.get(path, 0))
+                whole, newline, _ = file.read().rpartition(b"\n")
+        except OSError:
+            return []
+        self._ends[path] = self._ends.get(path, 0) + len(whole) + len(newline)
+        return whole.decode(errors="replace").split("\n") if whole else []
+
+
+def _has_ended(child: Child, end: int) -> bool:
+    """Wait briefly for the exit, asleep. `Popen.wait` with a limit would wake up 20 times a second."""
+    waiting = select.poll()
+    waiting.register(end, select.POLLIN)
+    waiting.poll(_LOOK_S * 1000)
+    return child.poll() is not None
+
+
+def _end(child: Child) -> None:
+    child.terminate()
+    try:
+        child.wait(_EXIT_S)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
