@@ -150,7 +150,7 @@ def test_a_login_that_ran_out_is_told_and_over_when_the_model_answers_again(
     """Both stand at their prompt then, with their work undone."""
     ran_out = {"error": 401, "kind": "authentication_error", "message": "OAuth token has expired."}
     lane = {"when": "You are ann", "steps": [[{"text": "Here I am."}]],
-            "react": [{"if_last": "Work a little.", "do": [ran_out], "again": True}]}  # fmt: skip
+            "react": [{"if_last": "Begin with it.", "do": [ran_out], "again": True}]}  # fmt: skip
     lab = open_lab([lane], ANTHROPIC_API_KEY="", CLAUDE_CODE_OAUTH_TOKEN="sk-ant-oat01-dummy")
     key = lab.start("ann", client, prompt="Work a little.", runtime="tmux")
     told = lab.wait_note("dialog")

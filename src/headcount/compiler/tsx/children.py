@@ -91,9 +91,9 @@ def join(reader: Reader, pieces: list[Evaluated], node: Node, scope: Scope) -> E
     """The pieces as one string, which remembers the placeholders in them."""
     if any(piece is UNKNOWN for piece in pieces):
         return UNKNOWN
-    text = "".join(pieces)
-    if len(text) > MAX_CHARACTERS:
+    if sum(map(len, pieces)) > MAX_CHARACTERS:  # before it is built: a few lines can ask for gigabytes
         raise too_many(reader, node, scope, "characters", MAX_CHARACTERS)
+    text = "".join(pieces)
     unbound = [item for piece in pieces if type(piece) is PlaceholderText for item in piece.unbound]
     if not unbound:
         return text

@@ -154,7 +154,10 @@ def _replace(call: Call, text: str) -> str:
 
 
 def _replace_all(call: Call, text: str) -> str:
-    return text.replace(_text(call, 0), _replacement(call))
+    old, new = _text(call, 0), _replacement(call)
+    if len(text) + text.count(old) * (len(new) - len(old)) > MAX_CHARACTERS:
+        raise too_many(call.reader, call.node, call.scope, "characters", MAX_CHARACTERS)
+    return text.replace(old, new)
 
 
 def _replacement(call: Call) -> str:

@@ -37,6 +37,11 @@ def doubling(first: str, step: str, last: str) -> tuple[str, str]:
 
 
 GROWING = {
+    "strings in themselves": doubling("'xx'", "#.replaceAll('x', #)", "{#}"),
+    "long strings in a list": (
+        "{Array.join('')}",
+        "const long = 'x'.repeat(2000000); const Array = [" + "long, " * 15_000 + "];",
+    ),
     "strings": doubling("'xxxx'", "`${#}${#}`", "{#}"),
     "concatenations": doubling("'xxxx'", "# + #", "{#}"),
     "elements": doubling("<p/>", "<p>{#}{#}</p>", "{#}"),
