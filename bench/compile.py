@@ -21,9 +21,9 @@ from statistics import median
 from tree_sitter import Language, Parser
 from tree_sitter_typescript import language_tsx
 
-from headcount.compiler.build.run import Options, build
-from headcount.compiler.compile import compile_file
-from headcount.compiler.markdown.dialects import TEAMMATE
+from headcount.app.builds import Options, build
+from headcount.app.definition_files import compile_file
+from headcount.compiler.dialects import TEAMMATE
 
 SOURCE = Path(__file__).parents[1] / "tests" / "golden" / "corpus" / "27-workflow-full" / "team.tsx"
 ROUNDS = 15

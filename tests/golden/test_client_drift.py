@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from headcount.compiler.markdown.dialects import AGENT, DIALECTS, TEAM_TOOLS, dialect_for_version
+from headcount.compiler.dialects import AGENT, DIALECTS, TEAM_TOOLS, dialect_for_version
 
 ROOT = Path(__file__).parents[2]
 SCHEMAS = json.loads((Path(__file__).parent / "claude_tools.json").read_text())

@@ -12,12 +12,12 @@ from emitted import Node, Parsed
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from headcount.app.definition_files import compile_file
 from headcount.compiler import language as hc
-from headcount.compiler.compile import compile_file
+from headcount.compiler.diagnostics import Report
+from headcount.compiler.dialects import AGENT, DIALECTS, TEAM_TOOLS, TEAMMATE, Dialect
 from headcount.compiler.lower import lower
-from headcount.compiler.markdown.dialects import AGENT, DIALECTS, TEAM_TOOLS, TEAMMATE, Dialect
-from headcount.compiler.markdown.write import write_markdown
-from headcount.compiler.report import Report
+from headcount.compiler.markdown_writer import write_markdown
 
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*/team.py"))
 SCHEMAS = json.loads((Path(__file__).parent / "claude_tools.json").read_text())

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headcount.compiler.compile import compile_file
+from headcount.app.definition_files import compile_file
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from headcount.compiler.compile import compile_file
-from headcount.compiler.markdown.dialects import DIALECTS, TEAMMATE
+from headcount.app.definition_files import compile_file
+from headcount.compiler.dialects import DIALECTS, TEAMMATE
 
 CORPUS = Path(__file__).parent / "corpus"
 EXPECTED = sorted(CORPUS.glob("*/expected*.md"))

@@ -11,7 +11,8 @@ import pytest
 import yaml
 from emitted import Node, Parsed
 
-from headcount.compiler.compile import Compiled, compile_file
+from headcount.app.definition_files import compile_file
+from headcount.compiler.compile import Compiled
 
 IMPORT = """import {
   AgentType, Command, Model, Prompt, ShutdownSequence, TaskDef, TaskPipeline, Team, Teammate, Workflow,

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from headcount.app.builds import detect_dialect
 from headcount.cli import main
-from headcount.compiler.build.detect import detect_dialect
 
 CORPUS = Path(__file__).parents[1] / "golden" / "corpus"
 WORKFLOW = CORPUS / "27-workflow-full"

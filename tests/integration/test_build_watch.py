@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from headcount.compiler.build.run import Options, build
-from headcount.compiler.build.watch import Watcher, changes
-from headcount.compiler.markdown.dialects import TEAMMATE
+from headcount.app.build_watch import Watcher, changes
+from headcount.app.builds import Options, build
+from headcount.compiler.dialects import TEAMMATE
 
 MAIN = "import { Command } from 'headcount';\nimport { Note } from './note';\n"
 ROOT = 'export default <Command name="x" description="d"><Note /></Command>;\n'

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from headcount.compiler.compile import compile_file
+from headcount.app.definition_files import compile_file
 from headcount.compiler.tsx import ReadResult, read_tsx
 
 CORPUS = sorted((Path(__file__).parents[1] / "golden" / "corpus").glob("*/team.tsx"))
@@ -115,8 +115,9 @@ def test_a_file_that_the_parser_would_never_finish_ends_with_diagnostics(seed: i
 # Not ru_maxrss: that one is inherited from whoever forked the process.
 PEAK = """
 import sys
+from headcount.app.definition_files import DiskFiles
 from headcount.compiler.tsx import read_tsx
-found = read_tsx(sys.argv[1])
+found = read_tsx(sys.argv[1], files=DiskFiles())
 peak = next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(len(found.diagnostics), int(peak) // 1024)
 """

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from generate import Maker, mutate
 from typescript import TypeScript
 
-from headcount.compiler.compile import compile_file
+from headcount.app.definition_files import compile_file
 
 MUTATIONS_A_SEED = 7
 _word = re.compile(r"[A-Za-z][A-Za-z0-9]{3,}")

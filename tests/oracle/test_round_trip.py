@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from generate import Maker
 
-from headcount.compiler.compile import compile_file, read_source
+from headcount.app.definition_files import compile_file, read_source
 from headcount.compiler.to_python import to_python
 
 

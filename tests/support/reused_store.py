@@ -78,10 +78,10 @@ class ReusedStore(InMemoryStore):
         self._tables = [str(name) for (name,) in names]
 
     @contextmanager
-    def write(self, fence: Fence | None = None) -> Iterator[SqliteTx]:
+    def write(self, fence: Fence | None = None, *, team: str = "") -> Iterator[SqliteTx]:  # type: ignore[override]
         self.observer.before_write()
         try:
-            with super().write(fence) as tx:
+            with super().write(fence, team=team) as tx:
                 watched = Watched(tx)
                 yield tx
                 self.observer.before_commit()

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headcount.agents.client import (
+    HOOK_LIMIT_S,
     NOTHING,
     SERVER,
     Client,
@@ -23,7 +24,6 @@ from headcount.agents.client import (
     write_file,
     write_json,
 )
-from headcount.agents.hooks import LIMIT_S
 
 # What it may do unasked with permissions = "edit"; besides its files, which `acceptEdits` allows.
 _ALLOWED = (f"mcp__{SERVER}", *(f"Bash({words}:*)" for words in allowed_commands()))
@@ -49,7 +49,7 @@ def _hook(headcount: tuple[str, ...], event: str) -> dict[str, Any]:
         "type": "command",
         "command": headcount[0],
         "args": [*headcount[1:], "hook", event],
-        "timeout": LIMIT_S,
+        "timeout": HOOK_LIMIT_S,
     }
 
 

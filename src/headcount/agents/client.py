@@ -267,3 +267,10 @@ def _read_clock(clock: re.Match[str], now: float) -> float | None:
     if month:
         return at
     return next(near for near in (at - _DAY_S, at, at + _DAY_S) if near > now - _JUST_PASSED_S)
+
+
+# How long a call of `headcount hook` may take.
+HOOK_WAIT_S = 30.0
+"""The longest that the hook itself waits for anything."""
+HOOK_LIMIT_S = int(2 * HOOK_WAIT_S)
+"""A client may give the hook up after this time, which includes its start and a busy store."""

@@ -7,7 +7,7 @@ from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
-from headcount.compiler.codes import CODES
+from headcount.compiler.diagnostics import CODES
 from headcount.errors import UsageError
 
 _DEFINITION = 3

@@ -10,9 +10,9 @@ import json
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headcount.agents.project import PROJECT_FILES, Change
+from headcount.agents.project_files import PROJECT_FILES, Change
 from headcount.app.home import find_checkout, find_home, make_home
-from headcount.app.inside import check_here
+from headcount.app.session import check_here
 from headcount.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _RECORD = "init.json"
 _ALWAYS = ("headcount.toml", "team.py")
 _SETTINGS = """\
-# Settings of headcount; every key is in its reference, and has a default.
+# headcount settings. Everything is optional; list all keys with `headcount explain settings`.
 
 [agents]
 default = "{client}"     # the client for workers that name none

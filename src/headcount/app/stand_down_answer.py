@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import policy_of
+from headcount.domain.display import utc
 from headcount.domain.findings import Kind
-from headcount.domain.times import utc
 from headcount.engine.receipt import unproved
 from headcount.protocol.member import State
 from headcount.protocol.team import Status, decisions_now

@@ -12,7 +12,7 @@ import os
 import shlex
 from typing import TYPE_CHECKING
 
-from headcount.agents.clients import CLIENTS
+from headcount.agents.registry import CLIENTS
 from headcount.app.home import find_repository_above
 from headcount.errors import NotAllowed
 

@@ -1,19 +1,94 @@
-"""Every command but the members' hot ones: argparse, one module a command, one way to show an error."""
+"""Run every command but the members': common options, one parser, signals, and one way to show an error."""
 
 from __future__ import annotations
 
 import argparse
 import importlib
 import json
+import signal
 import sys
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from headcount import __version__
 from headcount.cli import COMMANDS, HOT
-from headcount.cli.interrupt import exit_code
-from headcount.cli.options import add_json, settle_team
 from headcount.cli.streams import complain, is_output
-from headcount.errors import Bug, HeadcountError, UsageError
+from headcount.errors import HeadcountError, UsageError
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+_ONE_IS_ENOUGH = "not needed if there is only one"
+
+
+def add_verb(
+    verbs: argparse._SubParsersAction[argparse.ArgumentParser], name: str, summary: str
+) -> argparse.ArgumentParser:
+    """What the list of verbs says of one stands at the top of its own help, too."""
+    return verbs.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="answer as JSON on standard output")
+
+
+def add_team(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--team", metavar="TEAM", help=f"which team; {_ONE_IS_ENOUGH}")
+
+
+def add_team_word(parser: argparse.ArgumentParser, about: str = _ONE_IS_ENOUGH) -> None:
+    """Add TEAM as an argument, and `--team TEAM` with the same meaning."""
+    parser.add_argument("team", nargs="?", metavar="TEAM", help=about)
+    parser.add_argument("--team", dest="team_option", metavar="TEAM", help="the same as TEAM")
+
+
+def add_member(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("member", metavar="MEMBER", help="its name; NAME#1 is its first incarnation")
+
+
+def settle_team(args: argparse.Namespace) -> None:
+    """One team, whichever way it was named."""
+    named = getattr(args, "team_option", None)
+    if named is None:
+        return
+    if args.team not in (None, named):
+        raise UsageError(
+            f"Two teams are named: {args.team} and {named}", "this is about one of them", code="usage"
+        )
+    args.team = named
+
+
+# --- interrupt -------------------------------------------------------------------------------------------
+#
+# A command that drives is ended by SIGTERM, and with its terminal, as by Ctrl-C: it says how to go on, and
+# leaves in order.
+
+
+class Terminated(KeyboardInterrupt):
+    """By a signal, of this number."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
+def take_signals() -> None:
+    signal.signal(signal.SIGTERM, _terminate)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # not where `nohup` has said otherwise
+        signal.signal(signal.SIGHUP, _terminate)
+
+
+def _terminate(number: int, frame: FrameType | None) -> NoReturn:
+    raise Terminated(number)
+
+
+def exit_code(stop: KeyboardInterrupt) -> int:
+    """As a shell tells it: 128 and the number of the signal."""
+    return 128 + (stop.number if isinstance(stop, Terminated) else signal.SIGINT)
+
+
+# --- operator --------------------------------------------------------------------------------------------
+#
+# Every command but the members' hot ones: argparse, one module a command, one way to show an error.
 
 
 def main(words: list[str]) -> int:
@@ -21,7 +96,7 @@ def main(words: list[str]) -> int:
     words = _without_help(words)
     wants_json = "--json" in words[: words.index("--") if "--" in words else None]
     if not words or words[0] in ("-h", "--help"):
-        from headcount.cli.overview import write_overview
+        from headcount.cli.command_lists import write_overview
 
         print(write_overview(), end="", file=sys.stdout if words else sys.stderr)
         return 0 if words else 2
@@ -36,7 +111,7 @@ def main(words: list[str]) -> int:
     except Exception as error:
         if is_output(error):
             raise
-        from headcount.cli.unforeseen import explain
+        from headcount.cli.streams import explain
 
         return report(explain(error), wants_json)
 
@@ -58,10 +133,10 @@ class _Parser(argparse.ArgumentParser):
     """A wrong call is an error like any other: the same words, the same JSON."""
 
     def error(self, message: str) -> NoReturn:
-        usage = " ".join(self.format_usage().split())
-        raise UsageError(
-            message[0].upper() + message[1:], usage, (f"See `{self.prog} --help`",), code="usage"
-        )
+        usage = " ".join(self.format_usage().split()).replace(" [-h]", "")
+        missing = message.removeprefix("the following arguments are required: ")
+        what = message if missing == message else f"{missing} is missing"
+        raise UsageError(what[0].upper() + what[1:], usage, (f"See `{self.prog} --help`",), code="usage")
 
 
 def _check_command(name: str | None) -> None:
@@ -71,9 +146,9 @@ def _check_command(name: str | None) -> None:
 
     close = get_close_matches(name, [*COMMANDS, *HOT], n=1)
     raise UsageError(
-        f"There is no command {name!r}",
+        f"Unknown command {name!r}",
         f"did you mean {close[0]}?" if close else "",
-        ("See all of them with `headcount --help`",),
+        ("See all commands with `headcount --help`",),
         code="usage",
     )
 
@@ -82,18 +157,18 @@ def _parse(words: list[str]) -> argparse.Namespace:
     parser = _Parser(
         prog="headcount",
         description="Run teams of coding agents and bring every one of them home.",
-        epilog="`headcount --help` lists the commands by what one wants",
+        epilog="`headcount --help` lists the commands by purpose",
     )
     parser.add_argument("--version", action="version", version=f"headcount {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    # Only the command that is asked for is imported; the others are one line of help each.
+    # Import only the requested command; the others are one line of help each.
     asked = next((word for word in words if not word.startswith("-")), None)
     _check_command(asked)
-    for name, (module, summary) in COMMANDS.items():
+    for name, (_, summary) in COMMANDS.items():
         sub = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
         add_json(sub)
         if name == asked:
-            _configure(sub, module)
+            configure(sub, name)
     words, after = _cut(words, asked)
     args, unknown = parser.parse_known_args(words)
     if unknown:
@@ -105,25 +180,24 @@ def _parse(words: list[str]) -> argparse.Namespace:
 
 
 def _refuse(parser: argparse.ArgumentParser, unknown: list[str]) -> NoReturn:
-    """By the parser of the very command, so that what it says is how that one is written."""
+    """Report unknown words through the parser of the command, so that the error shows its usage."""
     from difflib import get_close_matches
 
     close = get_close_matches(unknown[0], parser._option_string_actions, n=1)
     meant = f"; did you mean {close[0]}?" if close else ""
-    parser.error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
+    parser.error(f"unexpected {' '.join(map(repr, unknown))}{meant}")
 
 
 def _cut(words: list[str], command: str | None) -> tuple[list[str], list[str]]:
-    """argparse does not find a command line after `--` once an option stood before it: so we take it off."""
+    """Split off the words after `--`, which argparse does not find when an option precedes them."""
     if command != "spawn" or "--" not in words:
         return words, []
     place = words.index("--")
     return words[:place], words[place + 1 :]
 
 
-def _configure(parser: argparse.ArgumentParser, module_name: str) -> None:
-    module = importlib.import_module(f"headcount.cli.{module_name}")
-    if not hasattr(module, "run"):
-        raise Bug(f"The command module {module_name} has no run()", code="bug")
-    module.configure(parser)
-    parser.set_defaults(run=module.run)
+def configure(parser: argparse.ArgumentParser, name: str) -> None:
+    """Add the arguments of a command, and the function that runs it."""
+    module = importlib.import_module(f"headcount.cli.{COMMANDS[name][0]}")
+    getattr(module, f"configure_{name}")(parser)
+    parser.set_defaults(run=getattr(module, f"run_{name}"))

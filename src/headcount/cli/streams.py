@@ -11,8 +11,9 @@ import io
 import os
 import sys
 
-from headcount.domain.harmless import printed
-from headcount.errors import WorldError
+from headcount import __version__
+from headcount.domain.display import printed
+from headcount.errors import Bug, HeadcountError, WorldError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,3 +86,18 @@ def not_taken(error: OSError) -> int:
     failed = WorldError("Could not write the answer", os.strerror(error.errno or 0), code="unwritable")
     complain(failed.render())
     return failed.exit_code
+
+
+# Errors that no command foresees. These are the machine's: no right, no room, no descriptors.
+_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)
+
+
+def explain(error: Exception) -> HeadcountError:
+    """Turn an unforeseen exception into an error of ours. A bug is printed with its trace."""
+    if isinstance(error, OSError) and error.errno in _REFUSED:
+        what = f"Could not use {error.filename}" if error.filename else "The system refused"
+        return WorldError(what, error.strerror or str(error), code="world")
+    import traceback
+
+    traceback.print_exception(error)
+    return Bug(f"headcount {__version__} has a bug", f"{type(error).__name__}: {error}", code="bug")

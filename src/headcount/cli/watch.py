@@ -12,9 +12,8 @@ from headcount.app.page import Onlooker
 from headcount.app.resident import ensure_driven
 from headcount.app.standing_down import decide, stand_down
 from headcount.app.witness import capture
-from headcount.cli.screen import Screen, fit, waking
-from headcount.cli.terminal import paint, plain
-from headcount.cli.watch_lines import Scene, draw
+from headcount.cli.terminal_output import fit, paint, plain
+from headcount.cli.watch_screen import Scene, Screen, draw, waking
 from headcount.errors import HeadcountError
 
 if TYPE_CHECKING:

@@ -16,7 +16,13 @@ from itertools import count
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Final
 
+from headcount.compiler.diagnostics import camel_case, did_you_mean
 from headcount.compiler.element import (
+    AGENT_TYPES,
+    MODELS,
+    PLUGIN_AGENT_TYPES,
+    ROLES,
+    TASK_MODES,
     UNKNOWN,
     Element,
     Prop,
@@ -26,10 +32,9 @@ from headcount.compiler.element import (
     Text,
     Unknown,
     WorkerRef,
+    task_name,
 )
-from headcount.compiler.names import AGENT_TYPES, MODELS, PLUGIN_AGENT_TYPES, ROLES, TASK_MODES, task_name
-from headcount.compiler.python.session import here, problem
-from headcount.compiler.report import camel_case, did_you_mean
+from headcount.compiler.python_session import here, problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,6 +11,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from headcount.domain.findings import GoneProof, Salvage, Workspace
+from headcount.engine import held_environment
 from headcount.engine.job import Job, Outcome
 from headcount.engine.pending_acts import GIT_CONFIG
 from headcount.engine.state_files import archive_path
@@ -150,7 +151,8 @@ def _tombstone(job: Job) -> _Result:
     archive = archive_path(job.world.home, job.team.name, job.team.generation)
     if not lost and not job.team.warnings and job.world.files.is_directory(archive):
         job.world.files.move_directory(team_files, f"{archive}/team")
-    return lost, [], {("", "environment"): {}, ("", GIT_CONFIG): {}}
+    held_environment.forget(job.held)
+    return lost, [], {("", held_environment.FACT): {}, ("", GIT_CONFIG): {}}
 
 
 def _encode(name: str, content: Any) -> bytes:

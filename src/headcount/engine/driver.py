@@ -211,9 +211,9 @@ class Driver:
 
     # --- committing ---------------------------------------------------------------------------------
 
-    def _write(self) -> AbstractContextManager[Tx]:
-        """Every write of a driver proves that its lease still holds."""
-        return self._store.write(self._fence)
+    def _write(self, team: str = "") -> AbstractContextManager[Tx]:
+        """Every write of a driver proves that its lease still holds. Without a team it concerns several."""
+        return self._store.write(self._fence, team=team)
 
     def _read_all(self) -> None:
         """Find the teams that have something to commit or to begin, and forget those that are closed."""
@@ -261,7 +261,7 @@ class Driver:
 
     def _commit(self, name: str, results: list[Result]) -> None:
         """One transaction: what was done, what it means, and what is to do next."""
-        with self._write() as tx:
+        with self._write(name) as tx:
             team = tx.load_team(name)
             if team is None or team.status is Status.SHUTDOWN:
                 self._forget(name)
@@ -347,7 +347,7 @@ class Driver:
     def _report_broken(self, name: str, error: Exception) -> None:
         """For `status`: a log is read only by someone who knows that there is something in it."""
         self._broken.add(name)
-        with self._write() as tx:
+        with self._write(name) as tx:
             team = tx.load_team(name)
             if team is not None and tx.fact(team.id, "", BROKEN) != {"error": repr(error)}:
                 tx.put_fact(team.id, "", BROKEN, {"error": repr(error)})

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headcount.domain import prompts
+from headcount.domain import task_prompts
 from headcount.engine.cycling import open_handover, seat_desk, take_workspace, with_handover
 from headcount.engine.writing import first_mail, post_mail
 
@@ -59,9 +59,9 @@ def _plan_for_task(tx: Tx, team: Team, member: Member, task: Task) -> dict[str, 
     if member.role == "worker":
         # What the last worker of the task left; else what has been merged so far.
         base = task.base or roster["integration"]
-        plan.update(base=base, prompt=prompts.for_worker(plan["prompt"], task, about))
+        plan.update(base=base, prompt=task_prompts.for_worker(plan["prompt"], task, about))
     else:
-        prompt = prompts.for_reviewer(plan["prompt"], task, about, seat)
+        prompt = task_prompts.for_reviewer(plan["prompt"], task, about, seat)
         plan.update(base=task.commit, detached=True, prompt=prompt)
         tx.put_fact(team.id, member.key, "reviewing", {"commit": task.commit})
     note = open_handover(tx, team.id, seat_desk(task.id, seat.role, seat.name))

@@ -10,8 +10,8 @@ from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headcount.domain import prompts
-from headcount.domain.environment import build_environment
+from headcount.domain import task_prompts
+from headcount.engine import held_environment
 from headcount.engine.job import PROCESS, Job
 from headcount.engine.ordered_starts import ROSTER
 from headcount.engine.receipt import export, tell_complete
@@ -44,31 +44,30 @@ class Given(NamedTuple):
     """What a team was given when it was created. It never changes, so a driver reads it once."""
 
     policy: Policy
-    environment: Mapping[str, str]
+    environment: Mapping[str, Any]  # where it is held: its performer reads it
     git_config: Mapping[str, Any]
 
 
 def read_given(tx: Tx, team_id: str, policy_of: Callable[[Mapping[str, Any]], Policy]) -> Given:
     return Given(
         policy_of(tx.team_settings(team_id)),
-        # Built again: a team of an older version has recorded the operator's environment as it was.
-        build_environment(tx.fact(team_id, "", "environment") or {}),
+        tx.fact(team_id, "", held_environment.FACT) or {},
         tx.fact(team_id, "", GIT_CONFIG) or {},
     )
 
 
 def make_job(tx: Tx, team: Team, act: Act, given: Given, world: World, tries: int) -> Job:
-    job = partial(Job, act, team, given.policy, world, team.members.get(act.about), tries=tries)
+    member, held = team.members.get(act.about), given.environment
+    job = partial(Job, act, team, given.policy, world, member, tries=tries, held=held)
     about = act.about
     if act.kind in _TIMELESS:
         text = _review_text(tx, team, act) if act.kind is ActKind.ASK_REVIEW else ""
-        start: dict[str, Any] = {"env": given.environment, GIT_CONFIG: given.git_config}
+        start: dict[str, Any] = {GIT_CONFIG: given.git_config}
         return job(everyone=_everyone(tx, team, act), start=start, text=text)
     start = {**(tx.fact(team.id, about, "start") or {}), GIT_CONFIG: given.git_config}
-    start["env"] = {**given.environment, **start.get("env", {})}
     job = partial(job, start=start, workspace=tx.fact(team.id, about, "workspace"))
     if act.kind is ActKind.START:
-        seal, process = _new_seal(tx, team, about)
+        seal, process = _new_seal(tx, team, about, str(start.get("hold") or ""))
         return job(token=_new_token(tx, team, about), seal=seal, process=process)
     read = act.kind is ActKind.NUDGE and has_read_mail(tx, team, about)
     return job(process=tx.fact(team.id, about, PROCESS) or {}, mail_read=read)
@@ -84,7 +83,7 @@ def _review_text(tx: Tx, team: Team, act: Act) -> str:
         return str(act.data["text"])
     assert team.run is not None
     about = (tx.fact(team.id, "", ROSTER) or {})["tasks"][act.about]
-    return prompts.another_round(team.run.tasks[act.about], about)
+    return task_prompts.another_round(team.run.tasks[act.about], about)
 
 
 def lane_of(team: Team, act: Act) -> str:
@@ -135,12 +134,13 @@ def _new_token(tx: Tx, team: Team, key: str) -> str:
     return token
 
 
-def _new_seal(tx: Tx, team: Team, key: str) -> tuple[bytes, Mapping[str, Any]]:
+def _new_seal(tx: Tx, team: Team, key: str, hold: str) -> tuple[bytes, Mapping[str, Any]]:
     """Make the secret of its keeper. The store must know its digest before the keeper can use it. A repeat
-    adds one more, because a keeper that was started before has the earlier one."""
+    adds one more, because a keeper that was started before has the earlier one. `hold` is what its terminal
+    shows while nothing may be typed there: an engine that comes after a crash must know it, too."""
     seal = secrets.token_bytes(16)
     known = tx.fact(team.id, key, PROCESS) or {}
-    process = {**known, "seals": [*known.get("seals", ()), sha256(seal).hexdigest()]}
+    process = {**known, "hold": hold, "seals": [*known.get("seals", ()), sha256(seal).hexdigest()]}
     tx.put_fact(team.id, key, PROCESS, process)
     return seal, process
 

@@ -6,10 +6,11 @@ The receipt says what stood in each workspace, where it is now, how each process
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from headcount.domain import templates
+from headcount.engine.delivery import deliver
 from headcount.ports import Mail
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def _compose_receipt(tx: Tx, team: Team, journal: Iterable[Entry]) -> dict[str, 
 def tell_complete(tx: Tx, team: Team) -> None:
     """Send the lead, once, the witness's mail that all members are gone. The archive then has it."""
     subject, body = templates.swarm_complete(team.name, [(m.name, m.outcome) for m in team.members.values()])
-    tx.post(Mail(f"{team.id}-complete", team.id, "witness", "lead", subject, body, sent_at=time.time()))
+    deliver(tx, Mail(f"{team.id}-complete", team.id, "witness", "lead", subject, body, sent_at=time.time()))
 
 
 def export(tx: Tx, team: Team) -> dict[str, Any]:
@@ -119,8 +120,8 @@ def export(tx: Tx, team: Team) -> dict[str, Any]:
     return {
         "receipt.json": _compose_receipt(tx, team, journal),
         "journal.jsonl": [_shallow(entry) for entry in journal],
-        "mail.jsonl": [asdict(mail) for mail in tx.inbox(team.id, None)],
-        "tasks.json": [asdict(task) for task in tx.tasks(team.id)],
+        "mail.jsonl": [mail.as_dict() for mail in tx.inbox(team.id, None)],
+        "tasks.json": [task.as_dict() for task in tx.tasks(team.id)],
     }
 
 

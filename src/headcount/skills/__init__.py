@@ -4,6 +4,6 @@
 command and every JSON in them is real: a test carries each out against a live team.
 """
 
-from headcount.skills.files import Page, pages, write_skills
+from headcount.skills.page_files import Page, pages, write_skills
 
 __all__ = ["Page", "pages", "write_skills"]

@@ -10,7 +10,7 @@ from headcount.app.page import read_member
 from headcount.app.report import read_report
 from headcount.app.resident import ensure_driven
 from headcount.errors import UsageError
-from headcount.web.report import write_report
+from headcount.web.report_page import write_report
 
 if TYPE_CHECKING:
     from headcount.app.app import App

@@ -5,26 +5,28 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import json
+import os
+import secrets
 import socket
 import sys
 import traceback
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+import h11
 import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from headcount.app.metrics import write_metrics
 from headcount.errors import Bug, HeadcountError, UsageError, WorldError
 from headcount.web import calls
 from headcount.web.feed import Feed
 from headcount.web.guard import Guard, refuse
-from headcount.web.protocol import make_protocol
-from headcount.web.token import read_token
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -185,7 +187,7 @@ def _announce(url: str, as_json: bool) -> None:
         print(json.dumps({"url": url}), flush=True)
         return
     print(f"Serving on {url}")
-    print("Whoever has this address acts as the operator. Ctrl-C ends it; the teams go on.", flush=True)
+    print("Anyone with this link controls your teams. Ctrl-C closes the page, not the teams.", flush=True)
 
 
 def _warn(host: str) -> None:
@@ -195,3 +197,79 @@ def _warn(host: str) -> None:
         "Anyone who sees one request has the token. Use a tunnel or TLS: docs/how-to/serve-elsewhere.md",
         file=sys.stderr, flush=True,
     )  # fmt: skip
+
+
+# --- protocol --------------------------------------------------------------------------------------------
+#
+# HTTP with limits: so many connections, and each sends the headers of a request in time or is closed.
+
+
+def make_protocol(headers_s: float, connections: int) -> type[H11Protocol]:
+    """uvicorn's own, which would wait for ever: its limits begin with the first whole request."""
+
+    class Protocol(H11Protocol):
+        _deadline: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            if len(self.connections) > connections:
+                transport.abort()
+            else:
+                self._wait_for_headers()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._stop_waiting()
+            super().connection_lost(exc)
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self.conn.their_state is not h11.IDLE:
+                self._stop_waiting()
+            elif self._deadline is None:
+                self._wait_for_headers()  # the first bytes of another request
+
+        def _wait_for_headers(self) -> None:
+            self._deadline = self.loop.call_later(headers_s, self.transport.close)
+
+        def _stop_waiting(self) -> None:
+            if self._deadline is not None:
+                self._deadline.cancel()
+                self._deadline = None
+
+    return Protocol
+
+
+# --- token -----------------------------------------------------------------------------------------------
+#
+# The token of the page: new at each start, or kept in a file where an address has to stay valid.
+
+
+_BYTES = 32
+_SHORTEST = 32
+
+
+def read_token(path: str | None) -> str:
+    """Without a file a new one; with one what is in it, made for its owner alone if it is not there."""
+    if path is None:
+        return secrets.token_urlsafe(_BYTES)
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        with os.fdopen(fd, "r+", encoding="utf-8", errors="replace") as file:
+            os.fchmod(file.fileno(), 0o600)
+            token = file.read().strip()
+            if not token:
+                token = secrets.token_urlsafe(_BYTES)
+                file.write(f"{token}\n")
+    except OSError as error:
+        raise WorldError(
+            f"Could not use {path}",
+            error.strerror or str(error),
+            ("Name another file",),
+            code="bad-token-file",
+        ) from None
+    if len(token) < _SHORTEST or not token.isascii():
+        raise WorldError(
+            f"{path} holds no token", f"it must have at least {_SHORTEST} plain characters",
+            ("Delete it, and start again: a new one is made",), code="bad-token-file",
+        )  # fmt: skip
+    return token

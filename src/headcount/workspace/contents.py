@@ -113,7 +113,7 @@ def find_different(
             suspects[path] = entry
     if not suspects:
         return []
-    filters = _read_filters(git, suspects)
+    filters = read_filters(git, suspects)
     different = _convert(git, suspects, filters)
     pointers = _read_pointers(git, [suspects[path] for path in different])
     lfs_store = find_lfs_store() if pointers else None
@@ -131,7 +131,7 @@ def _directories_of(path: bytes) -> Iterator[bytes]:
         end = path.find(b"/", end + 1)
 
 
-def _read_filters(git: Git, paths: Iterable[bytes]) -> dict[bytes, str]:
+def read_filters(git: Git, paths: Iterable[bytes]) -> dict[bytes, str]:
     """The filter that attributes name for each path, whether or not it is configured anywhere."""
     asked = b"".join(path + b"\0" for path in paths)
     told = git.run("check-attr", "-z", "--stdin", "filter", stdin=asked).records()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from client_lab import CLIENTS, Lab, git
 
-from headcount.agents.clients import CLIENTS as KNOWN
+from headcount.agents.registry import CLIENTS as KNOWN
 from headcount.errors import WorldError
 from headcount.protocol.member import State
 

@@ -13,7 +13,7 @@ import pytest
 from client_lab import POLICY, TEAM, Lab
 
 from headcount.app.teams import status
-from headcount.cli.status import describe
+from headcount.cli.status_commands import describe_team
 
 SHORT = replace(POLICY, answer_timeout_s=4, nudge_timeout_s=1, exit_grace_s=2)
 ATTACH = f"headcount attach ann --team {TEAM}"
@@ -45,7 +45,7 @@ def is_told_and_shown(lab: Lab, key: str, question: str) -> None:
     (dialog,) = team["dialogs"]
     assert (dialog["member"], dialog["text"], dialog["attach"]) == (key, question, ATTACH)
     assert activity(lab) == "waiting"
-    assert any(question in line and ATTACH in line for line in describe(team))
+    assert any(question in line and ATTACH in line for line in describe_team(team))
     (mail,) = [body for body in mail_to_lead(lab) if ATTACH in body]
     assert question in mail
 

@@ -14,7 +14,7 @@ from test_two_members import APPROVE, commit_file
 
 from headcount.app.definition import read_definition
 from headcount.app.run import begin_run, follow_run
-from headcount.cli.run import _lines
+from headcount.cli.run_commands import _progress_lines
 
 TEAM = """\
 from headcount import (
@@ -64,7 +64,7 @@ def test_a_reviewer_at_its_limit_is_parked_holds_the_run_and_the_run_completes(
     begin_run(lab.app, read_definition(str(tmp_path / "team.py")))
     shown: list[str] = []
     for now in follow_run(lab.app, "pair"):
-        shown += _lines(now)
+        shown += _progress_lines(now)
 
     assert now["status"] == "complete", (now, lab.standin.missing)
     assert any("Usage limit: spec#1 is parked until" in line for line in shown)

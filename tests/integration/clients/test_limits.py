@@ -11,9 +11,10 @@ import pytest
 from client_lab import POLICY, TEAM, Lab
 from test_two_members import APPROVE, commit_file
 
+from headcount.app.mail import send
 from headcount.app.starting import Plan
 from headcount.app.teams import spawn, status
-from headcount.cli.status import describe
+from headcount.cli.status_commands import describe_team
 from headcount.errors import Declined
 
 # For a limit of which the client does not say when it ends.
@@ -49,7 +50,7 @@ def is_parked_then_goes_on(lab: Lab, key: str) -> None:
     (team,) = status(lab.app, TEAM)
     (limit,) = team["limits"]
     assert limit["member"] == key and limit["reason"] and limit["until"]
-    assert any(f"{key} is parked until" in line for line in describe(team))
+    assert any(f"{key} is parked until" in line for line in describe_team(team))
     lab.wait(key, lambda m: m.activity == "idle", 90)
     assert [entry.kind for entry in lab.journal("limited", "limit_over")] == ["limited", "limit_over"]
     assert len(lab.journal("starting")) == 1
@@ -108,9 +109,7 @@ def test_a_conversation_that_no_longer_fits_is_begun_anew(
     lab = open_lab([{"when": "You are ann", "react": react, "steps": [[{"text": "Here."}]]}])
     key = lab.start("ann", client, prompt="Begin.")
     lab.wait(key, lambda m: m.activity == "idle")
-    with lab.app.store.write() as tx:
-        sent = tx.send("crew#1", "operator", "operator", "ann", "More", "Go on.")
-    lab.app.store.ring(sent.channels)
+    send(lab.app, "ann", "More", "Go on.", "crew")
     failed = lab.wait_note("turn_failed", 90)
     assert failed.data["overflow"], failed
     deadline = time.monotonic() + 60

@@ -17,7 +17,7 @@ from headcount.app import resident
 from headcount.app.lock import drive_lock, is_driven, suspended_driver
 from headcount.app.resident import driving, ensure_driven
 from headcount.app.teams import status
-from headcount.cli.status import describe
+from headcount.cli.status_commands import describe_team
 from headcount.engine import driver
 from headcount.engine.driver import Driver
 from headcount.errors import StoreError
@@ -114,9 +114,9 @@ def test_a_stand_down_that_is_watched_outlives_its_engine(lab: Lab) -> None:
 def test_status_says_when_nobody_drives(lab: Lab) -> None:
     lab.create()
     lab.start("ada")
-    assert "Nobody drives" not in "\n".join(describe(*status(lab.app)))
+    assert "No engine runs" not in "\n".join(describe_team(*status(lab.app)))
     lab.stop_driving()
-    assert "Nobody drives" in "\n".join(describe(*status(lab.app)))
+    assert "No engine runs" in "\n".join(describe_team(*status(lab.app)))
     lab.drive()
 
 
@@ -130,7 +130,7 @@ def test_an_engine_that_was_suspended_is_named_and_not_waited_for(lab: Lab) -> N
     try:
         while suspended_driver(lab.app.home) is None:
             os.sched_yield()
-        assert f"kill -CONT {engine}" in "\n".join(describe(*status(lab.app)))
+        assert f"kill -CONT {engine}" in "\n".join(describe_team(*status(lab.app)))
         place = os.path.dirname(lab.app.home)
         done = subprocess.run(
             [sys.executable, "-m", "headcount", "down", TEAM],

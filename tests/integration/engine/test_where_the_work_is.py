@@ -13,7 +13,7 @@ from headcount.app.lock import drive_lock
 from headcount.app.starting import Plan
 from headcount.app.teams import status
 from headcount.app.up import check_repository, start_team
-from headcount.cli.up import _where_they_begin
+from headcount.cli.start_commands import _where_they_begin
 from headcount.errors import HeadcountError, UsageError
 
 from .lab import POLITE, QUICK, Lab, git
@@ -56,11 +56,11 @@ def test_what_is_uncommitted_in_the_users_checkout_is_counted(lab: Lab) -> None:
     Path(lab.app.root, "README").write_text("changed\n")
     Path(lab.app.root, "new").touch()
     assert count_unseen(lab.app) == 2
-    assert "uncommitted here (2 files)" in _where_they_begin(lab.app)[0]
+    assert "Your 2 uncommitted files are not included" in _where_they_begin(lab.app)[0]
 
 
 def test_without_a_repository_it_is_said_that_members_begin_with_nothing(lab_without_git: Lab) -> None:
-    assert "they begin in empty directories" in _where_they_begin(lab_without_git.app)[0]
+    assert "members start in empty directories" in _where_they_begin(lab_without_git.app)[0]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from headcount.app.app import open_app
 from headcount.app.definition import read_definition
 from headcount.app.init import set_up, undo
 from headcount.app.resident import ensure_driven
-from headcount.cli import up as up_command
+from headcount.cli.start_commands import run_up
 from headcount.protocol.member import State
 from headcount.runtime.processes import Identity, wait_until_gone
 from headcount.runtime.reaper import start_time
@@ -76,7 +76,7 @@ def test_F50_up_counts_only_members_that_run(
     monkeypatch.chdir(lab.app.root)
     monkeypatch.setattr(up, "ensure_driven", lambda app: None)
     monkeypatch.setattr(up, "start_limit", lambda app, members=1: 0.1)
-    assert up_command.run(argparse.Namespace(file=str(tmp_path / "team.py"), json=False)) == 1
+    assert run_up(argparse.Namespace(file=str(tmp_path / "team.py"), json=False)) == 1
     assert "Started 0 of 2 members." in capsys.readouterr().out
 
 

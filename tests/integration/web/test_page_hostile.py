@@ -10,7 +10,7 @@ from weblab import POLITE, TEAM, WebLab
 from headcount.app import tasks
 from headcount.app.mail import send
 from headcount.app.report import read_report
-from headcount.web.report import write_report
+from headcount.web.report_page import write_report
 
 HOSTILE = '<img src=x onerror="window.hurt=1"><script>window.hurt=1</script>'
 LONG = "A" + "x" * 62 + "Z"  # as long as a name may be: names with markup in them are refused when they come

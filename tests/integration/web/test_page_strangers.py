@@ -20,7 +20,7 @@ from test_page_guard import DOWN, untouched
 from weblab import POLITE, TEAM, WebLab
 
 from headcount.app.peer import find_peer, why_not_operator
-from headcount.web.protocol import make_protocol
+from headcount.web.server import make_protocol
 
 _CALL = """
 import socket, sys, time

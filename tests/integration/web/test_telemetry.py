@@ -19,7 +19,7 @@ from weblab import TEAM, UNTIDY, WebLab
 from headcount.app.progress import follow
 from headcount.app.report import read_report
 from headcount.app.standing_down import stand_down
-from headcount.telemetry.trace import make_spans
+from headcount.telemetry import make_spans
 
 
 def finish(lab: WebLab) -> None:

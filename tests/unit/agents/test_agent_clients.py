@@ -13,9 +13,9 @@ import pytest
 
 from headcount.agents.brief import brief
 from headcount.agents.client import NOTHING, Seen, Setup, reset_time
-from headcount.agents.clients import CLIENTS, version_numbers
 from headcount.agents.launch import Order, plan_launch
-from headcount.agents.project import PROJECT_FILES
+from headcount.agents.project_files import PROJECT_FILES
+from headcount.agents.registry import CLIENTS, version_numbers
 
 SETUP = Setup("/state/ann-1", ("/py", "-P", "-m", "headcount"), "11111111-2222-4333-8444-555555555555",
               instructions="You are ann.", repository="/repo")  # fmt: skip
@@ -46,6 +46,7 @@ def test_no_prompt_mail_or_instruction_stands_on_the_command_line_of_a_turn(
         assert turn.argv[0] == name
         assert turn.stdin.endswith(PROMPT)
         assert not any(PROMPT in word or setup.instructions in word for word in turn.argv)
+    assert not any(setup.instructions in word for word in CLIENTS[name].terminal(setup, "Begin."))
 
 
 @EVERY

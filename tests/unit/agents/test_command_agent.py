@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from headcount.agents.command import CommandAgent
+from headcount.agents.launch import CommandAgent
 from headcount.errors import UsageError
 
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from headcount.agents.clients import CLIENTS
+from headcount.agents.registry import CLIENTS
 from headcount.cli.member.dialogs import find_question
 
 RULE = "─" * 60

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from headcount.agents import clients
-from headcount.agents.client import Setup
-from headcount.agents.clients import CLIENTS, read_version
+from headcount.agents import registry
+from headcount.agents.client import HOOK_WAIT_S, Setup
 from headcount.agents.gemini import turn_tokens
-from headcount.cli.member import hook
+from headcount.agents.registry import CLIENTS, read_version
 
 PLUGIN = "@opencode-ai/plugin"
 
@@ -58,7 +57,7 @@ def test_a_version_that_did_not_come_in_time_is_asked_for_again(
     program.chmod(0o755)
     slow.touch()
     with monkeypatch.context() as impatient:
-        impatient.setattr(clients, "_ASK_S", 0.2)
+        impatient.setattr(registry, "_ASK_S", 0.2)
         assert read_version("claude", str(tmp_path)) == ""
     slow.unlink()
     assert read_version("claude", str(tmp_path)) == "2.1.325"
@@ -147,7 +146,7 @@ def test_every_client_gives_a_hook_more_time_than_it_ever_waits(tmp_path: Path) 
     claude = json.loads((tmp_path / "claude/own/settings.json").read_text())["hooks"]
     limits_s = [entry["hooks"][-1]["timeout"] / 1000 for (entry,) in gemini.values()]
     limits_s += [entry["hooks"][-1]["timeout"] for (entry,) in claude.values()]
-    assert len(limits_s) == 8 and min(limits_s) >= hook.WAIT_S + 20
+    assert len(limits_s) == 8 and min(limits_s) >= HOOK_WAIT_S + 20
 
 
 @pytest.mark.parametrize(("permissions", "denied"), [("edit", True), ("full", False)])
@@ -193,3 +192,35 @@ def test_packages_that_the_user_wants_and_has_not_are_left_to_be_installed(tmp_p
     write(tmp_path / "home/.config/opencode/package.json", {"dependencies": {"their-plugin": "1"}})
     prepare("opencode", tmp_path)
     assert packages(tmp_path) is None
+
+
+@pytest.mark.parametrize("theirs", ["AGENTS.md", "AGENTS.override.md"])
+def test_codex_users_own_instructions_stay_and_ours_join_the_users_words(tmp_path: Path, theirs: str) -> None:
+    """Neither are on the command line."""
+    users = tmp_path / "home/.codex"
+    users.mkdir(parents=True)
+    (users / "config.toml").write_text('developer_instructions = "Be brief."\n')
+    (users / theirs).write_text("Speak plainly.")
+    prepare("codex", tmp_path)
+    own = tmp_path / "own/config"
+    assert tomllib.loads((own / "config.toml").read_text()) == {"developer_instructions": "Be brief."}
+    assert (own / theirs).read_text() == "Speak plainly.\n\nYou are ann."
+    assert (users / theirs).read_text() == "Speak plainly."
+    words = CLIENTS["codex"].terminal(
+        Setup(str(tmp_path / "own"), ("/py",), "s", instructions="You are ann."), "Begin."
+    )
+    assert not any("You are ann." in word for word in words)
+
+
+@pytest.mark.parametrize(
+    ("named", "names"), [(None, ["GEMINI.md"]), ("A.md", ["A.md"]), (["A.md", "B.md"], ["A.md", "B.md"])]
+)
+def test_gemini_reads_our_instructions_from_a_file_beside_the_users(
+    tmp_path: Path, named: object, names: list[str]
+) -> None:
+    write(tmp_path / "home/.gemini/settings.json", {"context": {"fileName": named, "x": 1}} if named else {})
+    prepare("gemini", tmp_path)
+    own = tmp_path / "own/config/.gemini"
+    context = json.loads((own / "settings.json").read_text())["context"]
+    assert context["fileName"] == [*names, "headcount-member.md"]
+    assert (own / "headcount-member.md").read_text() == "You are ann."

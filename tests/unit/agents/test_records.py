@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from headcount.agents.client import NOTHING, Record, Seen, Setup, add_seen, reset_time, understand
-from headcount.agents.clients import CLIENTS
+from headcount.agents.registry import CLIENTS
 from headcount.cli.member.follow import _Lines
 
 LIMIT = "You've hit your 5-hour limit · resets 6:43am (UTC)"

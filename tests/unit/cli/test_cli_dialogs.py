@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from headcount.agents.clients import CLIENTS
+from headcount.agents.registry import CLIENTS
 from headcount.cli.member import dialogs
 from headcount.errors import StoreError
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from headcount.app.standing_down import hint_for
-from headcount.cli.down import _already_gone, _call, _summary
+from headcount.cli.stand_down_commands import _already_gone, _print_summary, _same_call
 
 
 def _answer(status: str) -> dict[str, Any]:
@@ -16,13 +16,13 @@ def _answer(status: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("status", ["stuck", "rejected", "pending_shutdown"])
 def test_a_hint_after_single_members_never_names_the_whole_team(status: str) -> None:
-    assert "`headcount down crew --member cy" in hint_for(_answer(status), _call("crew", ["cy"]))
-    assert "--member" not in hint_for(_answer(status), _call("crew", None))
+    assert "`headcount down crew --member cy" in hint_for(_answer(status), _same_call("crew", ["cy"]))
+    assert "--member" not in hint_for(_answer(status), _same_call("crew", None))
 
 
 def test_the_summary_is_headed_by_those_who_were_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
-    _summary("crew", ["ada", "ben"], _answer("shutdown"))
-    _summary("crew", None, _answer("shutdown"))
+    _print_summary("crew", ["ada", "ben"], _answer("shutdown"))
+    _print_summary("crew", None, _answer("shutdown"))
     heads = [line.partition(":")[0] for line in capsys.readouterr().out.splitlines()]
     assert [head for head in heads if not head.startswith(" ")] == ["ada, ben", "crew"]
 
@@ -32,9 +32,9 @@ def _gone(name: str) -> dict[str, Any]:
             "proof": "subreaper+mark", "processes": 1}  # fmt: skip
 
 
-def test_one_that_nobody_stopped_is_said_to_have_ended_by_itself() -> None:
+def test_one_that_nobody_stopped_is_said_to_have_exited_on_its_own() -> None:
     said = _already_gone({**_gone("m"), "outcome": "already_gone"})
-    assert said.startswith("m#1: gone already, ended by itself, proved at")
+    assert said.startswith("m#1: gone already, exited on its own, proved at")
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_nobody_is_said_to_be_stopped_who_was_gone_already(
     gone = [_gone(f"m{i}") for i, outcome in enumerate(outcomes) if outcome == "already_gone"]
     if gone:
         answer["alreadyGone"] = gone
-    _summary("crew", None, answer)
+    _print_summary("crew", None, answer)
     shown = capsys.readouterr().out
     assert f"crew: shutdown. {said}" in shown
     proof = "gone already, clean, proved at 2026-11-16T06:35:20.057+00:00 (subreaper+mark)"

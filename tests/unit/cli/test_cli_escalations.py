@@ -13,8 +13,7 @@ import pytest
 from headcount.app import caller
 from headcount.app.app import App
 from headcount.app.standing_down import decide
-from headcount.cli import decide as decide_command
-from headcount.cli import escalations
+from headcount.cli import stand_down_commands
 from headcount.domain.policy import Policy
 from headcount.domain.settings import Settings
 from headcount.engine.apply import apply
@@ -43,8 +42,8 @@ def _escalate(app: App, name: str, targets: tuple[str, ...] | None) -> None:
 
 
 def _shown(app: App, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:
-    monkeypatch.setattr(escalations, "open_app", lambda **_: app)
-    assert escalations.run(argparse.Namespace(team=None, all=False, json=False)) == 0
+    monkeypatch.setattr(stand_down_commands, "open_app", lambda **_: app)
+    assert stand_down_commands.run_escalations(argparse.Namespace(team=None, all=False, json=False)) == 0
     return capsys.readouterr().out
 
 
@@ -78,10 +77,10 @@ def test_the_only_team_in_which_it_waits_need_not_be_named(app: App) -> None:
 
 
 def _decide_by_command(app: App, decision: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decide_command, "open_app", lambda **_: app)
-    monkeypatch.setattr(decide_command, "ensure_driven", lambda _: None)
+    monkeypatch.setattr(stand_down_commands, "open_app", lambda **_: app)
+    monkeypatch.setattr(stand_down_commands, "ensure_driven", lambda _: None)
     asked = argparse.Namespace(id="e1", decision=decision, reason="", team="crew", json=False)
-    assert decide_command.run(asked) == 0
+    assert stand_down_commands.run_decide(asked) == 0
 
 
 def _decided(app: App) -> str | None:

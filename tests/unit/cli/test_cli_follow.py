@@ -15,12 +15,11 @@ from typing import Any
 import pytest
 
 from headcount.agents.client import Record, Seen, Setup
-from headcount.agents.clients import CLIENTS
+from headcount.agents.registry import CLIENTS
 from headcount.cli.member import dialogs, follow, pauses
 from headcount.cli.member.terminal import Terminal
 from headcount.errors import StoreError
 from headcount.runtime import tmux
-from headcount.store import teams
 
 BEGUN, DONE = Seen(turn="begun"), Seen(tokens=5, turn="ended")
 LIMIT = Seen(limit="usage limit", resets_at=50.0, turn="ended")
@@ -111,14 +110,14 @@ def test_a_terminal_is_taken_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
         def __init__(self, home: str) -> None:
             self.nudge = lambda *_, tag: False
 
-        def adopt(self, mark: str) -> object:
-            taken_up.append(mark)
+        def adopt(self, mark: str, known: dict[str, str]) -> object:
+            taken_up.append((mark, known["hold"]))
             return object() if len(taken_up) > 1 else None
 
     monkeypatch.setattr(tmux, "TmuxRuntime", Runtime)
-    terminal = Terminal("/home", "mark")
+    terminal = Terminal("/home", "mark", "a dialog")
     assert not any(terminal.type("Go on.", "limit-1") for _ in range(10))
-    assert taken_up == ["mark", "mark"]  # once more than once: the first time it was not there
+    assert taken_up == [("mark", "a dialog")] * 2  # once more than once: the first time it was not there
 
 
 def test_a_record_that_vanishes_while_it_is_read_says_nothing_and_the_others_are_read(
@@ -155,9 +154,10 @@ def test_an_idle_client_is_waited_for_asleep_and_its_end_is_noticed_at_once(
 
 def limit_end(monkeypatch: pytest.MonkeyPatch, resets_at: float | None, count: int) -> float:
     """From now on."""
-    monkeypatch.setattr(teams, "policy", lambda *_: {"limit_wait_s": 60})
+    tx = SimpleNamespace(team_settings=lambda _: {"policy": {"limit_wait_s": 60}})
     monkeypatch.setattr(pauses.time, "time", lambda: 1000.0)
-    call: Any = SimpleNamespace(read=nullcontext, team=lambda: SimpleNamespace(id="t"))
+    store = SimpleNamespace(read=lambda: nullcontext(tx))
+    call: Any = SimpleNamespace(session=SimpleNamespace(store=store), caller=SimpleNamespace(team="t#1"))
     return pauses.limit_end(call, None if resets_at is None else 1000.0 + resets_at, count) - 1000.0
 
 

@@ -7,16 +7,16 @@ import io
 import pytest
 
 from headcount.app.progress import _line, waits_for
-from headcount.cli import terminal
-from headcount.cli.terminal import Live, fit_block
-from headcount.cli.up import _next, _progress
+from headcount.cli import terminal_output
+from headcount.cli.start_commands import _next_steps, _progress_lines
+from headcount.cli.terminal_output import Live, fit_block
 from headcount.protocol.member import Member, State
 from headcount.protocol.team import Team
 
 
 def test_nothing_is_shown_before_it_has_lasted(monkeypatch: pytest.MonkeyPatch) -> None:
     now, stream = [100.0], io.StringIO()
-    monkeypatch.setattr(terminal.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(terminal_output.time, "monotonic", lambda: now[0])
     live = Live(stream, after_s=2)
     live.show(["one"])
     now[0] += 2
@@ -28,8 +28,8 @@ def test_a_start_says_for_whom_it_waits() -> None:
     states = [State.RUNNING, *[State.STARTING] * 4]
     members = [Member(f"m{number}", 1, state=state) for number, state in enumerate(states)]
     team = Team("crew", members={member.key: member for member in members})
-    assert _progress(team) == ["crew: 1 of 5 started; waiting for m1#1, m2#1, m3#1 …"]
-    assert _progress(Team("crew")) == ["crew: 0 of 0 started"]
+    assert _progress_lines(team) == ["crew: 1 of 5 started; waiting for m1#1, m2#1, m3#1 …"]
+    assert _progress_lines(Team("crew")) == ["crew: 0 of 0 started"]
 
 
 def test_a_line_that_is_too_wide_is_cut_and_one_with_a_command_is_broken() -> None:
@@ -59,10 +59,10 @@ def test_a_limit_is_shown_with_the_rung_that_it_belongs_to(silences: int, said: 
 
 def test_after_a_refusal_members_go_on_and_nothing_is_waited_for() -> None:
     asked, free = (Member("ada", 1, state=State.RUNNING, request=request) for request in ("r", None))
-    assert (waits_for(asked), waits_for(free)) == ("waits for its turn", "goes on with its work")
-    assert _line(free, 3, 1800) == "  ada  goes on with its work"
+    assert (waits_for(asked), waits_for(free)) == ("waits until the others have ended", "continues its work")
+    assert _line(free, 3, 1800) == "  ada  continues its work"
 
 
 def test_a_start_that_failed_says_how_to_try_again() -> None:
-    assert "`headcount down crew` and `headcount up team.py`" in _next("crew", "team.py", failed=True)[0]
-    assert len(_next("crew", "team.py", failed=False)) == 1
+    assert "`headcount down crew && headcount up team.py`" in _next_steps("crew", "team.py", failed=True)[0]
+    assert len(_next_steps("crew", "team.py", failed=False)) == 1

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from headcount.cli.decide import _then
-from headcount.cli.run import _lines, _what_next
+from headcount.cli.run_commands import _progress_lines, _what_next
+from headcount.cli.stand_down_commands import _consequence
 
 ESCALATION = {
     "id": "e1",
@@ -31,7 +31,10 @@ def run(state: str, escalations: list[dict[str, Any]], **more: Any) -> dict[str,
 
 
 def test_while_a_run_waits_for_a_decision_the_command_that_decides_is_shown() -> None:
-    assert _lines(run("escalated", [ESCALATION]))[-1] == "  Decide it with `headcount decide e1 human|wait`."
+    assert (
+        _progress_lines(run("escalated", [ESCALATION]))[-1]
+        == "  Decide it with `headcount decide e1 human|wait`."
+    )
 
 
 def test_of_a_task_that_is_blocked_the_command_that_shows_why_is_named() -> None:
@@ -41,7 +44,7 @@ def test_of_a_task_that_is_blocked_the_command_that_shows_why_is_named() -> None
 
 
 @pytest.mark.parametrize(
-    ("state", "said"), [("parked", "decides again"), ("decided", "`headcount down --member cy`")]
+    ("state", "said"), [("parked", "decide again"), ("decided", "`headcount down --member cy`")]
 )
 def test_one_that_is_parked_is_left_with_a_way_to_go_on_that_exists(state: str, said: str) -> None:
-    assert said in _then({"member": "cy", "state": state}, "human")
+    assert said in _consequence({"member": "cy", "state": state}, "human")

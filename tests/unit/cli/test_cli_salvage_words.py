@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from headcount.cli.salvage import describe
+from headcount.cli.report_commands import describe_saved
 
 REF = "refs/headcount/salvage/crew/cy/1"
 
 
 def shown(found: list[str], manifest: dict[str, Any], ref: str = REF) -> list[str]:
     about = {"ref": ref, "team": "crew", "member": "cy", "generation": 1}
-    return describe({**about, "found": found, "manifest": manifest})
+    return describe_saved({**about, "found": found, "manifest": manifest})
 
 
 def test_what_was_found_is_said_and_not_the_manifest() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from headcount.app.page import View
-from headcount.cli.screen import fit, width_of
-from headcount.cli.watch_lines import Scene, draw
+from headcount.cli.terminal_output import fit, width_of
+from headcount.cli.watch_screen import Scene, draw
 
 
 def bare(text: str, _: str) -> str:

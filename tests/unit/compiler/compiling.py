@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from textwrap import dedent
 
-from headcount.compiler.compile import Compiled, compile_file
-from headcount.compiler.markdown.dialects import TEAMMATE, Dialect
+from headcount.app.definition_files import compile_file
+from headcount.compiler.compile import Compiled
+from headcount.compiler.dialects import TEAMMATE, Dialect
 
 _PYTHON = "from headcount.compiler.language import *\n"
 _TSX = """import {

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import headcount.compiler
-from headcount.compiler.codes import CODES
-from headcount.compiler.compile import compile_file
+from headcount.app.definition_files import compile_file
+from headcount.compiler.diagnostics import CODES
+from headcount.compiler.element import AGENT_TYPES, MODELS, PLUGIN_AGENT_TYPES, ROLES, TASK_MODES
 from headcount.compiler.lower.props import PROPS
-from headcount.compiler.names import AGENT_TYPES, MODELS, PLUGIN_AGENT_TYPES, ROLES, TASK_MODES
 
 COMPILER = Path(headcount.compiler.__file__).parent
 REFERENCE = Path(__file__).parents[3] / "docs" / "reference"

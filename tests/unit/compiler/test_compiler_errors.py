@@ -145,7 +145,7 @@ def test_root_needs_a_name_and_a_description() -> None:
 
 
 def test_every_code_is_explained() -> None:
-    from headcount.compiler.codes import CODES
+    from headcount.compiler.diagnostics import CODES
 
     for name, body in CASES.items():
         for code in codes(tsx(body)):

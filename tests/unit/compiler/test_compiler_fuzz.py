@@ -9,17 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headcount.compiler.diagnostics import Report
+from headcount.compiler.dialects import DIALECTS
 from headcount.compiler.element import UNKNOWN, Element, Prop, Span, TaskRef, TeamRef, Text, WorkerRef
-from headcount.compiler.graph.drawing import draw
-from headcount.compiler.graph.mermaid import to_mermaid
-from headcount.compiler.graph.svg import to_svg
+from headcount.compiler.graph_svg import to_svg
 from headcount.compiler.lower import lower
 from headcount.compiler.lower import props as kinds
 from headcount.compiler.lower.document import ROOTS
 from headcount.compiler.lower.props import PROPS
-from headcount.compiler.markdown.dialects import DIALECTS
-from headcount.compiler.markdown.write import write_markdown
-from headcount.compiler.report import Report
+from headcount.compiler.markdown_writer import write_markdown
+from headcount.compiler.workflow_graph import draw, to_mermaid
 
 HERE = Span("team.tsx", 1, 1)
 WORKER = WorkerRef("w", "x", None, 1)

@@ -9,11 +9,11 @@ import pytest
 from compiling import codes, markdown, messages, python
 
 import headcount
+from headcount.app.definition_files import compile_file
 from headcount.compiler import language
-from headcount.compiler.compile import compile_file
+from headcount.compiler.diagnostics import snake_case
+from headcount.compiler.dialects import TEAMMATE
 from headcount.compiler.lower.props import PROPS
-from headcount.compiler.markdown.dialects import TEAMMATE
-from headcount.compiler.report import snake_case
 from headcount.errors import DefinitionError
 
 ROOT = 'doc = Command(name="x", description="d")[p["a"]]\n'

@@ -6,7 +6,7 @@ import pytest
 from compiling import python, tsx
 from test_compiler_body import BODIES
 
-from headcount.compiler.compile import compile_file, read_source
+from headcount.app.definition_files import compile_file, read_source
 from headcount.compiler.to_python import to_python
 
 IMPORT = """import {

@@ -8,11 +8,8 @@ from compiling import markdown, python, tsx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcount.compiler.markdown.dialects import AGENT, TEAM_TOOLS, dialect_for_version
-from headcount.compiler.markdown.fence import fence, quote_text
-from headcount.compiler.markdown.javascript import string, template
-from headcount.compiler.markdown.mermaid import label
-from headcount.compiler.markdown.yaml import is_plain, mapping, scalar
+from headcount.compiler.dialects import AGENT, TEAM_TOOLS, dialect_for_version
+from headcount.compiler.quoting import fence, is_plain, label, mapping, quote_text, scalar, string, template
 
 _NOT_TEXT = "null Null ~ true yes No on off y n 1 1.5 1e3 0x1f 0o7 1_000 12:30:45 2024-01-01 .inf -.inf .nan"
 _SIGNS = "- -- ? : # a: a#b a:b 'a' [a] {a} @a `a` %a &a *a !a | > << = --- ..."

@@ -6,7 +6,7 @@ import unicodedata
 
 import pytest
 
-from headcount.domain.harmless import printed, visible
+from headcount.domain.display import printed, visible
 
 ORDERS = [
     "\x1b]0;title\x07",

@@ -12,7 +12,7 @@ import pytest
 import headcount
 from headcount import errors
 from headcount.app.explain import explain, read_pages, write_reference
-from headcount.compiler.codes import CODES
+from headcount.compiler.diagnostics import CODES
 from headcount.errors import HeadcountError, UsageError
 
 SOURCE = Path(headcount.__file__).parent

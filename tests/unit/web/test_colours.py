@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from headcount.web.report import read_static
+from headcount.web.report_page import read_static
 
 LIGHT, DARK = read_static("tokens.css").split("@media (prefers-color-scheme: dark)")
 THEMES = {

@@ -8,9 +8,8 @@ from typing import Any
 
 from headcount.app.timeline import read_timeline
 from headcount.ports import Entry
-from headcount.web.html import el, join
-from headcount.web.report import write_report
-from headcount.web.svg import draw_timeline, say_seconds
+from headcount.web.html_parts import draw_timeline, el, join, say_seconds
+from headcount.web.report_page import write_report
 
 HOSTILE = '<script>alert(1)</script><img src=x onerror=alert(2)>" onload="alert(3)'
 REVERSED = "\N{RIGHT-TO-LEFT OVERRIDE}"

@@ -42,7 +42,7 @@ _TYPE_AGAIN_S = 5.0
 _GO_ON = "The usage limit is over. Go on with your work."
 _ANEW = (
     "You begin anew: your last conversation no longer fit. What you have done so far is in this worktree: "
-    "look at git status and git log, and at your inbox. Your task was:\n\n"
+    "look at git status and git log, and at your inbox. "
 )
 
 
@@ -65,7 +65,10 @@ class Follower:
         self._client = client
         self._opening = opening
         self._start = start
-        self._terminal = terminal or Terminal(os.environ["HEADCOUNT_HOME"], os.environ["HEADCOUNT_MARK"])
+        environ = os.environ
+        self._terminal = terminal or Terminal(
+            environ["HEADCOUNT_HOME"], environ["HEADCOUNT_MARK"], client.screen.hold
+        )
         self._lookers = _make_lookers(call, client, self._terminal)
         self._to_tell: deque[Callable[[], None]] = deque()
         self._troubles: set[str] = set()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headcount.compiler.lower.checks import CHECKS
 from headcount.compiler.lower.document import lower_document
+from headcount.compiler.lower.document_checks import CHECKS
 
 if TYPE_CHECKING:
+    from headcount.compiler.diagnostics import Report
     from headcount.compiler.element import Element
     from headcount.compiler.ir import Document
-    from headcount.compiler.report import Report
 
 
 def lower(root: Element, report: Report) -> Document | None:

@@ -19,14 +19,14 @@ from headcount.compiler.lower.inline import (
     with_gaps,
 )
 from headcount.compiler.lower.props import PROPS, number_text, read_props
-from headcount.compiler.markdown.fence import fence, quote, table_cell, table_row, xml_block
-from headcount.compiler.text import SPACES, dedent, dedent_string, one_line
+from headcount.compiler.quoting import fence, quote, table_cell, table_row, xml_block
+from headcount.compiler.whitespace import SPACES, dedent, dedent_string, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from headcount.compiler.diagnostics import Report
     from headcount.compiler.element import Value
-    from headcount.compiler.report import Report
 
 _LISTS: Final = frozenset(("ul", "ol", "List"))
 # Components that are an XML block with a fixed tag.

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from headcount.compiler import ir
+from headcount.compiler.diagnostics import closest, kebab_case
 from headcount.compiler.element import UNKNOWN, Element, TaskRef, TeamRef, WorkerRef
-from headcount.compiler.lower.components import Lowering
-from headcount.compiler.report import closest, kebab_case
+from headcount.compiler.lower.team_components import Lowering
 
 if TYPE_CHECKING:
+    from headcount.compiler.diagnostics import Report
     from headcount.compiler.element import Prop, Value
-    from headcount.compiler.report import Report
 
 # What stands first, in this order; a Command keeps the order of its source.
 ROOTS: Final[dict[str, tuple[str, ...]]] = {

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from headcount.compiler.element import Element, Text
 from headcount.compiler.lower.props import PROPS, read_props
-from headcount.compiler.markdown.fence import inline_code
-from headcount.compiler.text import SPACES, one_line, squeeze
+from headcount.compiler.quoting import inline_code
+from headcount.compiler.whitespace import SPACES, one_line, squeeze
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headcount.compiler.report import Report
+    from headcount.compiler.diagnostics import Report
 
 INLINE: Final = frozenset(("b", "strong", "i", "em", "code", "a", "br"))
 _MARKERS: Final = {"b": "**", "strong": "**", "i": "*", "em": "*"}

@@ -13,14 +13,14 @@ from headcount.compiler.element import UNKNOWN, Element
 from headcount.compiler.lower.body import block_text, body, context_block, table
 from headcount.compiler.lower.inline import no_children
 from headcount.compiler.lower.props import flag, read_props
-from headcount.compiler.markdown.fence import inline_code, xml_block
-from headcount.compiler.text import SPACES, one_line
+from headcount.compiler.quoting import inline_code, xml_block
+from headcount.compiler.whitespace import SPACES, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from headcount.compiler.diagnostics import Report
     from headcount.compiler.element import Value
-    from headcount.compiler.report import Report
 
 STEP_VARIANTS: Final = ("heading", "bold", "xml")
 

@@ -14,8 +14,8 @@ from headcount.compiler.element import UNKNOWN, TaskRef, TeamRef, WorkerRef
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from headcount.compiler.diagnostics import Report
     from headcount.compiler.element import Element, Span, Value
-    from headcount.compiler.report import Report
 
     Kind = Callable[[Value], object]
 

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from headcount.compiler.tsx.limits import LARGE
+from headcount.compiler.tsx.grammar import LARGE
 from headcount.compiler.tsx.reader import Reader
+from headcount.compiler.tsx.source import NoFiles
 
 if TYPE_CHECKING:
     from headcount.compiler.element import Diagnostic, Element
+    from headcount.compiler.tsx.source import Files
 
 
 class ReadResult(NamedTuple):
@@ -27,9 +29,10 @@ class ReadResult(NamedTuple):
     files: tuple[str, ...]
 
 
-def read_tsx(path: str, source: bytes | None = None) -> ReadResult:
-    """Reads the definition at `path`, or `source` as if it stood there. Never raises for bad input."""
-    reader = Reader()
+def read_tsx(path: str, source: bytes | None = None, files: Files | None = None) -> ReadResult:
+    """Read the definition at `path`, or `source` as if it stood there. Never raises for bad input.
+    `files` reads the files; without it the definition can import nothing."""
+    reader = Reader(files or NoFiles())
     root = _without_collector(reader, path, source) if _is_large(source) else reader.read(path, source)
     diagnostics = reader.report.sorted(path) if reader.report.items else ()
     return ReadResult(root, diagnostics, tuple(reader.files))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headcount.compiler.tsx.grammar import KIND_COUNT, kind
-from headcount.compiler.tsx.limits import MAX_DEPTH
-from headcount.compiler.tsx.report import GiveUp
+from headcount.compiler.tsx.grammar import KIND_COUNT, MAX_DEPTH, kind
+from headcount.compiler.tsx.source import GiveUp
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,8 +13,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
     from headcount.compiler.tsx.reader import Reader
-    from headcount.compiler.tsx.scope import Scope
-    from headcount.compiler.tsx.values import Evaluated
+    from headcount.compiler.tsx.values import Evaluated, Scope
 
     Handler = Callable[[Reader, Node, Scope], Evaluated]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headcount.compiler.element import UNKNOWN
+from headcount.compiler.tsx.children import join, to_text
 from headcount.compiler.tsx.evaluate import evaluate, handles, not_understood, too_many
 from headcount.compiler.tsx.grammar import (
     BINARY,
@@ -21,6 +22,7 @@ from headcount.compiler.tsx.grammar import (
     FIELD_VALUE,
     IDENTIFIER,
     LEADING,
+    MAX_ITEMS,
     NUMBER,
     PAIR,
     SHORTHAND,
@@ -30,13 +32,11 @@ from headcount.compiler.tsx.grammar import (
     TOKEN_COMMA,
     UNARY,
 )
-from headcount.compiler.tsx.limits import MAX_ITEMS
 from headcount.compiler.tsx.literals import BadLiteral, add_numbers, cook_template, parse_number, unescape
 from headcount.compiler.tsx.methods import GLOBALS
 from headcount.compiler.tsx.operators import NotDefined, apply_binary, type_name
-from headcount.compiler.tsx.scope import MISSING
-from headcount.compiler.tsx.text import join, to_text
 from headcount.compiler.tsx.values import (
+    MISSING,
     UNDEFINED,
     Children,
     Foreign,
@@ -51,8 +51,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
     from headcount.compiler.tsx.reader import Reader
-    from headcount.compiler.tsx.scope import Scope
-    from headcount.compiler.tsx.values import Evaluated
+    from headcount.compiler.tsx.values import Evaluated, Scope
 
 # Names that every JavaScript has, and that are never evaluated.
 NEVER_EVALUATED = frozenset(
@@ -185,7 +184,7 @@ def identifier(reader: Reader, node: Node, scope: Scope) -> Evaluated:
 
 
 def _unbound(reader: Reader, name: str, node: Node, scope: Scope) -> Evaluated:
-    from headcount.compiler.tsx.built_ins import VALUE_NAMES
+    from headcount.compiler.tsx.factories import VALUE_NAMES
 
     hint = f"Declare it with `const {name} = …`, or import it."
     if name in VALUE_NAMES:

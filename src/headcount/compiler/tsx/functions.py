@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headcount.compiler.element import UNKNOWN
-from headcount.compiler.tsx.calls import Call
 from headcount.compiler.tsx.evaluate import evaluate, handles, not_understood, too_many
 from headcount.compiler.tsx.expressions import field, parts
+from headcount.compiler.tsx.factories import Call
 from headcount.compiler.tsx.grammar import (
     CALL,
     COMMENT,
@@ -26,6 +26,7 @@ from headcount.compiler.tsx.grammar import (
     FIELD_PROPERTY,
     FIELD_VALUE,
     IF,
+    MAX_CALLS,
     MEMBER,
     RETURN,
     SPREAD,
@@ -33,13 +34,19 @@ from headcount.compiler.tsx.grammar import (
     TEMPLATE_STRING,
     TOKEN_ASYNC,
 )
-from headcount.compiler.tsx.limits import MAX_CALLS
-from headcount.compiler.tsx.members import SKIPPED, chained, member, skips, unskipped
 from headcount.compiler.tsx.methods import call_method
 from headcount.compiler.tsx.module import bind_statement
-from headcount.compiler.tsx.patterns import bind
-from headcount.compiler.tsx.scope import MISSING, Scope
-from headcount.compiler.tsx.values import UNDEFINED, Children, Function, Native, describe, truthy
+from headcount.compiler.tsx.property_access import SKIPPED, bind, chained, member, skips, unskipped
+from headcount.compiler.tsx.values import (
+    MISSING,
+    UNDEFINED,
+    Children,
+    Function,
+    Native,
+    Scope,
+    describe,
+    truthy,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node

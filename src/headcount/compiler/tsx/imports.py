@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
+from posixpath import dirname, join, normpath, splitext
 from typing import TYPE_CHECKING, Protocol
 
+from headcount.compiler.diagnostics import did_you_mean
 from headcount.compiler.element import UNKNOWN
-from headcount.compiler.report import did_you_mean
-from headcount.compiler.tsx.built_ins import PACKAGES, built_in
 from headcount.compiler.tsx.evaluate import not_understood
 from headcount.compiler.tsx.expressions import parts
+from headcount.compiler.tsx.factories import PACKAGES, built_in
 from headcount.compiler.tsx.grammar import (
     EXPORT,
     EXPORT_CLAUSE,
@@ -29,8 +29,7 @@ from headcount.compiler.tsx.grammar import (
     kind,
 )
 from headcount.compiler.tsx.module import Expression, bind_statement, declare
-from headcount.compiler.tsx.scope import MISSING, Lazy
-from headcount.compiler.tsx.values import BuiltIn, EnumObject, Foreign, Function
+from headcount.compiler.tsx.values import MISSING, BuiltIn, EnumObject, Foreign, Function, Lazy
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -287,7 +286,7 @@ def _origin(reader: Reader, module: Module, node: Node) -> Origin:
         return ReactPackage()
     if not name.startswith((".", "/")):
         return ForeignPackage(name)
-    path = _find_file(os.path.join(os.path.dirname(module.source.path), name))
+    path = _find_file(reader, join(dirname(module.source.path), name))
     if path is None:
         hint = "Check the path; it is relative to this file."
         reader.report.add(module.source, node, "missing-import", f"There is no file {name}", hint)
@@ -300,13 +299,13 @@ def _origin(reader: Reader, module: Module, node: Node) -> Origin:
     return LocalFile(module, path, node) if path.endswith(EXTENSIONS) else ForeignPackage(name)
 
 
-def _find_file(path: str) -> str | None:
-    path = os.path.normpath(path)
-    stem, extension = os.path.splitext(path)
+def _find_file(reader: Reader, path: str) -> str | None:
+    path = normpath(path)
+    stem, extension = splitext(path)
     candidates = [stem + each for each in COMPILED.get(extension, ())] or [path]
     candidates += [path + each for each in EXTENSIONS]
-    candidates += [os.path.join(path, "index" + each) for each in EXTENSIONS]
-    return next((each for each in candidates if os.path.isfile(each)), None)
+    candidates += [join(path, "index" + each) for each in EXTENSIONS]
+    return next((each for each in candidates if reader.is_file(each)), None)
 
 
 def _reaches(start: Module, goal: Module) -> bool:

@@ -2,38 +2,51 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
+from headcount.compiler.diagnostics import did_you_mean
 from headcount.compiler.element import UNKNOWN, Element, Prop
-from headcount.compiler.tsx.components import expand
-from headcount.compiler.tsx.entities import decode_entities
+from headcount.compiler.tsx.children import BLANKS, is_layout, render, text_children, to_value
 from headcount.compiler.tsx.evaluate import evaluate, handles, too_deep, too_many
-from headcount.compiler.tsx.expressions import foreign, parts
-from headcount.compiler.tsx.functions import call_function
+from headcount.compiler.tsx.expressions import field, foreign, parts
+from headcount.compiler.tsx.functions import call_function, parameters, pattern_of
 from headcount.compiler.tsx.grammar import (
     COMMENT,
     ELEMENTS,
+    FIELD_BODY,
+    FIELD_KEY,
+    FIELD_LEFT,
     FIELD_NAME,
+    FIELD_RIGHT,
+    FIELD_VALUE,
+    IDENTIFIER,
     JSX_ATTRIBUTE,
     JSX_ELEMENT,
     JSX_EXPRESSION,
+    MAX_DEPTH,
+    MAX_ELEMENTS,
+    OBJECT_ASSIGNMENT_PATTERN,
+    OBJECT_PATTERN,
+    PAIR_PATTERN,
+    REST_PATTERN,
+    SHORTHAND_PATTERN,
     SPREAD,
     STRING,
     TEXTS,
     TYPE_ARGUMENTS,
 )
-from headcount.compiler.tsx.layout import BLANKS, is_layout, text_children
-from headcount.compiler.tsx.limits import MAX_DEPTH, MAX_ELEMENTS
-from headcount.compiler.tsx.props import to_value
-from headcount.compiler.tsx.render import render
-from headcount.compiler.tsx.scope import MISSING
+from headcount.compiler.tsx.literals import decode_entities
 from headcount.compiler.tsx.syntax import check_closing
 from headcount.compiler.tsx.values import (
+    MISSING,
     UNDEFINED,
     BuiltIn,
+    Children,
     Foreign,
     Function,
     JsObject,
+    Props,
     describe,
     is_nullish,
 )
@@ -44,8 +57,8 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
     from headcount.compiler.tsx.reader import Reader
-    from headcount.compiler.tsx.scope import Scope
-    from headcount.compiler.tsx.values import Evaluated
+    from headcount.compiler.tsx.source import SourceFile
+    from headcount.compiler.tsx.values import Evaluated, Scope
 
 
 @handles("jsx_element", "jsx_self_closing_element")
@@ -233,3 +246,99 @@ def _add_value(
         about = JsObject({prop.name: prop.value for prop in context})
         value = call_function(reader, value, [about], node, scope)
     render(reader, out, value, node, scope)
+
+
+# --- components ------------------------------------------------------------------------------------------
+#
+# Local components: what they are given, and that nothing given is lost.
+
+
+def expand(
+    reader: Reader,
+    component: Function,
+    given: dict[str, Prop],
+    children: list[Evaluated],
+    node: Node,
+    scope: Scope,
+) -> Evaluated:
+    """What the component returns for these props and children."""
+    if children:
+        value = children[0] if len(children) == 1 else Children(children)
+        given["children"] = Prop("children", value, scope.module.source.span(node))
+    _report_lost(reader, component, given)
+    props = Props({name: prop.value for name, prop in given.items()})
+    return call_function(reader, component, [props], node, scope)
+
+
+def _report_lost(reader: Reader, component: Function, given: dict[str, Prop]) -> None:
+    accepted = _accepted(component)
+    if accepted is None:
+        return
+    for prop in given.values():
+        name = prop.name
+        value: Evaluated = prop.value
+        if name in accepted or value is UNDEFINED:
+            continue
+        what = "children" if name == "children" else f"prop {name}"
+        message = f"{component.name or 'This component'} does not use its {what}"
+        hint = f"Add {name} to its parameters, or leave it out."
+        if accepted and name != "children":
+            hint = did_you_mean(name, accepted)
+        reader.report.add_at(prop.span, "unknown-prop", message, hint, name)
+
+
+def _accepted(component: Function) -> list[str] | None:
+    """The props that a component reads; None when it may read any."""
+    given = parameters(component.node)
+    if not given:
+        return []
+    pattern = pattern_of(given[0])
+    if pattern.kind_id != OBJECT_PATTERN:
+        return _mentioned(component, pattern)
+    source = component.scope.module.source
+    body = source.text(field(component.node, FIELD_BODY)) + _defaults(source, pattern)
+    names: list[str] = []
+    for item in parts(pattern):
+        if item.kind_id == REST_PATTERN:
+            return None
+        target = field(item, FIELD_VALUE) if item.kind_id == PAIR_PATTERN else item
+        if item.kind_id == PAIR_PATTERN:
+            item = field(item, FIELD_KEY)
+        elif item.kind_id == OBJECT_ASSIGNMENT_PATTERN:
+            item = target = field(item, FIELD_LEFT)
+        # A name that the body never mentions takes its value and loses it.
+        plain = target.kind_id in (IDENTIFIER, SHORTHAND_PATTERN)
+        if not plain or "\\" in body or _mentions(body, source.name(target)):
+            names.append(source.name(item))
+    return names
+
+
+def _defaults(source: SourceFile, pattern: Node) -> str:
+    """What stands after the `=` signs of a pattern, where one prop may use another."""
+    found = (item.child_by_field_id(FIELD_RIGHT) for item in parts(pattern))
+    return "".join(f" {source.text(node)}" for node in found if node is not None)
+
+
+def _mentions(body: str, name: str) -> bool:
+    """Whether the text has the name as a word of its own."""
+    return re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", body) is not None
+
+
+def _mentioned(component: Function, parameter: Node) -> list[str] | None:
+    """For `props => …`: the words after `props.`, unless `props` is also used as a whole."""
+    source = component.scope.module.source
+    body = source.data[parameter.end_byte : component.node.end_byte].decode()
+    pieces = body.split(source.text(parameter))
+    names: list[str] = []
+    for piece in pieces[1:]:
+        rest = piece.lstrip("?")
+        word = ""
+        if rest.startswith("."):
+            end = next(
+                (i for i, c in enumerate(rest[1:], 1) if not (c == "$" or f"a{c}".isidentifier())), len(rest)
+            )
+            word = rest[1:end]
+        if not word:
+            return None
+        names.append(word)
+    return names

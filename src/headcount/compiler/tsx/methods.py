@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headcount.compiler.diagnostics import did_you_mean
 from headcount.compiler.element import UNKNOWN
-from headcount.compiler.report import did_you_mean
+from headcount.compiler.tsx.children import join, to_text
 from headcount.compiler.tsx.evaluate import too_many
-from headcount.compiler.tsx.limits import MAX_CHARACTERS, MAX_ITEMS
+from headcount.compiler.tsx.grammar import MAX_CHARACTERS, MAX_ITEMS
 from headcount.compiler.tsx.operators import is_number, items_of, strict_equal
-from headcount.compiler.tsx.text import join, to_text
 from headcount.compiler.tsx.values import (
     UNDEFINED,
     Function,
@@ -28,7 +28,7 @@ from headcount.compiler.tsx.values import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headcount.compiler.tsx.calls import Call
+    from headcount.compiler.tsx.factories import Call
     from headcount.compiler.tsx.values import Evaluated
 
     Items = tuple[Evaluated, ...]

@@ -25,9 +25,8 @@ from headcount.compiler.tsx.grammar import (
     VARIABLE,
     kind,
 )
-from headcount.compiler.tsx.patterns import bind, names_in
-from headcount.compiler.tsx.scope import MISSING, Lazy, Scope
-from headcount.compiler.tsx.values import UNDEFINED, EnumObject, Function
+from headcount.compiler.tsx.property_access import bind, names_in
+from headcount.compiler.tsx.values import MISSING, UNDEFINED, EnumObject, Function, Lazy, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable

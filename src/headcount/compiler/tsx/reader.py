@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
+from posixpath import dirname, join
 from typing import TYPE_CHECKING
 
 from headcount.compiler.element import UNKNOWN, Element, Span
 from headcount.compiler.tsx import jsx
-from headcount.compiler.tsx.calls import Uids
+from headcount.compiler.tsx.children import settle
+from headcount.compiler.tsx.factories import Uids
 from headcount.compiler.tsx.functions import call_function
 from headcount.compiler.tsx.grammar import (
     ELEMENTS,
@@ -21,12 +22,9 @@ from headcount.compiler.tsx.grammar import (
 from headcount.compiler.tsx.imports import bind_module
 from headcount.compiler.tsx.module import Const, Expression, Module
 from headcount.compiler.tsx.parse import parse
-from headcount.compiler.tsx.placeholders import settle
-from headcount.compiler.tsx.report import GiveUp, Report
-from headcount.compiler.tsx.scope import MISSING
-from headcount.compiler.tsx.source import SourceFile, Unreadable, read_source
+from headcount.compiler.tsx.source import Files, GiveUp, Report, SourceFile, Unreadable
 from headcount.compiler.tsx.syntax import check_tags
-from headcount.compiler.tsx.values import BuiltIn, Function, describe
+from headcount.compiler.tsx.values import MISSING, BuiltIn, Function, describe
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
     from headcount.compiler.tsx.values import Evaluated
 
 ROOTS = ("Command", "Agent", "Skill")
-ROOT_MARKS = (".git", "headcount.toml", "package.json")
 __all__ = ["Reader", "jsx"]
 
 
@@ -42,6 +39,7 @@ class Reader:
     """The state of one reading: what was reported, read and counted."""
 
     __slots__ = (
+        "_files",
         "_modules",
         "_trees",
         "calls",
@@ -55,7 +53,8 @@ class Reader:
         "values",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, files: Files) -> None:
+        self._files = files
         self.report = Report()
         self.files: list[str] = []
         self.depth = 0
@@ -96,8 +95,8 @@ class Reader:
         """An imported file, once; None when it has been reported as unreadable or wrong."""
         if len(self._modules) == 0 and self._trees:
             root = self._trees[0][0]
-            self._modules[os.path.realpath(root.source.path)] = root
-        key = os.path.realpath(path)
+            self._modules[self._files.resolve(root.source.path)] = root
+        key = self._files.resolve(path)
         if key not in self._modules:
             self._modules[key] = self._open(path, None)
         return self._modules[key]
@@ -105,13 +104,16 @@ class Reader:
     def may_read(self, path: str) -> bool:
         """Whether an imported file is below the definition's root, with all links resolved."""
         if not self.root:
-            self.root = _find_root(os.path.dirname(os.path.realpath(self.files[0])))
-        return os.path.realpath(path).startswith(os.path.join(self.root, ""))
+            self.root = self._files.root_of(dirname(self._files.resolve(self.files[0])))
+        return self._files.resolve(path).startswith(join(self.root, ""))
+
+    def is_file(self, path: str) -> bool:
+        return self._files.is_file(path)
 
     def _open(self, path: str, data: bytes | None) -> Module | None:
         self.files.append(path)
         try:
-            source = read_source(path) if data is None else SourceFile(path, data)
+            source = SourceFile(path, self._files.read(path) if data is None else data)
         except Unreadable as error:
             self.report.add_at(Span(path, *error.place), error.code, error.message, error.hint)
             return None
@@ -176,17 +178,6 @@ class Reader:
         for module, root in self._trees:
             if module.source.data.count(b"</") > len(module.tags):
                 check_tags(module.source, root, self.report)
-
-
-def _find_root(directory: str) -> str:
-    """The repository or package that a directory belongs to; else the directory itself."""
-    place = directory
-    while not any(os.path.exists(os.path.join(place, mark)) for mark in ROOT_MARKS):
-        parent = os.path.dirname(place)
-        if parent == place:
-            return directory
-        place = parent
-    return place
 
 
 def returned_tag(node: Node) -> Node | None:

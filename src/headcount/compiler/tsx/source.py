@@ -1,20 +1,51 @@
-"""One source file: its bytes, and the places in it."""
+"""One source file with its bytes and places, and the report that collects diagnostics about it."""
 
 from __future__ import annotations
 
-import os
-import stat
 from bisect import bisect_right
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from headcount.compiler.element import Span
-from headcount.compiler.tsx.limits import MAX_BYTES
+from headcount.compiler.element import UNKNOWN, Diagnostic, Span
+from headcount.compiler.tsx.grammar import MAX_BYTES, MAX_DIAGNOSTICS
 from headcount.compiler.tsx.literals import BadLiteral, unescape
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+    from headcount.compiler.element import Unknown
+
 BOM = b"\xef\xbb\xbf"
+
+
+class Files(Protocol):
+    """The files that a definition may import; the compiler itself opens none."""
+
+    def read(self, path: str) -> bytes:
+        """The content of a file; `Unreadable` if there is none to be had."""
+
+    def resolve(self, path: str) -> str:
+        """The path with all links resolved."""
+
+    def is_file(self, path: str) -> bool: ...
+
+    def root_of(self, directory: str) -> str:
+        """The repository or package that a directory belongs to; else the directory itself."""
+
+
+class NoFiles:
+    """For a definition that stands alone: it can import nothing."""
+
+    def read(self, path: str) -> bytes:
+        raise Unreadable("unreadable", f"Cannot read {path}: no such file", "Check the path.")
+
+    def resolve(self, path: str) -> str:
+        return path
+
+    def is_file(self, path: str) -> bool:
+        return False
+
+    def root_of(self, directory: str) -> str:
+        return directory
 
 
 class Unreadable(Exception):
@@ -77,25 +108,9 @@ class SourceFile:
         return line[:80] + " …" if cut else line
 
 
-def read_source(path: str) -> SourceFile:
-    """The file at `path`; only a regular file is opened, since a pipe would make the reader wait."""
-    try:
-        status = os.stat(path)
-        if not stat.S_ISREG(status.st_mode):
-            raise Unreadable("unreadable", f"{path} is not a file", "Name a .tsx file.")
-        if status.st_size > MAX_BYTES:
-            raise _too_large(status.st_size)
-        with open(path, "rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise Unreadable("unreadable", f"Cannot read {path}: {reason}", "Check the path.") from None
-    return SourceFile(path, data)
-
-
 def _checked(data: bytes) -> bytes:
     if len(data) > MAX_BYTES:
-        raise _too_large(len(data))
+        raise too_large(len(data))
     if data.startswith(BOM):
         data = data[len(BOM) :]
     if not data.isascii():
@@ -106,7 +121,7 @@ def _checked(data: bytes) -> bytes:
     return data
 
 
-def _too_large(size: int) -> Unreadable:
+def too_large(size: int) -> Unreadable:
     return Unreadable(
         "too-large",
         f"The file has {size:,} bytes; a definition has at most {MAX_BYTES:,}",
@@ -128,3 +143,46 @@ def _line_starts(data: bytes) -> list[int]:
         starts.append(starts[-1] + len(line) + 1)
     starts.pop()
     return starts
+
+
+# --- report ----------------------------------------------------------------------------------------------
+#
+# Collects diagnostics: each once, though a component is evaluated many times.
+
+
+class Problem(NamedTuple):
+    """One thing that is invalid: the node to point at, what is wrong, and what to write instead."""
+
+    node: Node
+    message: str
+    hint: str
+    code: str = "syntax"
+
+
+class GiveUp(Exception):
+    """Reading cannot go on (too deep, too large, too much to say); that has been reported."""
+
+
+class Report:
+    __slots__ = ("_seen", "items")
+
+    def __init__(self) -> None:
+        self.items: list[Diagnostic] = []
+        self._seen: set[Diagnostic] = set()
+
+    def add(self, source: SourceFile, node: Node, code: str, message: str, hint: str) -> Unknown:
+        """Reports, and answers UNKNOWN: what stands for the value that could not be had."""
+        return self.add_at(source.span(node), code, message, hint, source.excerpt(node))
+
+    def add_at(self, span: Span, code: str, message: str, hint: str, text: str = "") -> Unknown:
+        diagnostic = Diagnostic(code, message, span, hint, text)
+        if diagnostic not in self._seen:
+            self._seen.add(diagnostic)
+            self.items.append(diagnostic)
+            if len(self.items) >= MAX_DIAGNOSTICS:
+                raise GiveUp
+        return UNKNOWN
+
+    def sorted(self, root: str) -> tuple[Diagnostic, ...]:
+        """In reading order, the root's file first."""
+        return tuple(sorted(self.items, key=lambda d: (d.span.file != root, d.span)))

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headcount.compiler.tsx.grammar import JSX_CLOSING, JSX_ELEMENT, JSX_OPENING
-from headcount.compiler.tsx.limits import MAX_SYNTAX_ERRORS
+from headcount.compiler.tsx.grammar import JSX_CLOSING, JSX_ELEMENT, JSX_OPENING, MAX_SYNTAX_ERRORS
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from headcount.compiler.tsx.report import Report
-    from headcount.compiler.tsx.source import SourceFile
+    from headcount.compiler.tsx.source import Report, SourceFile
 
 PAIRS = {"(": ")", "[": "]", "{": "}", "${": "}", "`": "`", '"': '"', "'": "'", "/*": "*/"}
 TEXT_HINTS = {

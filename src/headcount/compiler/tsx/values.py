@@ -2,7 +2,7 @@
 
 Strings, numbers, booleans, `None` (JavaScript's `null`), tuples (arrays), the refs of `element.py` and
 `Element` stand for themselves; the classes here are what exists only during reading. None of them leaves
-the reader: `props.to_value` turns them into plain values, or reports them.
+the reader: `children.to_value` turns them into plain values, or reports them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
-    from headcount.compiler.tsx.scope import Scope
+    from headcount.compiler.tsx.module import Module
+    from headcount.compiler.tsx.reader import Reader
 
 # The types of values that stand for themselves when they leave the reader.
 PLAIN = frozenset((str, int, float, bool, type(None), Unknown, WorkerRef, TaskRef, TeamRef, Element))
@@ -166,3 +167,58 @@ def describe(value: Evaluated) -> str:
         "Text": "text", "PipelineBuilder": "a pipeline that is not built", "Namespace": "a module",
     }  # fmt: skip
     return names.get(type(value).__name__, "something else")
+
+
+# --- scope -----------------------------------------------------------------------------------------------
+#
+# Names and what they are bound to. Nothing is evaluated before it is used.
+
+
+class Missing:
+    """What a look-up answers when the name is bound nowhere; JavaScript's `undefined` is a value."""
+
+    __slots__ = ()
+
+
+MISSING: Final = Missing()
+
+
+class Lazy:
+    """A binding that becomes a value when it is first used."""
+
+    __slots__ = ()
+
+    def force(self, reader: Reader) -> Evaluated:
+        raise NotImplementedError
+
+
+class Scope:
+    """A module's, function's or block's names. `data` is the source that its nodes lie in."""
+
+    __slots__ = ("data", "module", "names", "parent")
+
+    def __init__(self, module: Module, parent: Scope | None) -> None:
+        self.module = module
+        self.data = module.source.data
+        self.parent = parent
+        self.names: dict[str, Evaluated] = {}
+
+    def find(self, reader: Reader, name: str) -> Evaluated:
+        """The value that `name` has here, or MISSING."""
+        scope: Scope | None = self
+        while scope is not None:
+            value = scope.names.get(name, MISSING)
+            if value is not MISSING:
+                if isinstance(value, Lazy):
+                    value = scope.names[name] = value.force(reader)
+                return value
+            scope = scope.parent
+        return MISSING
+
+    def binds(self, name: str) -> bool:
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.names:
+                return True
+            scope = scope.parent
+        return False

@@ -7,7 +7,7 @@ import time
 import pytest
 from tsx_reading import definition, read_source
 
-from headcount.compiler.tsx.limits import MAX_BYTES
+from headcount.compiler.tsx.grammar import MAX_BYTES
 
 NESTED = {
     "elements": ("<p>" * 5000 + "</p>" * 5000, ""),

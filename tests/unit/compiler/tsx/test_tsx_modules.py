@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tsx_reading import IMPORT, props, shape
 
+from headcount.app.definition_files import DiskFiles
 from headcount.compiler.element import Element, WorkerRef
 from headcount.compiler.tsx import ReadResult, read_tsx
 
@@ -18,7 +19,7 @@ def read_files(folder: Path, **files: str) -> ReadResult:
         path = folder / (name.replace("__", "/").replace("_", ".") if "_" in name else f"{name}.tsx")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(source)
-    return read_tsx(str(folder / "team.tsx"))
+    return read_tsx(str(folder / "team.tsx"), files=DiskFiles())
 
 
 def team(head: str, body: str) -> str:
@@ -171,7 +172,9 @@ def test_symlinks_that_lead_in_a_circle_are_no_file(tmp_path: Path) -> None:
     (tmp_path / "loop.tsx").symlink_to("loop.tsx")
     found = read_files(tmp_path, team=team("import { x } from './loop';", "{x}"))
     assert codes(found) == [("missing-import", "team.tsx", 2)]
-    assert [d.code for d in read_tsx(str(tmp_path / "loop.tsx")).diagnostics] == ["unreadable"]
+    assert [d.code for d in read_tsx(str(tmp_path / "loop.tsx"), files=DiskFiles()).diagnostics] == [
+        "unreadable"
+    ]
 
 
 def test_a_folder_that_links_to_itself_does_not_make_new_files(tmp_path: Path) -> None:
@@ -214,7 +217,7 @@ def test_a_file_of_another_kind_is_not_read(tmp_path: Path) -> None:
 def test_a_folder_or_a_pipe_is_no_definition(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.tsx")
     for path in (tmp_path, tmp_path / "pipe.tsx", tmp_path / "missing.tsx"):
-        found = read_tsx(str(path))
+        found = read_tsx(str(path), files=DiskFiles())
         assert [d.code for d in found.diagnostics] == ["unreadable"]
         assert found.root is None
 

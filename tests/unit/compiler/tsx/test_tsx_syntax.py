@@ -9,7 +9,7 @@ import pytest
 from tsx_reading import IMPORT, codes, definition, problems, read, read_source, shapes
 
 from headcount.compiler import tsx
-from headcount.compiler.codes import CODES
+from headcount.compiler.diagnostics import CODES
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,96 @@
+"""`headcount serve`, `mcp` and `engine`: commands that run until they are ended."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from headcount.cli.operator import take_signals
+from headcount.errors import UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def configure_serve(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "--host",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="the address to listen on; default: this machine only",
+    )
+    add(
+        "--token-file", metavar="FILE", help="keep the token in this file; default: a new token at each start"
+    )
+    add("--port", type=int, default=0, metavar="N", help="default: a free port")
+
+
+def run_serve(args: argparse.Namespace) -> int:
+    from headcount.app.app import open_app
+
+    try:
+        from headcount.web.server import serve
+    except ModuleNotFoundError as missing:
+        raise UsageError(
+            "The live page is not installed",
+            f"there is no {missing.name}",
+            ("Install it with `pip install '.[serve]'` in the checkout of headcount",),
+            code="not-installed",
+        ) from None
+    try:
+        return serve(open_app(), _address(args.host), args.port, args.token_file, as_json=args.json)
+    except KeyboardInterrupt:
+        return 0  # Ctrl-C is how it is ended
+
+
+def _address(host: str) -> str:
+    """A number, so that what is listened on is what was meant."""
+    import ipaddress
+
+    try:
+        return str(ipaddress.ip_address("127.0.0.1" if host == "localhost" else host))
+    except ValueError:
+        raise UsageError(
+            f"{host} is no address", "a number is needed, as 127.0.0.1 or 0.0.0.0", code="usage"
+        ) from None
+
+
+# --- mcp -------------------------------------------------------------------------------------------------
+#
+# `headcount mcp`: the tools for agents, as an MCP server on standard input and output.
+
+
+def configure_mcp(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "The server of a member acts as that member. Any other acts as the operator."
+
+
+def run_mcp(args: argparse.Namespace) -> int:
+    if sys.stdin.isatty():
+        print("Serving MCP on standard input and output; Ctrl-D ends it.", file=sys.stderr)
+    from headcount.mcp_server.stdio import serve
+
+    serve()
+    return 0
+
+
+# --- engine ----------------------------------------------------------------------------------------------
+#
+# `headcount engine`: drive the teams of this state directory until none is left. Started on demand.
+
+
+def configure_engine(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "Other commands start it in the background when they need it. It exits by itself."
+
+
+def run_engine(args: argparse.Namespace) -> int:
+    from headcount.app.app import open_app
+    from headcount.app.resident import drive
+
+    take_signals()
+    app = open_app()
+    app.check("engine")
+    if drive(app):
+        return 0
+    print("Another engine drives this state directory.", file=sys.stderr)
+    return 0

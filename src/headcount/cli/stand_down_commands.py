@@ -1,0 +1,224 @@
+"""`headcount down`, `escalations` and `decide`: stand members down, and decide what is escalated."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from typing import TYPE_CHECKING, Any
+
+from headcount.app.app import open_app
+from headcount.app.branches import read_made
+from headcount.app.progress import follow, outcome_words, progress
+from headcount.app.resident import ensure_driven
+from headcount.app.standing_down import decide, decide_call, escalations, hint_for, is_over, stand_down
+from headcount.cli.operator import add_team, add_team_word
+from headcount.cli.terminal_output import Live, paint, plain
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from headcount.app.app import App
+
+_SHOWN = 12
+_STATUS_COLOURS = {"shutdown": "green", "rejected": "yellow", "escalated": "yellow", "stuck": "red"}
+
+
+def configure_down(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add_team_word(parser)
+    add("--member", action="append", metavar="MEMBER", help="only this member; the team stays; repeatable")
+    add("--reason", default="", metavar="REASON", help="the reason that members read")
+    add("--force", action="store_true", help="stop members even if they refuse; unsaved work is saved first")
+    add("--keep-team", action="store_true", help="stop every member, keep the team open")
+    add("--no-wait", action="store_true", help="send the request and exit 0; do not wait for answers")
+
+
+def run_down(args: argparse.Namespace) -> int:
+    app = open_app(make=False)
+    team = app.pick_team(args.team)
+    answer = stand_down(app, team, args.member, args.reason, force=args.force, keep_team=args.keep_team)
+    if answer["status"] != "shutdown":
+        ensure_driven(app)
+    if not args.no_wait and not is_over(answer):
+        try:
+            answer = _follow_stand_down(app, team, args.member, answer, quiet=args.json)
+        except KeyboardInterrupt:
+            again = _same_call(team, args.member)
+            print(f"\nStopped watching. The stand-down goes on: follow it with `{again}`.", file=sys.stderr)
+            return 130
+    if args.json:
+        print(json.dumps(answer, ensure_ascii=False))
+    else:
+        _print_summary(team, args.member, answer, _commits(app, answer))
+    waiting = args.no_wait and answer["status"] == "pending_shutdown"
+    home = answer["status"] == "shutdown" and not answer.get("unproved")
+    return 0 if waiting or home else 1
+
+
+def _follow_stand_down(
+    app: App, team: str, names: list[str] | None, answer: dict[str, Any], quiet: bool
+) -> dict[str, Any]:
+    live = Live(sys.stderr)
+    for answer in follow(app, team, answer):  # noqa: B020 - the last one is the answer
+        if not is_over(answer):
+            ensure_driven(app)  # whoever ends the engine meanwhile does not leave us waiting
+        if not quiet:
+            live.show(progress(app, team, answer, _head(team, names)))
+    return answer
+
+
+def _same_call(team: str, names: list[str] | None) -> str:
+    """The same again: for some members it must not become a call for the whole team."""
+    return " ".join(["headcount down", team, *(f"--member {name}" for name in names or ())])
+
+
+def _head(team: str, names: list[str] | None) -> str:
+    """Whom it is about: a team whose members are stood down one by one is not shut down itself."""
+    return ", ".join(names or [team])
+
+
+def _print_summary(
+    team: str, names: list[str] | None, answer: dict[str, Any], commits: Sequence[str] = ()
+) -> None:
+    status = paint(answer["status"], _STATUS_COLOURS.get(answer["status"], "bold"), sys.stdout)
+    print(f"{_head(team, names)}: {status}. {_counted(answer)}.")
+    for early in answer.get("alreadyGone", ()):
+        print(f"  {_already_gone(early)}")
+    for member in answer["members"]:
+        if member["salvage"]:
+            print(f"  {member['name']}: saved to {member['salvage']}")
+            print(f"    get it back with `headcount salvage restore {shlex.quote(member['salvage'])} DIR`")
+    for line in commits:
+        print(f"  {line}")
+    for rejection in answer.get("rejectedBy", ()):
+        print(f"  {rejection['name']} refused: {plain(rejection['reason'])}")
+    for name, alive in answer.get("alive", {}).items():
+        print(f"  {name} is stuck: {', '.join(alive) or 'could not be proved gone'} alive")
+    for escalation in answer.get("escalations", ()):
+        print(f"  {escalation['member']} ({escalation['id']}): {plain('; '.join(escalation['issues']))}")
+    for warning in answer["warnings"]:
+        print(f"  Warning: {plain(warning)}")
+    if answer["archive"]:
+        print(f"  Receipt, mail and journal: {answer['archive']}")
+    elif "alreadyGone" in answer:
+        print(f"  What was seen of each is in `headcount report {team}`.")
+    hint = hint_for(answer, _same_call(team, names))
+    if hint:
+        print(f"Hint: {hint}")
+
+
+def _commits(app: App, answer: dict[str, Any]) -> list[str]:
+    """Where to look for what was made, when everybody is home; of very many, where all of it is."""
+    if answer["status"] != "shutdown":
+        return []
+    made = read_made(app, answer["teamId"], {member["name"] for member in answer["members"]})
+    lines = [f"{m.member}: {m.commits} commit{'s' * (m.commits > 1)} on {m.branch}" for m in made]
+    if len(lines) <= _SHOWN:
+        return lines
+    return [*lines[:_SHOWN], f"… and {len(lines) - _SHOWN} more: `git branch --list 'headcount/*'`"]
+
+
+def _counted(answer: dict[str, Any]) -> str:
+    """What was done, and what had not to be: nobody is stopped twice."""
+    early = len(answer.get("alreadyGone", ()))
+    asked = len(answer["members"]) - early
+    if not asked:
+        return {0: "Nobody was there", 1: "It was gone already"}.get(early, f"All {early} were gone already")
+    stopped = sum(m["outcome"] not in (None, "stuck", "already_gone") for m in answer["members"])
+    took = f" in {answer['seconds']:.1f} s" if answer["seconds"] is not None else ""
+    more = f"; {early} more {'was' if early == 1 else 'were'} gone already" if early else ""
+    return f"Stopped {stopped} of {asked} members{took}{more}"
+
+
+def _already_gone(early: dict[str, Any]) -> str:
+    proof = f", proved at {early['at']} ({early['proof']})" if early["at"] else ""
+    return f"{early['name']}#{early['generation']}: gone already, {outcome_words(early['outcome'])}{proof}"
+
+
+# --- escalations -----------------------------------------------------------------------------------------
+#
+# `headcount escalations`: what waits for a decision.
+
+
+def configure_escalations(parser: argparse.ArgumentParser) -> None:
+    add_team(parser)
+    parser.add_argument("--all", action="store_true", help="also those that are decided")
+
+
+def run_escalations(args: argparse.Namespace) -> int:
+    found = escalations(open_app(make=False), args.team, every=args.all)
+    if args.json:
+        print(json.dumps(found, ensure_ascii=False))
+        return 0
+    if not found:
+        print("Nothing waits for a decision.")
+    for one in found:
+        print("\n".join(_escalation_lines(one, found)))
+    return 0
+
+
+def _escalation_lines(one: dict[str, Any], found: list[dict[str, Any]]) -> list[str]:
+    decided = f", {one['decision']} by {one['by']}" if one["decision"] else ""
+    after = f"{one['attempts']} {'inspection' if one['attempts'] == 1 else 'inspections'}"
+    head = f"{one['id']}  {one['team']}/{one['member']}  {one['state']}{decided}, after {after}"
+    issues = [f"    {plain(issue)}" for issue in one["issues"]]
+    return [
+        head,
+        *issues,
+        *([f"  Decide it with `{_decide_command(one, found)}`."] if one["decisions"] else []),
+    ]
+
+
+def _decide_command(one: dict[str, Any], found: list[dict[str, Any]]) -> str:
+    """Teams count their escalations each from one: with the team's name, where another has that one too."""
+    namesakes = [other for other in found if other["id"] == one["id"] and other["decisions"]]
+    return decide_call(one) + (f" --team {one['team']}" if len(namesakes) > 1 else "")
+
+
+# --- decide ----------------------------------------------------------------------------------------------
+#
+# `headcount decide`: decide an escalation.
+
+
+_CONSEQUENCES = {
+    "force-kill": "Its work is saved first, then it is stopped",
+    "reassign": "Its work is saved, it is stopped, and its task goes to another member",
+    "human": "You fix it by hand; nothing is stopped until you decide again, or stand it down",
+    "wait": "It is sent back once more, with the full time limit",
+}
+
+
+def configure_decide(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", help="as in `headcount escalations`")
+    parser.add_argument("decision", choices=tuple(_CONSEQUENCES), help="see below")
+    parser.add_argument("--reason", default="", metavar="REASON", help="why; the report shows it")
+    add_team(parser)
+    parser.epilog = " ".join(
+        f"{decision}: {then[0].lower()}{then[1:]}." for decision, then in _CONSEQUENCES.items()
+    )
+
+
+def run_decide(args: argparse.Namespace) -> int:
+    app = open_app(make=False)
+    decided = decide(app, args.id, args.decision, args.reason, args.team)
+    if not app.caller.is_member:
+        ensure_driven(app)
+    if args.json:
+        print(json.dumps(decided, ensure_ascii=False))
+    else:
+        then = _consequence(decided, args.decision)
+        print(f"Decided {args.id}: {args.decision} for {decided['member']}. {then}.")
+    return 0
+
+
+def _consequence(decided: dict[str, Any], decision: str) -> str:
+    """Return what follows. `human` closes the escalation of a member that is not being stood down."""
+    if decision == "human" and decided["state"] == "decided":
+        name = decided["member"]
+        return (
+            "It continues. Fix it by hand and tell it to signal done "
+            f"(`headcount send {name} …`), or stand it down with `headcount down --member {name}`"
+        )
+    return _CONSEQUENCES[decision]

@@ -1,0 +1,230 @@
+"""`headcount status`, `attach` and `logs`: the state of teams, and what a member shows."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from headcount.app.app import open_app
+from headcount.app.native_teams import observe
+from headcount.app.progress import outcome_words
+from headcount.app.report import pick_any
+from headcount.app.run_state import OVER
+from headcount.app.teams import status
+from headcount.cli.operator import add_member, add_team, add_team_word
+from headcount.cli.terminal_output import Live, is_live, plain, table
+from headcount.protocol.team import Status
+
+if TYPE_CHECKING:
+    import argparse
+
+    from headcount.app.app import App
+
+
+def configure_status(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add_team_word(parser, "open or closed; default: all open teams")
+    add("--watch", action="store_true", help="show one team live, with keys to act on it")
+
+
+def run_status(args: argparse.Namespace) -> int:
+    app = open_app(make=False)
+    if args.watch:
+        return _watch_status(app, args.team, args.json)
+    teams = status(app, args.team)
+    native = [] if args.team else [team.as_dict() for team in observe(os.environ)]
+    if args.json:
+        print(json.dumps(teams + native, ensure_ascii=False))
+        return 0
+    if not teams:
+        print("No team is open. Start one with `headcount up FILE`.")
+    for team in teams:
+        print("\n".join(describe_team(team)))
+    for team in native:
+        print("\n".join(describe_native(team)))
+    return 0
+
+
+def _watch_status(app: App, team: str | None, as_json: bool) -> int:
+    """On a terminal the live table; else what is new, or with JSON each change, until the team is closed."""
+    name = pick_any(app, team)
+    if not as_json and is_live(sys.stdout) and sys.stdin.isatty():
+        from headcount.cli.watch import watch
+
+        return watch(app, name)
+    live, last = Live(sys.stdout), None
+    while True:
+        (now,) = status(app, name)
+        if as_json and now != last:
+            print(json.dumps(now, ensure_ascii=False), flush=True)
+        elif not as_json:
+            live.show(describe_team(now))
+        last = now
+        if now["status"] == "shutdown":
+            return 0
+        app.store.wait(f"team/{name}", 1.0)
+
+
+def describe_team(team: dict[str, Any]) -> list[str]:
+    lines = [f"{team['team']}: {team['status']}"]
+    rows = [_member_row(member, team["unread"], team["usage"]) for member in team["members"]]
+    if rows:
+        lines += [f"  {line}" for line in table(rows, ("MEMBER", "STATE", "TASK", "UNREAD", "NOTES"))]
+    for task in team["tasks"]:
+        why = f" ({plain(task['reason'])})" if task["reason"] else ""
+        owner = f", {task['owner']}" if task["owner"] else ""
+        lines.append(f"  task {task['id']}: {plain(task['subject'])} - {task['status']}{owner}{why}")
+    lines += describe_limits(team["team"], team["limits"])
+    lines += describe_dialogs(team["dialogs"])
+    lines += _run_lines(team)
+    lines += _engine_lines(team)
+    if team["escalations"]:
+        lines.append(f"  Your decision: {', '.join(team['escalations'])}. See `headcount escalations`.")
+    return lines + [f"  Warning: {plain(warning)}" for warning in team["warnings"]]
+
+
+def _engine_lines(team: dict[str, Any]) -> list[str]:
+    """Return why nothing happens although members are left."""
+    if all(member["state"] == "gone" for member in team["members"]):
+        return []
+    if not team["driven"]:
+        return ["  No engine runs this team. Continue it with `headcount sweep`."]
+    lines = []
+    if team["suspended"] is not None:
+        lines.append(f"  Its engine is suspended. Continue it with `kill -CONT {team['suspended']}`.")
+    if team["broken"]:
+        lines.append(f"  Its engine cannot continue: {plain(team['broken'])}. See .headcount/engine.log.")
+    return lines
+
+
+def _run_lines(team: dict[str, Any]) -> list[str]:
+    """Return the status of its run, and how to continue it."""
+    run = team["run"]
+    if run is None:
+        return []
+    why = f": {plain(run['reason'])}" if run["reason"] else ""
+    lines = [f"  run: {run['status'].replace('_', ' ')}{why}"]
+    if team["status"] != Status.SHUTDOWN and (run["status"] in OVER or not team["driven"]):
+        lines.append("  Continue it with `headcount run FILE`.")
+    return lines
+
+
+def _used(tokens: int, turns: int) -> str:
+    return f"{tokens:,} tokens in {turns} turn{'s' * (turns != 1)}"
+
+
+def _member_row(member: dict[str, Any], unread: dict[str, int], usage: dict[str, Any]) -> tuple[str, ...]:
+    key = f"{member['name']}#{member['generation']}"
+    state = member["state"]
+    if state == "running" and member["activity"] != "working":
+        state = member["activity"]
+    outcome = member["outcome"] and outcome_words(member["outcome"])
+    notes = [outcome or member["failure"] or "; ".join(member["issues"] or member["alive"])]
+    if key in usage:
+        notes.append(_used(usage[key]["tokens"], usage[key]["turns"]))
+    return key, state, member["task"] or "-", str(unread.get(key, 0) or "-"), "; ".join(filter(None, notes))
+
+
+# --- limits ----------------------------------------------------------------------------------------------
+#
+# Who waits for something outside of the team, as `status` and `run` show it: a limit's end, an answer.
+
+
+def describe_limits(team: str, limits: list[dict[str, Any]]) -> list[str]:
+    """Who, until when and why; then what happens next, and what can be done instead of waiting."""
+    if not limits:
+        return []
+    lines = [
+        f"  Usage limit: {one['member']} is parked until {_clock(one['until'])}: {plain(one['reason'])}"
+        for one in limits
+    ]
+    name = limits[0]["member"].partition("#")[0]
+    wait = "Nobody is started until it is over; then it goes on by itself."
+    return [*lines, f"  {wait} To go on without it: `headcount down {team} --member {name}`."]
+
+
+def describe_dialogs(dialogs: list[dict[str, Any]]) -> list[str]:
+    return [
+        f"  Waiting: {one['member']} needs a person since {_clock(one['since'])}: {plain(one['text'])} "
+        f"(`{one['attach']}`)"
+        for one in dialogs
+    ]
+
+
+def _clock(until: str) -> str:
+    """On the user's clock; with the day, if it is another one."""
+    at = datetime.fromisoformat(until).astimezone()
+    same_day = at.date() == datetime.fromtimestamp(time.time()).date()
+    return at.strftime("%H:%M:%S" if same_day else "%a %d %b %H:%M")
+
+
+# --- native ----------------------------------------------------------------------------------------------
+#
+# A team of Claude Code's own, as `status` and `sweep` show it.
+
+
+_LEAD = {True: "alive", False: "dead", None: "not known"}
+
+
+def describe_native(team: dict[str, Any]) -> list[str]:
+    lines = [f"{plain(team['team'])}: Claude Code's own, its lead is {_LEAD[team['leadAlive']]}"]
+    for mate in team["members"]:
+        what = plain(", ".join(mate["processes"])) or "no process"
+        pane = f", pane {plain(mate['pane'])}" if mate["pane"] else ""
+        lines.append(f"  {plain(mate['name'])}: {what}{pane}")
+        if mate["issues"]:
+            lines.append(f"    in {plain(mate['cwd'])}: {plain('; '.join(mate['issues']))}")
+    if any(mate["issues"] for mate in team["members"]):
+        lines.append(f"  Save it with `headcount sweep --native {plain(team['team'])}`.")
+    if team["orphans"]:
+        how = f"`headcount sweep --native {plain(team['team'])} --end PID`"
+        lines.append(f"  {plain(', '.join(team['orphans']))}: alive without a lead. End one with {how}.")
+    return lines
+
+
+# --- attach ----------------------------------------------------------------------------------------------
+#
+# `headcount attach`: the terminal of a member. Detach with Ctrl-b d.
+
+
+def configure_attach(parser: argparse.ArgumentParser) -> None:
+    add_member(parser)
+    add_team(parser)
+
+
+def run_attach(args: argparse.Namespace) -> int:
+    from headcount.app.members import attach_command
+
+    command = attach_command(open_app(make=False), args.member, args.team)
+    if args.json:
+        print(json.dumps({"command": command}))
+        return 0
+    return os.execvp(command[0], command)
+
+
+# --- logs ------------------------------------------------------------------------------------------------
+#
+# `headcount logs`: what a member printed.
+
+
+def configure_logs(parser: argparse.ArgumentParser) -> None:
+    add_member(parser)
+    parser.add_argument("-f", "--follow", action="store_true", help="continue until the member is gone")
+    add_team(parser)
+
+
+def run_logs(args: argparse.Namespace) -> int:
+    from headcount.app.members import read_output
+
+    output = read_output(open_app(make=False), args.member, args.team, follow=args.follow and not args.json)
+    if args.json:
+        print(json.dumps({"member": args.member, "output": "".join(output)}, ensure_ascii=False))
+        return 0
+    for text in output:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    return 0

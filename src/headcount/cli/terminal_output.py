@@ -1,0 +1,125 @@
+"""Print to a terminal: colours, tables, lines that are drawn again, and text of agents made harmless."""
+
+from __future__ import annotations
+
+import os
+import sys
+import textwrap
+import time
+import unicodedata
+from typing import TYPE_CHECKING, TextIO
+
+from headcount.cli.streams import write_orders
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_COLOURS = {"green": "32", "red": "31", "yellow": "33", "dim": "2", "bold": "1"}
+
+
+def is_live(stream: TextIO | None) -> bool:
+    return stream is not None and stream.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
+
+
+def paint(text: str, colour: str, stream: TextIO) -> str:
+    if not is_live(stream) or os.environ.get("NO_COLOR"):
+        return text
+    return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m"
+
+
+def plain(text: str) -> str:
+    """One line without control characters: whatever an agent wrote, it moves no cursor here."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def table(rows: Sequence[Sequence[str]], header: Sequence[str]) -> list[str]:
+    """Columns as wide as they need to be, two spaces apart."""
+    cells = [[plain(cell) for cell in row] for row in (header, *rows)]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in cells
+    ]
+
+
+def width_of(text: str) -> int:
+    """In columns: some characters take two, some none."""
+    return sum(_columns(c) for c in text)
+
+
+def fit(text: str, width: int) -> str:
+    """Exactly `width` columns: cut, with a sign that it was, or filled up."""
+    used = width_of(text)
+    if used <= width:
+        return text + " " * (width - used)
+    kept, room = "", width - 1
+    for c in text:
+        room -= _columns(c)
+        if room < 0:
+            break
+        kept += c
+    return fit(f"{kept}…", width) if width > 0 else ""
+
+
+def _columns(c: str) -> int:
+    if unicodedata.combining(c):
+        return 0
+    return 2 if unicodedata.east_asian_width(c) in "WF" else 1
+
+
+class Live:
+    """Lines that are drawn again in place; off a terminal, those that are new, one after the other.
+
+    `after_s`: not before so long. What is over in a moment needs no progress.
+    """
+
+    def __init__(self, stream: TextIO = sys.stderr, after_s: float = 0.0) -> None:
+        self._stream = stream
+        self._from = time.monotonic() + after_s
+        self._live = is_live(stream)
+        self._drawn = 0
+        self._said: set[str] = set()
+
+    def show(self, lines: Sequence[str]) -> None:
+        if time.monotonic() < self._from:
+            return
+        if not self._live:
+            for line in lines:
+                if line not in self._said:
+                    self._said.add(line)
+                    print(line, file=self._stream, flush=True)
+            return
+        columns, rows = _size()
+        shown = fit_block(lines, max(20, columns - 1), max(3, rows - 1))
+        orders = "\r" + "\x1b[A\x1b[2K" * self._drawn
+        write_orders(self._stream, orders)
+        self._stream.write("".join(f"{line}\n" for line in shown))
+        self._stream.flush()
+        self._drawn = len(shown)
+
+
+def fit_block(lines: Sequence[str], width: int, height: int) -> list[str]:
+    """What fits, with the first line and the last ones: above the top of the screen nothing is drawn again.
+
+    A line with a command in it is broken, never cut: half a command is none.
+    """
+    shown = [part for line in lines for part in _parts(line, width)]
+    if len(shown) <= height:
+        return shown
+    last = height - 2
+    return [shown[0], f"  … {len(shown) - 1 - last} more lines", *shown[-last:]]
+
+
+def _parts(line: str, width: int) -> list[str]:
+    if "`" not in line:
+        return [fit(line, width).rstrip()]
+    indent = " " * (len(line) - len(line.lstrip()))
+    return textwrap.wrap(line, width, subsequent_indent=f"{indent}  ", break_on_hyphens=False)
+
+
+def _size() -> tuple[int, int]:
+    try:
+        size = os.get_terminal_size(sys.stderr.fileno())
+    except OSError:
+        return 80, 24
+    return size.columns or 80, size.lines or 24

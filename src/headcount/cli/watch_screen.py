@@ -1,0 +1,256 @@
+"""The screen of `status --watch`: the terminal as a whole, and the lines that it shows."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import termios
+import threading
+import tty
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from headcount.cli.streams import write_orders
+from headcount.cli.terminal_output import fit, plain, width_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from headcount.app.page import View
+
+    Paint = Callable[[str, str], str]
+
+_ENTER = "\x1b[?1049h\x1b[?25l"
+_LEAVE = "\x1b[?25h\x1b[?1049l"
+_KEYS = {
+    b"\x1b[A": "up", b"\x1bOA": "up", b"\x1b[B": "down", b"\x1bOB": "down", b"\x1b[5~": "page up",
+    b"\x1b[6~": "page down", b"\x1b": "escape", b"\r": "enter", b"\n": "enter",
+}  # fmt: skip
+
+
+class Screen:
+    """Between `open` and the end of its block, ours. Woken by a key, a new size, or whoever calls `wake`."""
+
+    def __init__(self) -> None:
+        self._in, self._out = sys.stdin.fileno(), sys.stdout.fileno()
+        self._drawn: tuple[Any, ...] | None = None
+        self._woken, self._waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+
+    @contextmanager
+    def open(self) -> Iterator[Screen]:
+        before = termios.tcgetattr(self._in)
+        handlers = {
+            signal.SIGWINCH: signal.signal(signal.SIGWINCH, lambda *_: self.wake()),
+            # Stopped in the middle, the shell would be left on our screen.
+            signal.SIGTSTP: signal.signal(signal.SIGTSTP, signal.SIG_IGN),
+            signal.SIGTERM: signal.signal(signal.SIGTERM, lambda *_: sys.exit(143)),
+        }
+        try:
+            self._take()
+            yield self
+        finally:
+            self._give_back(before)
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Lend the terminal to another program."""
+        now = termios.tcgetattr(self._in)
+        now[3] |= termios.ICANON | termios.ECHO
+        self._give_back(now)
+        try:
+            yield
+        finally:
+            self._take()
+
+    def size(self) -> tuple[int, int]:
+        """Columns and lines."""
+        try:
+            found = os.get_terminal_size(self._out)
+        except OSError:
+            return 80, 24
+        return found.columns, found.lines
+
+    def draw(self, lines: Sequence[str]) -> None:
+        """The lines as they are, from the top; what is the same as before is not sent again."""
+        shown = (*lines, self.size())
+        if shown == self._drawn:
+            return
+        self._drawn = shown
+        self._write("\x1b[H" + "\r\n".join(f"{line}\x1b[K" for line in lines) + "\x1b[J")
+
+    def wake(self) -> None:
+        try:
+            os.write(self._waker, b".")
+        except BlockingIOError:
+            pass  # it is full of wake-ups already
+
+    def wait(self, timeout_s: float) -> str | None:
+        """The next key, or None after a wake-up or when the time is over."""
+        ready, _, _ = select.select([self._in, self._woken], [], [], timeout_s)
+        if self._woken in ready:
+            os.read(self._woken, 4096)
+        if self._in not in ready:
+            return None
+        pressed = os.read(self._in, 32)
+        if not pressed:
+            return "q"  # the terminal is gone
+        return _KEYS.get(pressed) or pressed.decode("utf-8", "replace")[:1]
+
+    def _take(self) -> None:
+        tty.setcbreak(self._in)
+        self._drawn = None
+        self._write(_ENTER)
+
+    def _give_back(self, settings: Any) -> None:
+        self._write(_LEAVE)
+        termios.tcsetattr(self._in, termios.TCSADRAIN, settings)
+
+    def _write(self, text: str) -> None:
+        write_orders(sys.stdout, text)
+        sys.stdout.flush()
+
+
+@contextmanager
+def waking(screen: Screen, wait: Callable[[float], object]) -> Iterator[None]:
+    """While the block lasts, wake the screen whenever `wait` returns."""
+    over = threading.Event()
+
+    def listen() -> None:
+        while not over.is_set():
+            wait(0.5)
+            screen.wake()
+
+    thread = threading.Thread(target=listen, name="bell", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+# --- watch_lines -----------------------------------------------------------------------------------------
+#
+# What `status --watch` shows, as lines: values in, text out.
+
+
+KEYS = "up/down choose  d stand down  e decide  a attach  c capture  q quit"
+_COLOURS = {
+    "working": "green", "escalated": "red", "stuck": "red", "killing": "red", "nudged": "yellow",
+    "stalled": "yellow", "limited": "yellow", "waiting": "yellow", "asked": "yellow", "forced": "yellow",
+    "salvaged": "yellow", "clean": "green",
+}  # fmt: skip
+# heading, columns that it gets, and from which width of the terminal on it is shown
+_COLUMNS = (("MEMBER", 18, 0), ("STATE", 12, 0), ("UNSAVED", 8, 60), ("UNREAD", 7, 80), ("TASK", 12, 100))
+
+
+class Scene(NamedTuple):
+    """What stands around the table: who is chosen, what is asked, what was just said."""
+
+    chosen: str | None = None
+    question: Sequence[str] = ()
+    said: str = ""
+
+
+def draw(view: View, scene: Scene, columns: int, lines: int, paint: Paint) -> list[str]:
+    """Exactly as many lines as fit, each at most as wide as the terminal."""
+    width = max(20, columns - 1)
+    top = [_title(view, width, paint), *_run(view, width), _header(width, paint)]
+    bottom = [*_waiting(view, width, paint), *_foot(scene, width, paint)]
+    room = max(1, lines - len(top) - len(bottom))
+    rows = _window(list(view.members.values()), scene.chosen, room)
+    body = [_row(row, row["key"] == scene.chosen, width, paint) for row in rows]
+    return [*top, *body, *bottom][:lines]
+
+
+def state_word(row: dict[str, Any]) -> str:
+    if row["outcome"]:
+        return "ended" if row["outcome"] == "already_gone" else str(row["outcome"])
+    return str(row["activity"] if row["state"] == "running" else row["state"])
+
+
+def _title(view: View, width: int, paint: Paint) -> str:
+    live = sum(1 for row in view.members.values() if row["state"] != "gone")
+    status = str(view.about["status"]).replace("_", " ")
+    said = f"{view.about['team']}: {status}  {live} of {len(view.members)} members alive"
+    return paint(fit(said, width).rstrip(), "bold")
+
+
+def _run(view: View, width: int) -> list[str]:
+    """How far its tasks are, and which of them are under way."""
+    run = view.about["run"]
+    if run is None:
+        return []
+    done = sum(task["state"] == "complete" for task in run["tasks"])
+    others = [
+        f"{task['id']} {task['state'].replace('_', ' ')}"
+        for task in run["tasks"]
+        if task["state"] not in ("complete", "waiting")
+    ]
+    said = f"run: {run['status'].replace('_', ' ')}, {done} of {len(run['tasks'])} tasks complete"
+    return [fit("; ".join([said, *others]), width).rstrip()]
+
+
+def _columns(width: int) -> list[tuple[str, int]]:
+    """Those that are shown; in a very narrow terminal the name gives way, and the state does not."""
+    shown = [(heading, columns) for heading, columns, least in _COLUMNS if width >= least]
+    room = max(4, width - 2 - shown[1][1])
+    return [(shown[0][0], min(shown[0][1], room)), *shown[1:]]
+
+
+def _header(width: int, paint: Paint) -> str:
+    words = "".join(fit(heading, columns) for heading, columns in _columns(width))
+    return paint(fit(f"  {words}WHAT NOW", width).rstrip(), "dim")
+
+
+def _row(row: dict[str, Any], chosen: bool, width: int, paint: Paint) -> str:
+    name = row["key"] if row["generation"] > 1 else row["name"]
+    state = state_word(row)
+    cells = [name, state, str(row["dirty"] or "-"), str(row["unread"] or "-"), row["task"] or "-"]
+    columns = [columns for _, columns in _columns(width)]
+    shown = [fit(fit(plain(cell), c - 1), c) for cell, c in zip(cells, columns, strict=False)]
+    shown[1] = paint(shown[1], _COLOURS.get(state, "dim"))
+    used = 2 + sum(columns)
+    rest = fit(plain(_what_now(row)), max(0, width - used)).rstrip()
+    return f"{paint('>', 'bold') if chosen else ' '} {''.join(shown)}{rest}"
+
+
+def _what_now(row: dict[str, Any]) -> str:
+    if row["failure"]:
+        return f"never started: {row['failure']}"
+    if row["state"] == "gone":
+        return f"saved to {row['salvage'][-1]}" if row["salvage"] else "proved gone"
+    if row["asked"] or row["state"] == "stuck":
+        within = f" (at most {row['limit']:g} s)" if row["limit"] else ""
+        return f"{row['waits']}{within}"
+    return "; ".join(row["issues"])
+
+
+def _window(rows: list[dict[str, Any]], chosen: str | None, room: int) -> list[dict[str, Any]]:
+    """As many as fit, with the chosen one among them."""
+    at = next((i for i, row in enumerate(rows) if row["key"] == chosen), 0)
+    first = max(0, min(at - room // 2, len(rows) - room))
+    return rows[first : first + room]
+
+
+def _waiting(view: View, width: int, paint: Paint) -> list[str]:
+    """Open escalations, the first few: they are what somebody must look at."""
+    waiting = [e for e in view.escalations if e["state"] in ("open", "parked")]
+    lines = [
+        paint(fit(plain(f"! {e['id']} {e['key']}: {'; '.join(e['issues'])}"), width).rstrip(), "red")
+        for e in waiting[:3]
+    ]
+    more = len(waiting) - len(lines)
+    return [*lines, paint(f"! {more} more wait for a decision", "red")] if more else lines
+
+
+def _foot(scene: Scene, width: int, paint: Paint) -> list[str]:
+    said = [fit(plain(scene.said), width).rstrip()] if scene.said else []
+    if scene.question:
+        return [*said, *(paint(fit(plain(line), width).rstrip(), "bold") for line in scene.question)]
+    keys = KEYS if width_of(KEYS) <= width else "d down e decide a attach c capture q quit"
+    return [*said, paint(fit(keys, width).rstrip(), "dim")]

@@ -1,0 +1,333 @@
+"""The report as one HTML file: no script, nothing loaded from elsewhere, light and dark."""
+
+from __future__ import annotations
+
+import time
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from headcount import __version__
+from headcount.web.html_parts import Child, Markup, draw_timeline, el, join, legend, raw, say_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+_ZOOM = 6  # a stand-down that is shorter than this part of the whole gets a picture of its own
+_COLOUR = {"shutdown": "good", "complete": "good", "active": "", "escalated": "warn", "stuck": "bad"}
+
+
+def write_report(report: Mapping[str, Any]) -> str:
+    """The whole file. Whatever an agent wrote is text in it."""
+    title = f"{report['team']}: what happened"
+    head = el(
+        "head",
+        el("meta", charset="utf-8"),
+        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        # The file is opened from disk, and mailed: nothing in it may load or run anything.
+        el(
+            "meta",
+            http_equiv="Content-Security-Policy",
+            content="default-src 'none'; style-src 'unsafe-inline'",
+        ),
+        el("title", title),
+        el("style", raw(read_static("tokens.css") + read_static("report.css"))),
+    )
+    main = el("main", *(part for part in _parts(report) if part))
+    body = el("body", _header(report), main, _footer(report))
+    return f"<!DOCTYPE html>\n{el('html', head, body, lang='en')}\n"
+
+
+def read_static(name: str) -> str:
+    return (resources.files("headcount.web") / "static" / name).read_text("utf-8")
+
+
+def _parts(report: Mapping[str, Any]) -> Iterable[Markup | None]:
+    yield _tiles(report)
+    yield _timelines(report)
+    yield _section("Warnings", _list(report["warnings"]))
+    yield _section(
+        "Members",
+        _table(("Member", "Ended", "Answer", "Looked at", "Work", "Processes"), member_rows(report)),
+    )
+    yield _section("Salvage", _table(("Member", "What", "Get it back"), salvage_rows(report["members"])))
+    yield _section(
+        "Escalations", _table(("Id", "Member", "Because", "What", "Decided"), _escalations(report))
+    )
+    yield _section("Tasks", _table(("Task", "Subject", "State", "Who", "Notes"), _tasks(report)))
+    yield _run(report["run"])
+    yield _section("Stand-downs", _table(("At", "Of", "Reason", "By", "Ended"), _stand_downs(report)))
+    yield _section("Unread mail", _table(("To", "From", "Subject"), _mail(report)))
+    yield _section("What happened", _table(("At", "Who", "What"), _story(report)))
+
+
+# --- the top ---------------------------------------------------------------------------------------------
+
+
+def _header(report: Mapping[str, Any]) -> Markup:
+    status = report["run"]["status"] if report["run"] else report["status"]
+    pill = el("span", status.replace("_", " "), class_=f"pill {_COLOUR.get(status, 'warn')}")
+    took = f", took {say_seconds(report['seconds'])}" if report["seconds"] is not None else ", still open"
+    return el(
+        "header",
+        el("h1", report["team"], pill),
+        el("p", report["description"]) if report["description"] else None,
+        el("p", f"Began {_date(report['began'])}{took}.", class_="quiet"),
+    )
+
+
+def _tiles(report: Mapping[str, Any]) -> Markup:
+    members = report["members"]
+    proved = sum(1 for m in members if (m["processes"] or {}).get("empty"))
+    processes = sum(len((m["processes"] or {}).get("processes", ())) for m in members)
+    complete = sum(1 for task in report["tasks"] if task["status"] == "complete")
+    tiles: list[tuple[Child, str]] = [
+        (len(members), "members"),
+        (f"{proved} of {len(members)}", "proved gone"),
+        (processes, "processes seen to end"),
+        (sum(len(m["salvage"]) for m in members), "salvages, read back"),
+        (len(report["escalations"]), "escalations"),
+    ]
+    if report["tasks"]:
+        tiles.append((f"{complete} of {len(report['tasks'])}", "tasks complete"))
+    return el("ul", *(el("li", el("b", number), el("span", what)) for number, what in tiles), class_="tiles")
+
+
+def _timelines(report: Mapping[str, Any]) -> Markup | None:
+    """The whole life and, where that leaves no room for it, the last stand-down once more by itself."""
+    members, begin = report["members"], report["began"]
+    if not members:
+        return None
+    end = report["ended"] or max((s["to"] for m in members for s in m["spans"]), default=begin)
+    pictures = [
+        el("div", draw_timeline(members, begin, end, "Each member's states over time"), class_="scroll")
+    ]
+    last = next((s for s in reversed(report["standDowns"]) if s["to"]), None)
+    if last and last["targets"] and (last["to"] - last["from"]) * _ZOOM < end - begin:
+        keys = set(last["targets"])
+        involved = [m for m in members if f"{m['name']}#{m['generation']}" in keys]
+        picture = draw_timeline(involved, last["from"], last["to"], "The stand-down")
+        pictures += [el("h2", "The stand-down, closer"), el("div", picture, class_="scroll")]
+    return el("section", el("h2", "Timeline"), *pictures, legend())
+
+
+# --- tables ----------------------------------------------------------------------------------------------
+
+
+def _escalations(report: Mapping[str, Any]) -> list[Sequence[Child]]:
+    return [
+        (
+            e["id"],
+            e["key"],
+            e["cause"],
+            "; ".join(e["issues"]),
+            f"{e['decision']} by {e['by']}" if e["decision"] else e["state"],
+        )
+        for e in report["escalations"]
+    ]
+
+
+def _tasks(report: Mapping[str, Any]) -> list[Sequence[Child]]:
+    of_run = {task["id"]: task for task in (report["run"] or {}).get("tasks", ())}
+    reviews = (report["run"] or {}).get("reviews", ())
+    rows: list[Sequence[Child]] = []
+    for task in report["tasks"]:
+        more = of_run.get(task["id"], {})
+        said = [f"{r['verdict']} by {r['key']}" for r in reviews if r["task"] == task["id"]]
+        notes = [
+            task["reason"] or "",
+            *said,
+            f"merged as {more['commit'][:10]}" if more.get("commit") else "",
+        ]
+        who = more.get("worker") or task["owner"] or ""
+        rows.append(
+            (
+                task["id"],
+                task["subject"],
+                more.get("state") or task["status"],
+                who,
+                "; ".join(filter(None, notes)),
+            )
+        )
+    return rows
+
+
+def _stand_downs(report: Mapping[str, Any]) -> list[Sequence[Child]]:
+    rows: list[Sequence[Child]] = []
+    for one in report["standDowns"]:
+        refused = "".join(f"; {r['name']} refused: {r['reason']}" for r in one["rejectedBy"])
+        took = f" in {say_seconds(one['seconds'])}" if one["seconds"] is not None else ""
+        of = "the whole team" if one["wholeTeam"] else ", ".join(one["targets"])
+        ended = f"{one['status'].replace('_', ' ')}{took}{refused}"
+        rows.append((_since(report, one["at"]), of, one["reason"], one["by"], ended))
+    return rows
+
+
+def _mail(report: Mapping[str, Any]) -> list[Sequence[Child]]:
+    return [
+        (f"{m['to']} (meant for {m['meantFor']})" if m["meantFor"] else m["to"], m["from"], m["subject"])
+        for m in report["unreadMail"]
+    ]
+
+
+def _story(report: Mapping[str, Any]) -> list[Sequence[Child]]:
+    return [(_since(report, line["at"]), line["who"], line["what"]) for line in report["story"]]
+
+
+def _run(run: Mapping[str, Any] | None) -> Markup | None:
+    if run is None:
+        return None
+    checks = [("done" if c["done"] else "not done", c["item"], c["evidence"]) for c in run["checklist"]]
+    gates = [(gate["gate"], gate["verdict"], gate["evidence"]) for gate in run["gates"]]
+    result = f"git merge {run['integration']}" if run["integration"] else None
+    return el(
+        "section",
+        el("h2", "The run"),
+        el("p", run["reason"]) if run["reason"] else None,
+        _list(run["notes"]),
+        _table(("", "Checklist", "Evidence"), checks),
+        _table(("Gate", "Verdict", "Evidence"), gates),
+        join(el("p", "Take the result over with"), el("pre", result)) if result else None,
+    )
+
+
+def _footer(report: Mapping[str, Any]) -> Markup:
+    archive = f" Receipt, mail and journal are in {report['archive']}." if report["archive"] else ""
+    return el("footer", f"Read from the journal of {report['teamId']} by headcount {__version__}.{archive}")
+
+
+# --- pieces ----------------------------------------------------------------------------------------------
+
+
+def _section(title: str, content: Markup | None) -> Markup | None:
+    return el("section", el("h2", title), content) if content else None
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[Child]]) -> Markup | None:
+    if not rows:
+        return None
+    head = el("thead", el("tr", *(el("th", word, scope="col") for word in header)))
+    body = el("tbody", *(el("tr", *map(_cell, header, row)) for row in rows))
+    return el("div", el("table", head, body), class_="scroll")
+
+
+def _cell(heading: str, content: Child) -> Markup:
+    kind = {"At": "time", "Member": "name", "Who": "name", "Id": "name", "Task": "number"}.get(heading)
+    return el("td", content, class_=kind)
+
+
+def _list(lines: Sequence[str]) -> Markup | None:
+    return el("ul", *(el("li", line) for line in lines), class_="plain") if lines else None
+
+
+def _since(report: Mapping[str, Any], at: float) -> str:
+    return say_seconds(at - report["began"])
+
+
+def _date(at: float | None) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(at)) if at is not None else "never"
+
+
+# --- report_members --------------------------------------------------------------------------------------
+#
+# The rows about members and what was saved of them.
+
+
+_GOOD = ("clean", "salvaged", "already_gone")
+_UNITS = ("bytes", "KB", "MB", "GB", "TB")
+
+
+def member_rows(report: Mapping[str, Any]) -> list[Sequence[Child]]:
+    return [
+        (
+            join(f"{m['name']}#{m['generation']}", _role(m)),
+            _ended(m),
+            _answer(m),
+            _looked_at(m),
+            _work(m),
+            _processes(m["processes"]),
+        )
+        for m in report["members"]
+    ]
+
+
+def salvage_rows(members: Sequence[Mapping[str, Any]]) -> list[Sequence[Child]]:
+    return [
+        (
+            f"{member['name']}#{member['generation']}",
+            join(el("code", saved["ref"]), el("p", _content(saved)), _left_out(saved)),
+            el("pre", saved["restore"]),
+        )
+        for member in members
+        for saved in member["salvage"]
+    ]
+
+
+def say_bytes(number: int) -> str:
+    size, unit = float(number), 0
+    while size >= 1000 and unit < len(_UNITS) - 1:
+        size, unit = size / 1000, unit + 1
+    return f"{size:.0f} {_UNITS[unit]}" if unit == 0 else f"{size:.1f} {_UNITS[unit]}"
+
+
+def _role(member: Mapping[str, Any]) -> Markup | None:
+    role = member["role"] if member["role"] != "worker" else ""
+    task = f"task {member['task']}" if member["task"] else ""
+    said = ", ".join(filter(None, (role, task)))
+    return el("div", said, class_="quiet") if said else None
+
+
+def _ended(member: Mapping[str, Any]) -> Child:
+    if member["failure"]:
+        return f"never started: {member['failure']}"
+    outcome = member["outcome"]
+    if outcome is None:
+        return str(member["state"])
+    colour = "good" if outcome in _GOOD else "bad" if outcome == "stuck" else "warn"
+    said = "exited on its own" if outcome == "already_gone" else outcome
+    return el("span", said, class_=f"pill {colour}")
+
+
+def _answer(member: Mapping[str, Any]) -> Child:
+    if member["answer"] is None:
+        return "not asked"
+    return f"{member['answer']}: {member['answerReason']}" if member["answerReason"] else member["answer"]
+
+
+def _looked_at(member: Mapping[str, Any]) -> Child:
+    times = {1: "once", 2: "twice"}.get(member["attempts"], f"{member['attempts']} times")
+    if not member["attempts"]:
+        times = "after its end" if member["findings"] else "never"
+    return join(times, *(el("div", issue, class_="quiet") for issue in member["issues"]))
+
+
+def _work(member: Mapping[str, Any]) -> Child:
+    branch = el("div", el("code", member["branch"])) if member["branch"] else None
+    saved = el("div", f"{len(member['salvage'])} salvaged", class_="quiet") if member["salvage"] else None
+    return join(branch, saved)
+
+
+def _processes(proof: Mapping[str, Any] | None) -> Child:
+    if proof is None:
+        return "no proof yet"
+    ended = proof.get("processes", ())
+    lines = [f"{p['pid']} {p['name']}: {p['ended']}" for p in ended]
+    alive = [f"{p['pid']} {p['name']} is alive" for p in proof.get("alive", ())]
+    said = f"{len(ended)} ended, by {proof['method']}" if proof.get("empty") else "not proved gone"
+    if not lines and not alive:
+        return said
+    return el("details", el("summary", said), *(el("div", line, class_="quiet") for line in lines + alive))
+
+
+def _content(saved: Mapping[str, Any]) -> str:
+    if saved["files"] is None:
+        return "what is in it is in its manifest"
+    number = "1 file" if saved["files"] == 1 else f"{saved['files']:,} files"
+    return f"{number}, {say_bytes(saved['bytes'])}, commit {saved['commit'][:12]}"
+
+
+def _left_out(saved: Mapping[str, Any]) -> Markup | None:
+    """What is over a limit stays in the workspace, which is kept: said here so that nobody looks in vain."""
+    if not saved["leftOut"]:
+        return None
+    lines = [f"{item['path']}, {say_bytes(item['size'])}: {item['why']}" for item in saved["leftOut"]]
+    return el("div", "Not in it, and kept where it was: ", "; ".join(lines), class_="warn")
