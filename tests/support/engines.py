@@ -6,6 +6,7 @@ under way. A second one can take over while the first still runs: that one must 
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from tests.support.simulator import Run
 
 HOME = "/home"
+logging.getLogger("headcount.engine.driver").setLevel(logging.ERROR)  # a store is busy on purpose here
 _TIMELESS = (ActKind.NOTIFY, ActKind.CLOSE_STEP, ActKind.MERGE, ActKind.ASK_REVIEW, ActKind.RUN_GATE)
 _DELAY_S = 400.0
 

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def watched(steps: list[Step]) -> Iterator[None]:
+def watched(into: list[Step] | None = None) -> Iterator[list[Step]]:
     """Append the steps of teams taken inside, in order. Not for threads: the window is the module's own."""
+
+    steps: list[Step] = [] if into is None else into
 
     def seen(team: Team, event: Event, policy: Policy) -> tuple[Team, Ready]:
         after, ready = step_team(team, event, policy)
@@ -33,6 +35,6 @@ def watched(steps: list[Step]) -> Iterator[None]:
 
     setattr(run, "step_team", seen)  # noqa: B010 - mypy knows the name as imported, not as the module's
     try:
-        yield
+        yield steps
     finally:
         setattr(run, "step_team", step_team)  # noqa: B010

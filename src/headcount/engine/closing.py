@@ -156,9 +156,8 @@ def _tombstone(job: Job) -> _Result:
         job.world.files.move_directory(team_files, f"{archive}/team")
     if not lost and job.world.files.is_directory(archive):
         _remove_records(job, archive)
-    held = held_environment.FACT
-    held_environment.forget(job.everyone[held].get("", {}))
-    return lost, [], {("", held): {}, ("", GIT_CONFIG): {}}
+    held_environment.forget(job.held)
+    return lost, [], {("", held_environment.FACT): {}, ("", GIT_CONFIG): {}}
 
 
 def _remove_records(job: Job, archive: str) -> None:

@@ -48,6 +48,7 @@ class Job:
     handle: Handle | None = None
     # Facts of this incarnation: `start` (how to start it) and `workspace` (where it works).
     start: Mapping[str, Any] = field(default_factory=dict)
+    held: Mapping[str, Any] = field(default_factory=dict)  # where the environment of its team is held
     workspace: Mapping[str, Any] | None = None
     # Facts of all members, for the steps of closing.
     everyone: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)

@@ -35,7 +35,7 @@ _TIMELESS = frozenset(
     (ActKind.NOTIFY, ActKind.CLOSE_STEP, ActKind.MERGE, ActKind.ASK_REVIEW, ActKind.RUN_GATE)
 )
 _FACTS_FOR_CLOSING = (
-    "start", "workspace", "proof", "finalized", "removed", "salvage", held_environment.FACT,
+    "start", "workspace", "proof", "finalized", "removed", "salvage",
 )  # fmt: skip
 # One of these that hangs must not delay a salvage or the closing.
 _LANES_OF_THEIR_OWN = (ActKind.NUDGE, ActKind.NOTIFY, ActKind.RUN_GATE, ActKind.CLOSE_STEP)
@@ -46,27 +46,27 @@ class Given(NamedTuple):
     """What a team was given when it was created. It never changes, so a driver reads it once."""
 
     policy: Policy
-    environment: Mapping[str, str]
+    environment: Mapping[str, Any]  # where it is held: its performer reads it
     git_config: Mapping[str, Any]
 
 
 def read_given(tx: Tx, team_id: str, policy_of: Callable[[Mapping[str, Any]], Policy]) -> Given:
     return Given(
         policy_of(tx.team_settings(team_id)),
-        held_environment.read(tx.fact(team_id, "", held_environment.FACT) or {}),
+        tx.fact(team_id, "", held_environment.FACT) or {},
         tx.fact(team_id, "", GIT_CONFIG) or {},
     )
 
 
 def make_job(tx: Tx, team: Team, act: Act, given: Given, world: World, tries: int) -> Job:
-    job = partial(Job, act, team, given.policy, world, team.members.get(act.about), tries=tries)
+    member, held = team.members.get(act.about), given.environment
+    job = partial(Job, act, team, given.policy, world, member, tries=tries, held=held)
     about = act.about
     if act.kind in _TIMELESS:
         text = _review_text(tx, team, act) if act.kind is ActKind.ASK_REVIEW else ""
-        start: dict[str, Any] = {"env": given.environment, GIT_CONFIG: given.git_config}
+        start: dict[str, Any] = {GIT_CONFIG: given.git_config}
         return job(everyone=_everyone(tx, team, act), start=start, text=text)
     start = {**(tx.fact(team.id, about, "start") or {}), GIT_CONFIG: given.git_config}
-    start["env"] = {**given.environment, **start.get("env", {})}
     job = partial(job, start=start, workspace=tx.fact(team.id, about, "workspace"))
     if act.kind is ActKind.START:
         seal, process = _new_seal(tx, team, about, str(start.get("hold") or ""))

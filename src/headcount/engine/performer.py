@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from headcount.engine import held_environment
 from headcount.engine.job import Again, Job, Outcome, Report, Result
 from headcount.engine.member_acts import ended, failed, perform, prove
 from headcount.engine.pending_acts import lane_of
@@ -143,7 +144,9 @@ class Performer:
     def _perform(self, job: Job, how: Callable[[Job], Outcome], act: Act | None) -> Report:
         """In a worker. A bug must not leave the act pending for ever."""
         try:
-            outcome = how(replace(job, handle=self._find_handle(job)))
+            env = {**held_environment.read(job.held), **job.start.get("env", {})}
+            start = {**job.start, "env": env}
+            outcome = how(replace(job, handle=self._find_handle(job), start=start))
         except Exception as error:
             outcome = failed(job, error)
         if outcome.again_s is not None:

@@ -33,11 +33,11 @@ def test_an_engine_that_a_bug_ends_is_followed_by_one_that_goes_on(
     lab.create(QUICK)
     turn, broken = Driver.turn, threading.Event()
 
-    def breaks_once(self: Driver, reports: Any) -> float | None:
+    def breaks_once(self: Driver, reports: Any, rung: bool) -> float | None:
         if reports and not broken.is_set():
             broken.set()
             raise RuntimeError("a bug")
-        return turn(self, reports)
+        return turn(self, reports, rung)
 
     monkeypatch.setattr(Driver, "turn", breaks_once)
     lab.start("ada")

@@ -29,7 +29,7 @@ def test_what_was_left_in_a_plain_directory_is_listed_checked_and_restored(
 ) -> None:
     app, ref = lab_without_git.app, _leave_work(lab_without_git)
     assert [(one["ref"], one["member"]) for one in list_saved(app)] == [(ref, "ada")]
-    with pytest.raises(UsageError, match="no team"):
+    with pytest.raises(UsageError, match="No team"):
         list_saved(app, "others")
     assert verify_saved(app) == [{"ref": ref, "ok": True, "problems": []}]
     shown = show_saved(app, "ada")
