@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headcount.runtime import reaper
+from headcount.runtime import log, reaper
 from headcount.runtime.log import end_of_log, last_written, read_log, read_tail
 
 
@@ -45,6 +45,14 @@ def test_a_log_that_becomes_a_pipe_while_it_is_read_is_not_waited_for(tmp_path: 
     finally:
         stop.set()
         thread.join()
+
+
+def test_a_pipe_that_took_the_place_of_a_log_just_now_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(tmp_path / "log.0")
+    monkeypatch.setattr(log, "_segments", lambda home: [(0, 100)])  # as it was a moment ago
+    assert read_log(str(tmp_path)).data == b""
 
 
 def test_a_terabyte_in_the_place_of_a_log_costs_its_tail(tmp_path: Path) -> None:
