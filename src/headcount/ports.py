@@ -83,10 +83,10 @@ class Tx(Protocol):
 
     # what members reported, until a step has applied it
     def add_input(self, team_id: str, event: Event) -> None: ...
-    def has_inputs(self, team_id: str) -> bool: ...
     def add_report(self, team_id: str, kind: str, fields: Mapping[str, object]) -> None:
         """An input by the name and the fields of its event, for callers that do not import the rules."""
 
+    def has_inputs(self, team_id: str) -> bool: ...
     def take_inputs(self, team_id: str) -> list[Event]: ...
     def unheard_answer(self, team_id: str, key: str, request_id: str) -> str | None: ...
 
@@ -99,8 +99,8 @@ class Tx(Protocol):
     # mail goes, and who may send it, is decided in `engine/delivery.py` and `app/mail.py`
     def post(self, mail: Mail) -> str: ...
     def find_mail(self, team_id: str, mail_id: str) -> Mail | None: ...
-    def forget_mail(self, read_before: float) -> int:
-        """Delete what was read before then, and only of closed teams; how many."""
+    def forget_mail(self, team_id: str, read_before: float) -> int:
+        """Delete what was read before then, if the team is closed; how many."""
 
     def inbox(self, team_id: str, boxes: Iterable[str] | None, *, unread: bool = False) -> list[Mail]: ...
     def has_unread(self, team_id: str, boxes: Iterable[str]) -> bool: ...
@@ -148,8 +148,9 @@ class Store(Protocol):
         drives begins anew. `FencedOut` when something else has begun in its place, or, with the code
         `state-gone`, when nobody can ever look into it again."""
 
-    def take_lease(self, name: str, holder: str, ttl_s: float, *, steal: bool = False) -> Fence | None:
-        """None while another holds it; with `steal`, its holder is fenced out (we know that it is dead)."""
+    def take_lease(self, name: str, holder: str, ttl_s: float) -> Fence | None:
+        """None while another holder has it. The same holder gets a higher token, which voids its earlier
+        one: a host takes over from its own engine that has ended."""
 
     def renew_lease(self, fence: Fence, ttl_s: float) -> bool: ...
     def release_lease(self, fence: Fence) -> None: ...
@@ -190,8 +191,6 @@ class SpawnSpec:
     """Digests of the secrets of earlier attempts: one of them may have started it."""
     containment: str = "subreaper"
     """How its processes are held together: auto, namespace, cgroup or subreaper."""
-    agent: str = "command"
-    """The kind of agent: `auto` uses a namespace only for kinds that were tested in one."""
     hold: str = ""
     """What its terminal shows while nothing may be typed there, because it would answer a dialog: a regular
     expression, for each line by itself."""
@@ -233,7 +232,9 @@ class Runtime(Protocol):
         """Write down again what is known of it: its records were removed."""
 
     def cancel(self, mark: str, known: Mapping[str, Any] | None = None) -> Handle | None: ...
-    def discard(self, mark: str) -> None: ...
+    def discard(self, mark: str, log_to: str = "") -> None:
+        """Remove the records of a start that has ended. What it printed moves to the directory `log_to`."""
+
     def alive(self, handle: Any) -> bool: ...
     def exit_status(self, handle: Any) -> object | None: ...
     def nudge(self, handle: Any, text: str, *, urgent: bool = False, tag: str = "") -> bool:

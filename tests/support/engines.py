@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headcount.engine.driver import Driver
 from headcount.engine.job import Again, Job, Result, World
+from headcount.engine.leases import Leases
 from headcount.engine.performer import Performer
 from headcount.errors import FencedOut
 from headcount.ports import Exited
@@ -45,12 +46,14 @@ class SimulatedEngine:
         self.executor = SimulatedExecutor(self)
         self.watch = SimulatedWatch(self)
         run.engine = self
-        fence = run.store.take_lease("engine", "simulated", 3600, steal=True)
+        leases = Leases(run.store, "simulated", run.clock, ttl_s=3600)
+        for name in [run.team.name]:
+            leases.fence(name)
         runtimes: Any = {"plain": FakeRuntime(run.machine)}
         workspaces: Any = FakeWorkspaces(run.repository)
         world = World(HOME, runtimes, workspaces, run.judge, run.commands, run.files, self.executor)
         self.performer = Performer(world, self.watch, run.clock)
-        self.driver = Driver(run.store, self.performer, run.policy_of, run.make_start, run.clock, fence)
+        self.driver = Driver(run.store, self.performer, run.policy_of, run.make_start, run.clock, leases)
         self._turn_at = float("inf")
         self._turns = 0
         self._rung = True

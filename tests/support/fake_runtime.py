@@ -169,8 +169,12 @@ class FakeRuntime:
         self.machine.trees.setdefault(mark, None)
         return self._find(mark)
 
-    def discard(self, mark: str) -> None:
-        self.machine.trees.pop(mark, None)
+    def discard(self, mark: str, log_to: str = "") -> None:
+        """Only records go: a tree that lives stays for all to see."""
+        self.machine.on_call("discard")
+        tree = self.machine.trees.get(mark)
+        if tree is None or not tree.alive():
+            self.machine.trees.pop(mark, None)
 
     def alive(self, handle: FakeHandle) -> bool:
         return handle.tree.agent_alive

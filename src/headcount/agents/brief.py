@@ -1,4 +1,4 @@
-"""What a member is told at the start, before its task. Short: it is paid for in every turn."""
+"""Write the instructions of a member. They are short, because every turn pays for them."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def own_name(app: App) -> str:
     """For a member that cycles itself."""
     if not app.caller.is_member:
         raise UsageError(
-            "Nobody to cycle", "--self is for members, and you are the operator",
+            "No member to cycle", "--self is for members, and you are the operator",
             ("Name the member: `headcount cycle MEMBER`",), code="not-a-member",
         )  # fmt: skip
     return app.caller.who.partition("#")[0]
@@ -75,6 +75,6 @@ def _check(tx: Tx, team: Team, key: str) -> None:
     refused = why_not_cycle(tx, team, key)
     if refused is not None:
         raise Declined(
-            f"Did not cycle {key}", refused[1], (f"See how it stands with `headcount status {team.name}`",),
+            f"Did not cycle {key}", refused[1], (f"See its state with `headcount status {team.name}`",),
             code=refused[0],
         )  # fmt: skip

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
     from headcount.domain.policy import Policy
     from headcount.engine.job import World
+    from headcount.engine.leases import Leases
     from headcount.engine.ordered_starts import MakeStart
-    from headcount.ports import Executor, Fence, Store
+    from headcount.ports import Executor, Store
 
 _LOG = logging.getLogger(__name__)
 
@@ -43,7 +44,7 @@ class Engine:
         make_world: Callable[[Executor], World],
         policy_of: Callable[[Mapping[str, Any]], Policy],
         make_start: MakeStart,
-        fence: Fence | None = None,
+        leases: Leases | None = None,
     ) -> None:
         self._store = store
         self._wake = threading.Event()
@@ -53,7 +54,7 @@ class Engine:
         self._pool = WorkerPool(_THREADS, self._wake.set)
         self._watch = ProcessWatch(self._wake.set)
         self._performer = Performer(make_world(self._pool), self._watch, time.monotonic)
-        self._driver = Driver(store, self._performer, policy_of, make_start, time.monotonic, fence)
+        self._driver = Driver(store, self._performer, policy_of, make_start, time.monotonic, leases)
         self.hangs = False
         self.displaced = False  # the state had been removed: it is back, and needs an engine that begins anew
 

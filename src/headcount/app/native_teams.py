@@ -13,7 +13,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headcount.app.world import make_commands
+from headcount.app.adapters import make_commands
 from headcount.domain.findings import Workspace
 from headcount.errors import Declined, GitError, HeadcountError, UsageError
 from headcount.runtime.processes import read_command_line, read_process, send_signal
@@ -99,7 +99,7 @@ def end_native(app: App, name: str, pid: int, environ: Mapping[str, str]) -> dic
             else "no process of that team whose lead is dead has this id"
         )
         raise Declined(
-            f"Did not end process {pid}", why, ("See who is there with `headcount sweep --dry-run`",),
+            f"Did not end process {pid}", why, ("See the processes with `headcount sweep --dry-run`",),
             code="not-an-orphan",
         )  # fmt: skip
     sent = process is not None and send_signal(process.identity, signal.SIGTERM)

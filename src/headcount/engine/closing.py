@@ -8,13 +8,14 @@ closed. What the receipt names as saved is checked twice: before a removal, and 
 from __future__ import annotations
 
 import json
+import logging
 from typing import TYPE_CHECKING, Any
 
 from headcount.domain.findings import GoneProof, Salvage, Workspace
 from headcount.engine import held_environment
 from headcount.engine.job import Job, Outcome
 from headcount.engine.pending_acts import GIT_CONFIG
-from headcount.engine.state_files import archive_path
+from headcount.engine.state_files import archive_path, log_path
 from headcount.engine.writing import utc_now
 from headcount.errors import HeadcountError
 from headcount.protocol import events as ev
@@ -23,6 +24,8 @@ from headcount.protocol.effects import Note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+
+_LOG = logging.getLogger(__name__)
 
 
 def perform_step(job: Job) -> Outcome:
@@ -151,8 +154,23 @@ def _tombstone(job: Job) -> _Result:
     archive = archive_path(job.world.home, job.team.name, job.team.generation)
     if not lost and not job.team.warnings and job.world.files.is_directory(archive):
         job.world.files.move_directory(team_files, f"{archive}/team")
+    if not lost and job.world.files.is_directory(archive):
+        _remove_records(job, archive)
     held_environment.forget(job.held)
     return lost, [], {("", held_environment.FACT): {}, ("", GIT_CONFIG): {}}
+
+
+def _remove_records(job: Job, archive: str) -> None:
+    """The processes are proved gone, and the proofs are in the store. What members printed goes to the
+    archive; the other records of their starts are removed."""
+    for key, start in job.everyone["start"].items():
+        runtime = job.world.runtimes.get(str(start.get("runtime", "plain")))
+        if runtime is None or not start.get("mark"):
+            continue
+        try:
+            runtime.discard(str(start["mark"]), log_path(archive, key))
+        except (HeadcountError, OSError):
+            _LOG.warning("the records of %s of %s stay", key, job.team.name, exc_info=True)
 
 
 def _encode(name: str, content: Any) -> bytes:

@@ -45,9 +45,10 @@ if TYPE_CHECKING:
     from headcount.domain.policy import Policy
     from headcount.engine.apply import Applied
     from headcount.engine.job import Report
+    from headcount.engine.leases import Leases
     from headcount.engine.ordered_starts import MakeStart
     from headcount.engine.performer import Performer
-    from headcount.ports import Fence, Store, Tx
+    from headcount.ports import Store, Tx
     from headcount.protocol.events import TimedOut
     from headcount.protocol.member import Member
     from headcount.protocol.team import Team
@@ -77,14 +78,14 @@ class Driver:
         policy_of: Callable[[Mapping[str, Any]], Policy],
         make_start: MakeStart,
         clock: Callable[[], float],
-        fence: Fence | None = None,
+        leases: Leases | None = None,
     ) -> None:
         self._store = store
         self._performer = performer
         self._policy_of = policy_of
         self._make_start = make_start
         self._clock = clock
-        self._fence = fence
+        self._leases = leases
         self._limits = Limits(clock)
         self._retries = RetryQueue(clock)
         self._recovered = False
@@ -115,6 +116,8 @@ class Driver:
         self._rung = self._rung or rung
         try:
             self._restore_state()
+            if self._leases is not None:
+                self._leases.renew()
             if not self._recovered:
                 self._recover()
             self._take_due()
@@ -122,12 +125,15 @@ class Driver:
                 self._read_all()
                 self._rung = False
             self._commit_all()
+            if self._leases is not None:
+                self._leases.release_all(but=self._known)
         except FencedOut:
             raise
         except StoreError as error:
             _LOG.warning("the store is not available: %s", error)
             return self._clock() + STORE_RETRY_S
-        deadlines = (self._limits.next_due(), self._retries.next_due())
+        renewal = self._leases.next_due() if self._leases is not None else None
+        deadlines = (self._limits.next_due(), self._retries.next_due(), renewal)
         return min((due for due in deadlines if due is not None), default=None)
 
     def _take(self, reports: Iterable[Report]) -> None:
@@ -171,7 +177,15 @@ class Driver:
     # --- after a crash, and after the state was removed ---------------------------------------------
 
     def _recover(self) -> None:
-        """Find the living members again: an agent that died while no engine ran is reported at once."""
+        """Find the living members again: an agent that died while no engine ran is reported at once.
+
+        The leases come first: an engine that is still running elsewhere commits nothing from then on.
+        """
+        with self._store.read() as tx:
+            names = tx.team_names()
+        if self._leases is not None:
+            for name in names:
+                self._leases.fence(name)
         with self._store.read() as tx:
             found = [self._load(tx, name) for name in tx.team_names()]
         for known, starts, processes in found:
@@ -203,17 +217,20 @@ class Driver:
         if not self._store.put_back():
             return
         self._performer.put_back_records()
-        with self._write() as tx:
-            teams = [tx.load_team(name) for name in tx.team_names()]
-            for team in filter(None, teams):
-                tx.note(team.id, [Note("state_put_back", "", {})])
+        with self._store.read() as tx:
+            names = tx.team_names()
+        for name in names:
+            with self._write(name) as tx:
+                team = tx.load_team(name)
+                if team is not None:
+                    tx.note(team.id, [Note("state_put_back", "", {})])
         raise Displaced
 
     # --- committing ---------------------------------------------------------------------------------
 
-    def _write(self, team: str = "") -> AbstractContextManager[Tx]:
-        """Every write of a driver proves that its lease still holds. Without a team it concerns several."""
-        return self._store.write(self._fence, team=team)
+    def _write(self, name: str) -> AbstractContextManager[Tx]:
+        """Every write proves that the lease of its team still holds."""
+        return self._store.write(self._leases.fence(name) if self._leases is not None else None, team=name)
 
     def _read_all(self) -> None:
         """Find the teams that have something to commit or to begin, and forget those that are closed."""

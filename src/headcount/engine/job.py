@@ -25,7 +25,7 @@ PROCESS = "process"  # the fact about an incarnation that says which processes i
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """The adapters that a performer works with, chosen in `app/world.py`."""
+    """The adapters that a performer works with, chosen in `app/adapters.py`."""
 
     home: str  # the state directory
     runtimes: Mapping[str, Runtime]  # plain, tmux

@@ -137,7 +137,7 @@ def _new_token(tx: Tx, team: Team, key: str) -> str:
 def _new_seal(tx: Tx, team: Team, key: str, hold: str) -> tuple[bytes, Mapping[str, Any]]:
     """Make the secret of its keeper. The store must know its digest before the keeper can use it. A repeat
     adds one more, because a keeper that was started before has the earlier one. `hold` is what its terminal
-    shows while nothing may be typed there: an engine that comes after a crash must know it, too."""
+    shows while nothing may be typed there; an engine that takes over after a crash needs it, too."""
     seal = secrets.token_bytes(16)
     known = tx.fact(team.id, key, PROCESS) or {}
     process = {**known, "hold": hold, "seals": [*known.get("seals", ()), sha256(seal).hexdigest()]}

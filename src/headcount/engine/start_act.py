@@ -112,7 +112,7 @@ def _spec(job: Job, workspace: Workspace) -> SpawnSpec:
     return SpawnSpec(
         start["mark"], tuple(start["argv"]), workspace.path, env, stdin=bool(start.get("stdin")),
         hold=str(start.get("hold") or ""), seal=job.seal, seals=tuple(job.process.get("seals", ())),
-        containment=job.policy.containment, agent=str(start.get("agent", "command")),
+        containment=job.policy.containment,
     )  # fmt: skip
 
 

@@ -29,6 +29,11 @@ def archive_path(home: str, team: str, generation: int) -> str:
     return f"{home}/archive/{team}-{generation}"
 
 
+def log_path(archive: str, key: str) -> str:
+    """Where the archive of a closed team has what an incarnation printed."""
+    return f"{archive}/logs/{key}"
+
+
 def team_files(files: Files, home: str, team: Team) -> str:
     """The directory of a team's files: its own while it is open, in its archive after a complete closing."""
     archived = f"{archive_path(home, team.name, team.generation)}/team"

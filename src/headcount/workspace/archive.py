@@ -67,7 +67,7 @@ def _check_room(root: str, nodes: list[Node], directory: str) -> None:
         raise WorldError(
             f"Could not archive {root}",
             f"it has {needed:,} bytes, and {free:,} are free in {directory}",
-            ("Make room, or take away from it what nobody needs",),
+            ("Free some space, or delete what you do not need",),
             code="salvage-failed",
         )
 

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from headcount.app import resident
+from headcount.app.adapters import find_repository
 from headcount.app.caller import Caller
 from headcount.app.engine_loop import Engine
 from headcount.app.lock import is_driven
 from headcount.app.resident import drive, ensure_driven
 from headcount.app.sweep import sweep
 from headcount.app.teams import create_team
-from headcount.app.world import find_repository
 from headcount.engine.apply import apply
 from headcount.engine.state_files import StateFiles
 from headcount.protocol import events as ev

@@ -148,10 +148,10 @@ def test_an_engine_that_cannot_begin_says_why(lab: Lab, monkeypatch: pytest.Monk
     lab.stop_driving()
 
     def refuse(*_: Any, **__: Any) -> None:
-        raise StoreError("Could not take the lease", "the disk is full")
+        raise StoreError("The disk is full")
 
-    monkeypatch.setattr(lab.app.store, "take_lease", refuse)
-    with pytest.raises(StoreError, match="take the lease"), driving(lab.app):
+    monkeypatch.setattr(resident, "make_world", refuse)
+    with pytest.raises(StoreError, match="The disk is full"), driving(lab.app):
         pytest.fail("nobody drives")
     assert not is_driven(lab.app.home)
 
@@ -179,14 +179,14 @@ def test_a_store_that_cannot_be_read_delays_the_recovery_and_nothing_else(
 def test_leaving_ends_it_also_while_no_engine_can_begin(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     lab.stop_driving()
     monkeypatch.setattr(resident, "_TAKE_OVER_S", 0.01)
-    take, refused = lab.app.store.take_lease, threading.Event()
+    make, refused = resident.make_world, threading.Event()
 
     def refuse(*_: Any, **__: Any) -> None:
         refused.set()
-        raise StoreError("Could not take the lease", "the disk is full")
+        raise StoreError("The disk is full")
 
     def breaks(*_: Any) -> None:
-        monkeypatch.setattr(lab.app.store, "take_lease", refuse)
+        monkeypatch.setattr(resident, "make_world", refuse)
         raise RuntimeError("a bug")
 
     with driving(lab.app):
@@ -194,7 +194,7 @@ def test_leaving_ends_it_also_while_no_engine_can_begin(lab: Lab, monkeypatch: p
         lab.app.store.ring(["engine"])
         assert refused.wait(LIMIT_S)
     assert not is_driven(lab.app.home)
-    monkeypatch.setattr(lab.app.store, "take_lease", take)
+    monkeypatch.setattr(resident, "make_world", make)
 
 
 def test_two_who_watch_do_not_both_drive(lab: Lab) -> None:

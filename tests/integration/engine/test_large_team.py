@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from headcount.app import engine_loop
-from headcount.app.starting import Plan
+from headcount.app.member_start import Plan
+from headcount.app.team_start import wait_for
 from headcount.app.teams import spawn
-from headcount.app.up import wait_for
 from headcount.domain.policy import Policy
 from headcount.protocol.member import State
 from headcount.workspace.port import EngineWorkspaces

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from headcount.app import engine_loop
+from headcount.app.adapters import make_runtimes
 from headcount.app.app import open_app
 from headcount.app.resident import drive, driving
 from headcount.app.sweep import sweep
-from headcount.app.world import make_runtimes
 from headcount.errors import StoreError
 from headcount.protocol import events as ev
 from headcount.protocol.member import State

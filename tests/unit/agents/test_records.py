@@ -13,7 +13,7 @@ import pytest
 
 from headcount.agents.client import NOTHING, Record, Seen, Setup, add_seen, reset_time, understand
 from headcount.agents.registry import CLIENTS
-from headcount.cli.member.follow import _Lines
+from headcount.cli.member.client_follower import _Lines
 
 LIMIT = "You've hit your 5-hour limit · resets 6:43am (UTC)"
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from headcount.cli.member import attend, pauses
+from headcount.cli.member import client_reports as pauses
+from headcount.cli.member import limit_dialog as attend
 from headcount.errors import StoreError
 
 DIALOG = "│ Usage limit reached for all Pro models. │\n│ ● 1. Keep trying │"

@@ -16,8 +16,10 @@ import pytest
 
 from headcount.agents.client import Record, Seen, Setup
 from headcount.agents.registry import CLIENTS
-from headcount.cli.member import dialogs, follow, pauses
-from headcount.cli.member.terminal import Terminal
+from headcount.cli.member import client_follower as follow
+from headcount.cli.member import client_reports as pauses
+from headcount.cli.member import dialogs
+from headcount.cli.member.own_terminal import Terminal
 from headcount.errors import StoreError
 from headcount.runtime import tmux
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from headcount.cli import HOT
-from headcount.cli.member.shown import message_head, message_text, plain, task_line
-from headcount.cli.member.table import COMMANDS
-from headcount.cli.member.words import parse
+from headcount.cli.member.command_line import parse
+from headcount.cli.member.command_table import COMMANDS
+from headcount.cli.member.mail_text import message_head, message_text, plain, task_line
 from headcount.domain.display import utc
 from headcount.domain.records import Mail, Task
 from headcount.errors import UsageError

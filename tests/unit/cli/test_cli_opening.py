@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headcount.app import mail
-from headcount.cli.member.opening import Opening, with_task
+from headcount.cli.member.first_prompt import Opening, with_task
 from headcount.cli.member.prompts import NOTHING_YET
 from headcount.ports import Mail
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from headcount.app import caller, members, run, salvages, standing_down, witness
+from headcount.app import caller, members, salvages, standing_down, witness
+from headcount.app import task_run as run
 from headcount.app.app import App, open_app
 from headcount.cli import main
 from headcount.domain.policy import Policy

@@ -1,9 +1,9 @@
-"""A dialog that a client comes to stand in, in the middle of its work: told to the team, never answered.
+"""Report a dialog that stops a client in mid-task. headcount never answers it.
 
-A permission, a list that a person left open: the client waits for somebody, and writes down nothing of it. So
-whoever follows the client looks at its screen: when it has come to rest, and now and then while it moves,
-because some dialogs blink. A dialog that stays is told once, with the way to its terminal, and so is the end
-of it. Meanwhile the runtime types nothing there (`runtime/terminal.py`).
+The client waits for a person, for example for a permission, and records nothing about it. The process
+that follows the client therefore reads its screen when it is still, and now and then while it changes,
+because some dialogs blink. A dialog that stays is reported once, with the command to attach, and so is
+its end. Until then the runtime types nothing there (`runtime/terminal.py`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headcount.cli.member.call import Call
-    from headcount.cli.member.terminal import Terminal
+    from headcount.cli.member.own_terminal import Terminal
 
 _FACT = "dialog"
 _LOOK_S = 1.0
@@ -61,7 +61,7 @@ class Dialogs:
             self._looked_at, self._looked_up_to = now, printed
 
     def _is_due(self, now: float) -> bool:
-        """Nothing printed, nothing new; but a dialog has to be there still when it is told."""
+        """Return whether to read the screen: after new output, or to confirm a dialog."""
         if self._looked_up_to == self._printed:
             return not self._told and self._stays(now)
         rests = now - self._printed_at >= _REST_S
@@ -71,7 +71,7 @@ class Dialogs:
         return self._since is not None and now - self._since >= _STAYS_S
 
     def _look_closely(self, now: float) -> None:
-        """One dialog after another, without a pause between, is one wait: told once, shown as it is now."""
+        """Report consecutive dialogs as one wait, and show the current one."""
         shown = self._terminal.read()
         question = find_question(self._asks, shown)
         if not question:
@@ -89,8 +89,7 @@ class Dialogs:
 
 
 def find_question(asks: re.Pattern[str], shown: str) -> str:
-    """The line above the first choice; where there is none, the one that gave the dialog away, on which the
-    match ends."""
+    """Return the line above the first choice, or else the line on which the match ends."""
     found = asks.search(shown)
     if found is None:
         return ""
@@ -105,7 +104,7 @@ _CHOICE = re.compile(r"[❯›●△]? *\d+\. ")
 
 
 def _lines(shown: str) -> list[str]:
-    """Without frames and blank lines."""
+    """Return the lines without frames and blank lines."""
     return list(filter(None, (line.strip(_FRAME) for line in shown.splitlines())))
 
 
@@ -125,7 +124,7 @@ def tell(call: Call, question: str, screen: list[str]) -> None:
 
 
 def show(call: Call, question: str) -> None:
-    """Where others look; nobody is written to."""
+    """Show the dialog in `status`, without mail."""
     _put(call, _dialog(question))
 
 
@@ -139,7 +138,7 @@ def _dialog(question: str) -> dict[str, str]:
 
 
 def _put(call: Call, fact: dict[str, str], subject: str = "", body: str = "") -> None:
-    """A lead's own dialog is the operator's to answer."""
+    """Store the dialog and mail it to the lead; about the lead's own, to the operator."""
     session, key, team = call.session, call.caller.who, call.caller.team or ""
     with session.store.write(team=team) as tx:
         card = session.find_team(tx, team)

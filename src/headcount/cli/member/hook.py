@@ -1,4 +1,4 @@
-"""`headcount hook EVENT`: what Claude Code calls at its pauses. The answer is read by the client.
+"""`headcount hook EVENT`: handle an event of Claude Code. The client reads the answer.
 
     UserPromptSubmit, PostToolUse    new mail is put before the model
     Stop                             not before new mail and an open request have been dealt with; else idle
@@ -6,8 +6,7 @@
     SessionEnd                       recorded
     Limited, Resumed                 its usage limit is reached, and over
 
-A hook that fails would stand in the way of the work, so nothing here is an error to the client: mail is still
-in the mailbox.
+A failing hook would block the work of the client, so it never reports an error. Mail is still in the mailbox.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ import sys
 import time
 
 from headcount.app import mail, signals
-from headcount.cli.member import pauses
-from headcount.cli.member.shown import message_text
+from headcount.cli.member import client_reports
+from headcount.cli.member.mail_text import message_text
 from headcount.domain.jsontext import dumps, quote_ascii
 from headcount.domain.names import LEAD, OPERATOR, TOOLS_LISTED
 from headcount.errors import HeadcountError
@@ -65,7 +64,7 @@ def _tell_lead(call: Call, event: str) -> int:
 
 
 def _read_input(event: str) -> dict[str, Any]:
-    """What the client gives to its hook. After a tool nothing of it is used, and parsing it costs 4 ms."""
+    """Return the input of the hook; empty after a tool, where it is not used and parsing costs 4 ms."""
     text = sys.stdin.buffer.read()
     if event in _WITHOUT_INPUT:
         return {}
@@ -80,17 +79,19 @@ def _read_input(event: str) -> dict[str, Any]:
 
 def _show_mail(call: Call, event: str, _: dict[str, Any]) -> None:
     if event == "UserPromptSubmit":
-        pauses.begin_work(call)
-        if pauses.SHOWN not in os.environ:
+        client_reports.begin_work(call)
+        if client_reports.SHOWN not in os.environ:
             _wait_for_tools(os.environ.get("HEADCOUNT_CLIENT_DIRECTORY", ""))
     else:
-        pauses.lift_limit(call)
+        client_reports.lift_limit(call)
     _hand_over(call, lambda text: _beside(event, text))
 
 
 def _wait_for_tools(directory: str) -> None:
-    """In a terminal Claude Code sends its first request with the tools that are there by then; and it waits
-    for this hook before. So the hook waits for them: in the first turn, and not for ever."""
+    """Wait until the tools are listed, in the first turn of a terminal and with a limit.
+
+    Claude Code waits for this hook before its first request, which has only tools that are listed then.
+    """
     from headcount.agents.client import HOOK_WAIT_S
 
     deadline = time.monotonic() + HOOK_WAIT_S
@@ -105,7 +106,7 @@ def _wait_for_tools(directory: str) -> None:
 
 
 def _are_listed(directory: str) -> bool:
-    """Long enough ago that our answer has been taken in, by a client as slow as this one has been so far."""
+    """Return whether the tools were listed long enough ago for this client to have read them."""
     try:
         with open(f"{directory}/{TOOLS_LISTED}") as file:
             took_s = float(file.read())
@@ -116,7 +117,7 @@ def _are_listed(directory: str) -> bool:
 
 def _hand_over(call: Call, answer: Callable[[str], dict[str, Any]]) -> bool:
     """Show what is unread and was not in the prompt of this turn; mark it read once it was printed."""
-    shown = os.environ.get(pauses.SHOWN, "").split(",")
+    shown = os.environ.get(client_reports.SHOWN, "").split(",")
     unread = [one for one in mail.inbox(call.session, unread=True) if one.id not in shown]
     if not unread:
         return False
@@ -127,21 +128,21 @@ def _hand_over(call: Call, answer: Callable[[str], dict[str, Any]]) -> bool:
 
 
 def _may_stop(call: Call, event: str, given: dict[str, Any]) -> None:
-    if pauses.SHOWN not in os.environ:
+    if client_reports.SHOWN not in os.environ:
         _count(call, given)
     if _hand_over(call, _go_on):
         return None
     request = signals.open_request(call.session)
     if request is not None and not given.get("stop_hook_active"):
         return _say(call, _go_on(_NOT_ANSWERED.format(request=request)))
-    pauses.lift_limit(call)
-    if pauses.SHOWN not in os.environ:  # in a terminal: nobody else sees that its turn is over
-        pauses.end_work(call)
+    client_reports.lift_limit(call)
+    if client_reports.SHOWN not in os.environ:  # in a terminal: nobody else sees that its turn is over
+        client_reports.end_work(call)
     return None
 
 
 def _count(call: Call, given: dict[str, Any]) -> None:
-    """What the turn has cost: opencode says it, and Gemini CLI where it stands. Others are read elsewhere."""
+    """Record the cost of a turn, from opencode's event or Gemini CLI's record."""
     tokens = given.get("tokens")
     if "prompt_response" in given:
         from headcount.agents.gemini import turn_tokens
@@ -150,7 +151,7 @@ def _count(call: Call, given: dict[str, Any]) -> None:
     if isinstance(tokens, int):
         from headcount.agents.client import Seen
 
-        pauses.record_turn(call, Seen(tokens=tokens), 0)
+        client_reports.record_turn(call, Seen(tokens=tokens), 0)
 
 
 def _record(call: Call, event: str, given: dict[str, Any]) -> None:
@@ -168,9 +169,9 @@ def _compact(call: Call, event: str, given: dict[str, Any]) -> None:
 
 
 def _cycle() -> None:
-    """Its next generation begins with a handover instead of a summary. Refused, it goes on as it is.
+    """Cycle the member before its client compacts its context. If that is refused, it continues.
 
-    Imported for this moment only: it is rare, and the members' commands are not.
+    The import is here because this is rare, and the members' commands are frequent.
     """
     from headcount.app.app import open_app
     from headcount.app.cycle import cycle, own_name
@@ -185,12 +186,12 @@ def _cycle() -> None:
 
 
 def _limit(call: Call, event: str, given: dict[str, Any]) -> None:
-    """Word of a client that waits for the end of its limit by itself, in the middle of a turn."""
+    """Report the usage limit of a client that waits for its end by itself, in mid-turn."""
     if event == "Resumed":
-        return pauses.lift_limit(call)
+        return client_reports.lift_limit(call)
     until = given.get("until")
     seconds = float(until) if isinstance(until, (int, float)) else time.time()
-    return pauses.park(call, str(given.get("reason", "")), seconds)
+    return client_reports.park(call, str(given.get("reason", "")), seconds)
 
 
 def _beside(event: str, text: str) -> dict[str, Any]:
@@ -199,7 +200,7 @@ def _beside(event: str, text: str) -> dict[str, Any]:
 
 
 def _go_on(text: str) -> dict[str, Any]:
-    """It does not stop here."""
+    """Tell the client to continue its turn."""
     return {"decision": "block", "reason": text}
 
 

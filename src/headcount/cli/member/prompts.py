@@ -1,12 +1,12 @@
-"""What one prompt of a client holds: a message may be nearly as long as its limit, and several may wait.
+"""Fit waiting messages into one prompt of a client.
 
-What does not fit waits for the next turn; of what alone is too long the beginning is told, and where the rest
-is.
+Messages that do not fit wait for the next turn. A single message that is too long is cut, with a note
+where the rest is.
 """
 
 from __future__ import annotations
 
-from headcount.cli.member.shown import message_text
+from headcount.cli.member.mail_text import message_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ MOST = 100_000  # bytes; clients put words of their own beside it
 
 
 def tell(mail: list[Mail], most: int = MOST) -> tuple[str, list[Mail]]:
-    """The messages that fit, the oldest first, and which they are; the first one in any case."""
+    """Return the prompt of the messages that fit, oldest first, and their ids. The first always fits."""
     text = ""
     told: list[Mail] = []
     for one in mail:

@@ -1,14 +1,15 @@
-"""The first words to a client in a terminal, which are on its command line: other users can read them.
+"""Write the first prompt of a client in a terminal. It is on the command line, where other users can read
+it.
 
-So the task is at the end of the client's instructions, which are in a file, and mail stays in the mailbox.
-The task is in the mailbox too, and counts as read once those first words were answered.
+The task is therefore in the client's instructions, which are in a file, and mail stays in the mailbox.
+The task is in the mailbox too, and counts as read once the first prompt is answered.
 """
 
 from __future__ import annotations
 
 from headcount.app import mail
+from headcount.cli.member.mail_text import plain
 from headcount.cli.member.prompts import MOST, NOTHING_YET, cut
-from headcount.cli.member.shown import plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ _MAIL = " There is mail in your inbox, too."
 
 
 def with_task(instructions: str, task: str) -> str:
-    """The instructions of a client in a terminal."""
+    """Return the instructions of a client in a terminal, with its task."""
     told = cut(plain(task), MOST, "the file $HEADCOUNT_PROMPT_FILE")
     return f"{instructions}\n\n# Your task\n\n{told}\n" if told else instructions
 
@@ -32,7 +33,7 @@ class Opening:
         self._shown: list[Mail] = []
 
     def words(self) -> str:
-        """For a conversation that begins now."""
+        """Return the first prompt of a new conversation."""
         unread = mail.inbox(self._call.session, unread=True)
         self._shown = [one for one in unread if self._is_task(one)]
         if not self._task:
@@ -40,7 +41,7 @@ class Opening:
         return _TASK + (_MAIL if len(unread) > len(self._shown) else "")
 
     def _is_task(self, one: Mail) -> bool:
-        """However a file may have changed its ends of lines."""
+        """Return whether a message is the task, ignoring line ends."""
         return bool(self._task) and one.body.split() == self._task.split()
 
     def answered(self) -> None:

@@ -1,8 +1,8 @@
-"""The screen of a client that tells of its usage limit in no other way than by a dialog on it.
+"""Watch the screen of a client that shows a usage limit only as a dialog.
 
-Looked at by whoever follows the client, when something was printed or is due. The member is parked when the
-dialog appears; when the limit should be over, Enter is pressed in it, which means to try again; and the limit
-is lifted once the dialog has stayed away. Nothing else is typed.
+The process that follows the client reads the screen when something was printed or is due. The dialog
+parks the member. When the limit should be over, headcount presses Enter, which means "try again". The
+limit ends when the dialog has stayed away. headcount types nothing else.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import re
 import time
 
 from headcount.agents.client import reset_time
-from headcount.cli.member import pauses
+from headcount.cli.member import client_reports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headcount.cli.member.call import Call
-    from headcount.cli.member.terminal import Terminal
+    from headcount.cli.member.own_terminal import Terminal
 
 _LOOK_S = 1.0
 _LIFTED_S = 4.0  # without the dialog: the client has tried again, and was answered
@@ -52,7 +52,7 @@ class Attendant:
             self._printed = printed
 
     def _due(self) -> float:
-        """When there is something to do though nothing is printed."""
+        """Return when something is due although nothing is printed."""
         if self._until is None:
             return math.inf
         return self._until if self._away_since is None else self._away_since + _LIFTED_S
@@ -68,9 +68,9 @@ class Attendant:
             self._terminal.press(_ENTER)
 
     def _reached(self, text: str) -> None:
-        """Also when it was tried again too early, and the dialog is back."""
-        until = pauses.limit_end(self._call, reset_time(text), self._count + 1)
-        pauses.park(self._call, text.partition("\n")[0].strip(" │"), until)
+        """Report a limit, also if a retry was too early and the dialog is back."""
+        until = client_reports.limit_end(self._call, reset_time(text), self._count + 1)
+        client_reports.park(self._call, text.partition("\n")[0].strip(" │"), until)
         self._count += 1
         self._until, self._away_since = until, None
 
@@ -79,6 +79,6 @@ class Attendant:
             return
         self._away_since = self._away_since or self._now()
         if self._now() - self._away_since > _LIFTED_S:
-            pauses.lift_limit(self._call)
+            client_reports.lift_limit(self._call)
             self._until = self._away_since = None
             self._count = 0

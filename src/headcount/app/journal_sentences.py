@@ -1,4 +1,4 @@
-"""The journal, told: one plain sentence for each line that a person wants to hear of."""
+"""Describe journal entries for people: one sentence for each entry that matters to them."""
 
 from __future__ import annotations
 
@@ -12,25 +12,27 @@ if TYPE_CHECKING:
 
 
 def tell(entry: Entry) -> str | None:
-    """A sentence whose subject is `entry.about`, or None for what is only for the record."""
+    """Return a sentence about `entry.about`, or None for entries that are only for the record."""
     teller = _TELL.get(entry.kind)
     return teller(entry.data) if teller else None
 
 
 def whom(entry: Entry) -> str:
-    """The subject of the sentence, as a person would name it."""
+    """Return the subject of the sentence."""
     if entry.kind.startswith("task_") and "#" not in entry.about:
         return f"task {entry.about}"
     return entry.about or "team"
 
 
 def _moved(data: Mapping[str, Any]) -> str | None:
+    if data["from"] == data["to"]:
+        return {"idle": "reported idle", "stalled": "shows no progress; nudged"}.get(data["cue"])
     return {
         ("starting", "running"): "started",
-        ("asked", "inspecting"): "its workspace is read",
-        ("nudged", "inspecting"): "signalled done again; its workspace is read again",
-        ("running", "inspecting"): "its workspace is read",
-        ("verified", "inspecting"): "its workspace is read again",
+        ("asked", "inspecting"): "its workspace is inspected",
+        ("nudged", "inspecting"): "signalled done again; its workspace is inspected again",
+        ("running", "inspecting"): "its workspace is inspected",
+        ("verified", "inspecting"): "its workspace is inspected again",
         ("stopping", "killing"): "did not stop; SIGKILL to all of its processes",
     }.get((data["from"], data["to"]))
 
@@ -67,10 +69,10 @@ _VERDICT = {"pass": "review passed", "changes": "changes requested"}
 
 
 def _task_moved(data: Mapping[str, Any]) -> str | None:
-    """The steps that a person wants to hear of; `about` is the task."""
+    """Return the steps of a task that matter to people."""
     return {
         "begin": "begins",
-        "done": "done and clean; reviewers look at the commit",
+        "done": "done and clean; under review",
         "changes": "goes back to its worker",
         "empty_handed": "goes back to its worker: nothing was committed",
         "passed": "both reviews passed; merging",
@@ -83,16 +85,16 @@ def _task_moved(data: Mapping[str, Any]) -> str | None:
 _TELL: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
     "moved": _moved,
     "start_failed": lambda d: f"could not be started: {d['reason']}",
-    "stand_down": lambda d: f"stand-down of {_members(len(d['targets']))} asked for",
+    "stand_down": lambda d: f"stand-down of {_members(len(d['targets']))} requested",
     "answered": _answered,
-    "all_answered": lambda _: "all have answered: now everyone is looked at",
-    "rejected": lambda _: "withdrawn: somebody refused; nobody was stopped",
+    "all_answered": lambda _: "all have answered; inspecting all members",
+    "rejected": lambda _: "withdrawn: a member refused; no member was stopped",
     "verified_clean": lambda _: "clean",
     "found_dirty": _dirty,
     "escalated": lambda d: f"escalated ({d['escalation']}): {'; '.join(d['issues'])}",
     "decided": lambda d: f"decided by {d['by']}: {d['decision']}{_quoted(d.get('reason', ''))}",
     "exited": lambda d: f"exited: {d['detail']}" if d["detail"] else "exited",
-    "state_put_back": lambda _: "the state had been removed, and was put back",
+    "state_put_back": lambda _: "the state was deleted, and was restored",
     "salvaged": lambda d: f"saved to {d['ref']}, and read back",
     "task_moved": _task_moved,
     "task_reviewed": lambda d: f"{d['key'].partition('#')[0]}: {_VERDICT[d['verdict']]}{_quoted(d['words'])}",
@@ -100,12 +102,12 @@ _TELL: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
     "gone": _gone,
     "workspace_removed": lambda _: "workspace removed; everything in it is reachable",
     "parked": lambda d: (
-        f"parked by {d['by']}: nothing is stopped until somebody decides again{_quoted(d.get('reason', ''))}"
+        f"left to a person by {d['by']}: stopped only after a new decision{_quoted(d.get('reason', ''))}"
     ),
     "limited": lambda d: f"at a usage limit, parked until {d['until']}: {d['reason']}",
-    "limit_over": lambda _: "goes on: its usage limit is over",
+    "limit_over": lambda _: "continues: its usage limit is over",
     "dialog": lambda d: f"needs a person: {d['text']}",
-    "dialog_over": lambda _: "goes on: it needs nobody any more",
+    "dialog_over": lambda _: "continues: it needs no person any more",
     "held": lambda d: f"is started when the usage limit of {d['limited']} is over",
     "paused": lambda d: f"paused by {d['by']}",
     "resumed": lambda d: f"resumed by {d['by']}",
@@ -116,6 +118,6 @@ _TELL: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
     "gate": lambda d: f"{d['gate']} gate: {d['verdict']}",
     "phase_moved": lambda d: _said_state(d, "run: "),
     "phase_blocked": lambda d: f"run blocked: {d['reason']}",
-    "closing": lambda _: "everyone is gone: closing",
+    "closing": lambda _: "all members are gone: closing",
     "shutdown": lambda _: "closed",
 }

@@ -1,10 +1,10 @@
-"""`headcount client`: what a member of a known client runs as. Started by the engine, not by hand.
+"""`headcount client`: host a known client for a member. The engine starts it.
 
-In a terminal it starts the client, and follows it (`follow.py`). Otherwise the client is run once for each
-turn: at the start, and then whenever there is mail. What woke it is in the prompt; mail counts as read when
-the turn that was told about it has ended well, so a turn that fails loses none.
+In a terminal it starts the client and follows it (`follow.py`). Otherwise it runs the client once for
+each turn: at the start, and then whenever mail arrives. The prompt contains the mail. Mail counts as read
+when its turn has ended well, so a failed turn loses none.
 
-Between two turns nothing of the client is alive, and the member is idle: it costs a sleeping process.
+Between two turns no client process is alive, and the member is idle. It costs one sleeping process.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from headcount.agents.client import Client, Seen, Setup, Turn, add_seen, underst
 from headcount.agents.launch import HEADCOUNT
 from headcount.agents.registry import CLIENTS
 from headcount.app.mail import inbox, mark_read
-from headcount.cli.member import pauses
-from headcount.cli.member.opening import Opening, with_task
-from headcount.cli.member.output import read_lines
+from headcount.cli.member import client_reports
+from headcount.cli.member.client_output import read_lines
+from headcount.cli.member.first_prompt import Opening, with_task
 from headcount.cli.member.prompts import NOTHING_YET, tell
 from headcount.errors import NotAllowed, ProcessError, UsageError
 
@@ -44,11 +44,11 @@ def client(call: Call) -> int:
     name = call.words.plain[0]
     if name not in CLIENTS:
         raise UsageError(
-            f"There is no client {name!r}", f"these are known: {', '.join(CLIENTS)}", code="unknown-agent"
+            f"There is no client {name!r}", f"known ones: {', '.join(CLIENTS)}", code="unknown-agent"
         )
     if not call.caller.is_member or "HEADCOUNT_MARK" not in os.environ:
         raise UsageError(
-            "This is what a member runs as", "it is started by the engine",
+            "This command is for the engine", "it hosts a client for a member",
             (f"Start one with `headcount spawn NAME --agent {name}`",), code="not-a-member",
         )  # fmt: skip
     if not call.words.get("--trusted"):
@@ -76,7 +76,7 @@ class Host:
     # --- in a terminal
 
     def run_terminal(self) -> int:
-        from headcount.cli.member.follow import Follower
+        from headcount.cli.member.client_follower import Follower
 
         for name in _NO_COLOURS:
             self._env.pop(name, None)
@@ -97,11 +97,11 @@ class Host:
         failures = limits = 0
         while not self._stopping:
             prompt, mail = tell(inbox(self._call.session, unread=True))
-            pauses.begin_work(self._call)
+            client_reports.begin_work(self._call)
             code, seen = self._run_turn(self._next(prompt or NOTHING_YET), mail)
             if self._stopping:
                 break
-            pauses.record_turn(self._call, seen, code)
+            client_reports.record_turn(self._call, seen, code)
             if seen.limit:
                 limits += 1
                 self._wait_for_limit(seen, limits)
@@ -117,7 +117,7 @@ class Host:
         return 0
 
     def _next(self, prompt: str) -> Turn:
-        """A conversation is gone on with once a turn of it ended well, and for as long as it fits."""
+        """Return the next turn. After a successful turn it continues the conversation, while that fits."""
         if self._begun:
             return self._client.next_turn(self._setup, prompt)
         return self._client.first_turn(self._new_session(), prompt)
@@ -125,14 +125,14 @@ class Host:
     def _end_turn(self, mail: list[Mail]) -> None:
         self._begun = True
         mark_read(self._call.session, mail)
-        pauses.lift_limit(self._call)
-        pauses.end_work(self._call)
-        pauses.wait(self._call)
+        client_reports.lift_limit(self._call)
+        client_reports.end_work(self._call)
+        client_reports.wait(self._call)
 
     def _wait_for_limit(self, seen: Seen, limits: int) -> None:
-        """As long as the client says; else a little longer each time. Its mail stays unread meanwhile."""
-        until = pauses.limit_end(self._call, seen.resets_at, limits)
-        pauses.park(self._call, seen.limit, until)
+        """Wait as long as the client says, else a little longer each time. Its mail stays unread."""
+        until = client_reports.limit_end(self._call, seen.resets_at, limits)
+        client_reports.park(self._call, seen.limit, until)
         time.sleep(max(until - time.time(), 0) + _LIMIT_MARGIN_S)
 
     def _new_session(self) -> Setup:
@@ -143,8 +143,8 @@ class Host:
         return self._setup
 
     def _run_turn(self, turn: Turn, mail: list[Mail]) -> tuple[int, Seen]:
-        """Its exit code, and what its output said besides; the output goes on to our own."""
-        env = {**self._env, pauses.SHOWN: ",".join(one.id for one in mail)}
+        """Return the exit code and what the output reported. The output is passed on to our own."""
+        env = {**self._env, client_reports.SHOWN: ",".join(one.id for one in mail)}
         try:
             with _as_file(turn.stdin) as prompt:
                 self._child = subprocess.Popen(turn.argv, env=env, stdin=prompt, stdout=subprocess.PIPE)
@@ -159,7 +159,7 @@ class Host:
         return child.returncode, seen
 
     def _stop(self, *_: object) -> None:
-        """Our own way to exit: the client's first."""
+        """End the client first, then exit."""
         self._stopping = True
         if self._child is None or self._child.poll() is not None:
             os._exit(0)
@@ -167,7 +167,7 @@ class Host:
 
 
 def _as_file(text: str) -> IO[bytes]:
-    """A file without a name, read from its beginning: it cannot fill up as a pipe does."""
+    """Return an unnamed file at its beginning. Unlike a pipe, it cannot fill up."""
     import tempfile
 
     file = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it, once the client has it
@@ -194,7 +194,7 @@ def _read_task() -> str:
 
 
 def _shim(setup: Setup) -> str:
-    """A directory whose `headcount` is this one, for the member's shell."""
+    """Return a directory whose `headcount` is this program, for the member's shell."""
     import shlex
 
     path = write_file(

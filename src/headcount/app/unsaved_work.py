@@ -8,8 +8,8 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from headcount.app.adapters import make_workspaces
 from headcount.app.app import policy_of
-from headcount.app.world import make_workspaces
 from headcount.domain.findings import Workspace
 from headcount.engine.pending_acts import with_git_config
 from headcount.errors import HeadcountError

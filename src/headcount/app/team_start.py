@@ -6,12 +6,12 @@ import os
 import time
 from typing import TYPE_CHECKING
 
+from headcount.app.adapters import find_repository
 from headcount.app.home import find_repository_above
+from headcount.app.member_start import check_clients
 from headcount.app.resident import ensure_driven
-from headcount.app.starting import check_clients
 from headcount.app.teams import create_team, spawn
 from headcount.app.trust import read_trust
-from headcount.app.world import find_repository
 from headcount.domain.names import check_size
 from headcount.errors import Declined, UsageError
 from headcount.protocol.bound import start_s

@@ -1,5 +1,5 @@
-"""What a client prints in one turn. The turn is over when the client has ended: what it has left running, a
-server that the agent has started, may hold its output open for ever."""
+"""Read the output of a client in one turn. The turn is over when the client has exited, because a server
+that the agent started may keep the output open forever."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _AT_ONCE = 1 << 20  # more than a pipe holds: one read takes all that is there
 
 
 def read_lines(child: subprocess.Popen[bytes]) -> Iterator[str]:
-    """Line by line, until it has ended."""
+    """Yield the lines of its output until it has ended."""
     rest = b""
     for data in _read(child):
         *lines, rest = (rest + data).split(b"\n")

@@ -1,7 +1,7 @@
-"""What happens at a member's pauses, whoever notices them: the host between two turns, or a client's hook.
+"""Report a member's pauses, for the host between two turns and for a client's hook.
 
-A member whose client has nothing to do is idle: not asked when its team is stood down, only looked at. It is
-at work again with the next turn.
+A member whose client has nothing to do is idle. A stand-down inspects it and does not ask it. It works
+again with the next turn.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _DOUBLINGS = 20
 
 
 def begin_work(call: Call) -> None:
-    """Not the end of a limit: that is over when the model has answered."""
+    """Report that the client began a turn. It does not end a usage limit; an answer of the model does."""
     if _state(call)[1] == "idle":
         _report(call, "WorkResumed")
 
 
 def _state(call: Call) -> tuple[str, str]:
-    """The member's state, and its activity."""
+    """Return the member's state and activity."""
     with call.session.store.read() as tx:
         member = tx.member_card(_team(call), call.caller.who)
     return (member.state, member.activity or "") if member is not None else ("", "")
@@ -56,7 +56,7 @@ def _report(call: Call, kind: str, **fields: object) -> None:
 
 
 def lift_limit(call: Call) -> None:
-    """The client works again after a limit. What follows may depend on that, so wait until it is applied."""
+    """Report the end of a usage limit, and wait until the engine has applied it."""
     if _state(call)[1] != "limited":
         return
     _report(call, "WorkResumed")
@@ -76,7 +76,7 @@ def end_work(call: Call) -> None:
 
 
 def record_turn(call: Call, seen: Seen, code: int) -> None:
-    """For status and budget: what a turn cost, and how it ended."""
+    """Record what a turn cost and how it ended, for status and budget."""
     team, key = _team(call), call.caller.who
     with call.session.store.write(team=team) as tx:
         so_far = tx.fact(team, key, "usage") or {}
@@ -90,9 +90,9 @@ def record_turn(call: Call, seen: Seen, code: int) -> None:
 
 
 def limit_end(call: Call, resets_at: float | None, count: int) -> float:
-    """When to try again: as the client says, else a little later each time (`limit_wait_s`).
+    """Return when to try again: as the client says, else a little later each time (`limit_wait_s`).
 
-    What it says is believed once: that it was reached again, `count` times by now, shows that it was wrong.
+    The client's time is used once. If the limit was reached again (`count`), it was wrong.
     """
     if resets_at is not None and count == 1:
         return resets_at
@@ -114,7 +114,7 @@ def warn(call: Call, text: str) -> None:
 
 
 def wait(call: Call) -> None:
-    """Until there is mail. A nudge on standard input is a hint to read it: its mail is there."""
+    """Wait for mail. A nudge on standard input also wakes it, because its mail is there."""
     store, team, boxes = call.session.store, _team(call), call.caller.boxes
     channels = [channel(team, box) for box in boxes]
     for each in channels:
@@ -130,7 +130,7 @@ def wait(call: Call) -> None:
 
 
 def _has_closed(fd: int) -> bool:
-    """Whether nothing can be written to `fd` any more; takes what was written."""
+    """Return whether `fd` is closed. Discard what was written to it."""
     poll = select.poll()
     poll.register(fd, select.POLLIN)
     return any(what & select.POLLIN == 0 or not os.read(fd, 65536) for _, what in poll.poll(0))

@@ -1,4 +1,4 @@
-"""Messages and tasks as a member reads them: text without control characters."""
+"""Format messages and tasks for a member, without control characters."""
 
 from __future__ import annotations
 

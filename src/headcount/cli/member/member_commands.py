@@ -1,10 +1,10 @@
-"""The members' commands: one use case each, and its answer as text or JSON."""
+"""Run the members' commands: one use case each, and its answer as text or JSON."""
 
 from __future__ import annotations
 
 import sys
 
-from headcount.cli.member.shown import message_head, message_text, task_line, task_text
+from headcount.cli.member.mail_text import message_head, message_text, task_line, task_text
 from headcount.errors import UsageError
 from headcount.protocol.authority import WORKER
 
@@ -41,7 +41,9 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = -1
     if not 0 <= seconds <= 86_400:
-        raise UsageError(f"--wait {text} is no time", "it must be seconds, from 0 to 86400", code="usage")
+        raise UsageError(
+            f"--wait {text} is not a time", "it must be a number of seconds from 0 to 86400", code="usage"
+        )
     return seconds
 
 
@@ -170,7 +172,7 @@ def claim(call: Call) -> int:
 
 
 def complete(call: Call) -> int:
-    """A worker's is a done signal; the lead and the operator complete."""
+    """Complete a task. From a worker it is a done signal."""
     from headcount.app import tasks
 
     task = tasks.complete(call.session, call.words.plain[0], call.team, call.words.has("--verified"))

@@ -1,4 +1,4 @@
-"""A member's own terminal, as the runtime knows it: for whoever follows the client in it."""
+"""Use a member's own terminal through the runtime, to follow the client in it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Terminal:
         return self._taken_up
 
     def printed(self) -> int:
-        """How many bytes, ever: as long as it stays the same, the screen does too."""
+        """Return how many bytes were ever printed. While it is the same, so is the screen."""
         from headcount.runtime.log import end_of_log
 
         found = self._take_up()
@@ -44,6 +44,6 @@ class Terminal:
             found[0].press(found[1], keys)
 
     def type(self, text: str, tag: str) -> bool:
-        """By the runtime's own rules: when the screen stands still, once for a tag, and seen to be taken."""
+        """Type a text by the runtime's rules: at a pause, once for each tag, and check that it was taken."""
         found = self._take_up()
         return found is not None and found[0].nudge(found[1], text, tag=tag)

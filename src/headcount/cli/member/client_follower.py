@@ -1,10 +1,10 @@
-"""A client in its terminal, followed by the process that started it, in the record that the client keeps.
+"""Follow a client in its terminal, by the record that the client writes.
 
-Clients write down their conversations: what each answer cost, when a turn is over, and how. Only what they
-tell nowhere else is read off the screen: dialogs (`dialogs.py`), and a limit of some (`attend.py`). A turn
-that ends at a usage limit parks the member; when the limit should be over, and the client has not gone on by
-itself, it is told to, at its prompt. A conversation that no longer fits is begun anew. A client that keeps no
-record says all that by its hooks.
+Clients record the cost of each answer, and when and how a turn ended. Only dialogs (`dialogs.py`) and the
+usage limits of some clients (`attend.py`) are read from the screen. A turn that ends at a usage limit
+parks the member. If the client does not continue by itself after the limit, headcount types a line at its
+prompt. A conversation that no longer fits is started again. A client without a record reports all of this
+by its hooks.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from collections import deque
 from functools import partial
 
 from headcount.agents.client import Seen, add_seen, understand
-from headcount.cli.member import dialogs, pauses
-from headcount.cli.member.terminal import Terminal
+from headcount.cli.member import client_reports, dialogs
+from headcount.cli.member.own_terminal import Terminal
 from headcount.errors import HeadcountError
 
 TYPE_CHECKING = False
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from headcount.agents.client import Client, Setup
     from headcount.cli.member.call import Call
-    from headcount.cli.member.opening import Opening
+    from headcount.cli.member.first_prompt import Opening
 
     Child = subprocess.Popen[bytes]
 
@@ -39,7 +39,7 @@ _EXIT_S = 10.0
 _FAILURES = 3  # conversations in a row that do not fit, before it is left as it is
 _BY_ITSELF_S = 3.0  # some clients go on by themselves when their limit is over
 _TYPE_AGAIN_S = 5.0
-_GO_ON = "The usage limit is over. Go on with your work."
+_GO_ON = "The usage limit is over. Continue your work."
 _ANEW = (
     "You begin anew: your last conversation no longer fit. What you have done so far is in this worktree: "
     "look at git status and git log, and at your inbox. "
@@ -47,10 +47,10 @@ _ANEW = (
 
 
 class Follower:
-    """`start` begins a conversation with these words.
+    """Follow one client. `start` begins a conversation with a prompt.
 
-    What is heard is told to the store in that order, each thing until it could be told: a store that is busy,
-    or a full disk, is no reason to end an agent, nor to forget that it has reached its limit.
+    Reports reach the store in order, and each is retried until it is stored. A busy store or a full disk
+    neither ends an agent nor loses a reported limit.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Follower:
         self._logged_out = False
 
     def run(self) -> int:
-        """Until the client has ended by itself; its exit code."""
+        """Follow the client until it exits, and return its exit code."""
         # What is typed is meant for the client. A handler, because the client would inherit SIG_IGN.
         for number in (signal.SIGINT, signal.SIGQUIT):
             signal.signal(number, lambda *_: None)
@@ -93,7 +93,7 @@ class Follower:
             prompt = _ANEW + self._opening.words()
 
     def _follow(self, child: Child, setup: Setup) -> bool:
-        """True at its end; False when it must begin anew."""
+        """Follow one conversation. True at the exit of the client, False to start a new one."""
         lines = _Lines(self._client, setup)
         end = os.pidfd_open(child.pid)
         try:
@@ -107,7 +107,7 @@ class Follower:
             os.close(end)
 
     def _listen(self, lines: _Lines) -> bool:
-        """False when the conversation no longer fits: what else is in its record is over with it."""
+        """Read the record. False if the conversation no longer fits; the rest of its record is void."""
         for seen in lines.read():
             self._hear(seen)
             if seen.overflow and self._failures < _FAILURES:
@@ -124,7 +124,7 @@ class Follower:
 
     def _end_turn(self, turn: Seen) -> None:
         code = 1 if turn.limit or turn.overflow or turn.login else 0
-        self._to_tell.append(partial(pauses.record_turn, self._call, turn, code))
+        self._to_tell.append(partial(client_reports.record_turn, self._call, turn, code))
         if turn.limit:
             self._limits += 1
             self._to_tell.append(partial(self._park, turn, self._limits))
@@ -134,10 +134,10 @@ class Follower:
             self._failures += 1
         else:
             self._failures = self._limits = 0
-            self._to_tell += (self._opening.answered, partial(pauses.lift_limit, self._call))
+            self._to_tell += (self._opening.answered, partial(client_reports.lift_limit, self._call))
             self._to_tell.append(partial(self._tell_login, ""))
             if not self._client.hooked:
-                self._to_tell.append(partial(pauses.end_work, self._call))
+                self._to_tell.append(partial(client_reports.end_work, self._call))
 
     # --- what is told, and done
 
@@ -154,14 +154,14 @@ class Follower:
             self._to_tell.popleft()
 
     def _remember(self, error: HeadcountError | OSError) -> None:
-        """Once each, when it can be said: the screen is the client's."""
+        """Queue a report, once each. Nothing is printed, because the screen belongs to the client."""
         if str(error) not in self._troubles:
             self._troubles.add(str(error))
             text = f"What it did could not be followed for a while: {error}"
-            self._to_tell.append(partial(pauses.warn, self._call, text))
+            self._to_tell.append(partial(client_reports.warn, self._call, text))
 
     def _tell_login(self, text: str) -> None:
-        """Once, however often it is asked to go on meanwhile; `""` when the model has answered again."""
+        """Report a login failure once, and its end (`text` is empty)."""
         if text and not self._logged_out:
             dialogs.tell(self._call, text, [text])
         elif self._logged_out and not text:
@@ -171,11 +171,11 @@ class Follower:
     def _begin_turn(self) -> None:
         self._go_on_at = None
         if not self._client.hooked:
-            pauses.begin_work(self._call)
+            client_reports.begin_work(self._call)
 
     def _park(self, turn: Seen, count: int) -> None:
-        until = pauses.limit_end(self._call, turn.resets_at, count)
-        pauses.park(self._call, turn.limit, until)
+        until = client_reports.limit_end(self._call, turn.resets_at, count)
+        client_reports.park(self._call, turn.limit, until)
         self._times_parked += 1
         self._go_on_at = until + _BY_ITSELF_S
 
@@ -189,10 +189,10 @@ class Follower:
 
 
 def _make_lookers(call: Call, client: Client, terminal: Terminal) -> list[Callable[[], None]]:
-    """For what is to be seen on the screen alone."""
+    """Return the readers of what only the screen shows."""
     lookers = [dialogs.Dialogs(call, client.screen.asks, terminal).look]
     if client.screen.limit:
-        from headcount.cli.member.attend import Attendant
+        from headcount.cli.member.limit_dialog import Attendant
 
         lookers.append(Attendant(call, client.screen.limit, terminal).look)
     return lookers
@@ -229,8 +229,7 @@ class _Lines:
         return [f"{self._directory}/{path}" for path in sorted(found)]
 
     def _new_lines(self, path: str) -> list[str]:
-        """Whole ones only: it may be in the middle of the next. A file that is gone, or cannot be read this
-        time, has none; the others are read."""
+        """Return new complete lines of a file; none if it is gone or cannot be read now."""
         try:
             with open(path, "rb") as file:
                 file.seek(self._ends.get(path, 0))
@@ -242,7 +241,7 @@ class _Lines:
 
 
 def _has_ended(child: Child, end: int) -> bool:
-    """After a moment at most, asleep for all of it: `Popen.wait` with a limit wakes up 20 times a second."""
+    """Wait briefly for the exit, asleep. `Popen.wait` with a limit would wake up 20 times a second."""
     waiting = select.poll()
     waiting.register(end, select.POLLIN)
     waiting.poll(_LOOK_S * 1000)
