@@ -10,10 +10,10 @@ from headcount.app import caller as callers
 from headcount.app.home import find_checkout, find_home, make_home
 from headcount.app.lock import refuse_suspended
 from headcount.app.place import check_own
+from headcount.app.settings_file import find_settings, read_settings
 from headcount.app.starting import make_start
 from headcount.domain.names import check_team_name, show
 from headcount.domain.policy import Policy
-from headcount.domain.settings import find_settings, read_settings
 from headcount.engine.apply import apply
 from headcount.errors import UsageError
 from headcount.store import open_store

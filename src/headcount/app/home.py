@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from headcount.app.place import check_place, write_place
-from headcount.domain.ownership import is_git_directory
+from headcount.app.settings_file import is_git_directory
 from headcount.errors import StoreError
 from headcount.workspace.repository import keep_out
 

@@ -90,7 +90,7 @@ def _from_settings(dialect: str | None, layout: str | None) -> tuple[str, str]:
     named = "HEADCOUNT_BUILD_DIALECT" in os.environ or "HEADCOUNT_BUILD_LAYOUT" in os.environ
     if not named and not os.path.exists(path):
         return dialect or "teammate", layout or "flat"
-    from headcount.domain.settings import read_settings
+    from headcount.app.settings_file import read_settings
 
     found = read_settings(path if os.path.exists(path) else None, os.environ).build
     return dialect or found.dialect, layout or found.layout
@@ -365,7 +365,7 @@ def run_skills(args: argparse.Namespace) -> int:
     import json
 
     from headcount import __version__
-    from headcount.domain.settings import find_settings, read_settings
+    from headcount.app.settings_file import find_settings, read_settings
     from headcount.skills import write_skills
 
     settings = read_settings(find_settings(os.getcwd()), os.environ)
