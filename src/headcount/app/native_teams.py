@@ -17,8 +17,8 @@ from headcount.app.world import make_commands
 from headcount.domain.findings import Workspace
 from headcount.errors import Declined, GitError, HeadcountError, UsageError
 from headcount.runtime.processes import read_command_line, read_process, send_signal
+from headcount.workspace.git_workspaces import EngineWorkspaces
 from headcount.workspace.inspection import read_findings
-from headcount.workspace.port import EngineWorkspaces
 from headcount.workspace.repository import Repository
 
 if TYPE_CHECKING:

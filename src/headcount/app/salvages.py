@@ -15,8 +15,8 @@ from headcount.app.world import find_repository
 from headcount.errors import UsageError
 from headcount.workspace import list_salvage, read_saved, restore, verify
 from headcount.workspace.archive import list_entries, restore_archive, verify_archive
+from headcount.workspace.git_workspaces import ARCHIVED, read_archive
 from headcount.workspace.packing import put_back
-from headcount.workspace.port import ARCHIVED, read_archive
 from headcount.workspace.ref_names import parse_salvage_ref
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from headcount.runtime.plain import PlainRuntime
 from headcount.runtime.process_runtime import Shared
 from headcount.runtime.reaper_client import members_file_limit
 from headcount.runtime.tmux import TmuxRuntime
-from headcount.workspace.port import EngineWorkspaces
+from headcount.workspace.git_workspaces import EngineWorkspaces
 from headcount.workspace.repository import Repository
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import open_app
-from headcount.cli.operator import add_json, add_team, add_team_word, add_verb
+from headcount.cli.command_parser import add_json, add_team, add_team_word, add_verb
 from headcount.cli.terminal_output import plain, table
 from headcount.errors import UsageError, WorldError
 

@@ -20,7 +20,7 @@ from headcount.app.starting import Plan
 from headcount.app.teams import roster, spawn, status
 from headcount.app.up import check_repository, find_risks, start_team, wait_for, wait_started
 from headcount.app.world import find_repository
-from headcount.cli.operator import add_member, add_team
+from headcount.cli.command_parser import add_member, add_team
 from headcount.cli.status_commands import describe_team
 from headcount.cli.terminal_output import Live, plain
 from headcount.protocol.member import State

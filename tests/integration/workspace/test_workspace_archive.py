@@ -19,7 +19,7 @@ from headcount.workspace import (
     restore_archive,
     verify_archive,
 )
-from headcount.workspace.port import EngineWorkspaces
+from headcount.workspace.git_workspaces import EngineWorkspaces
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from headcount.workspace import (
     salvage,
     verify,
 )
-from headcount.workspace.port import EngineWorkspaces
+from headcount.workspace.git_workspaces import EngineWorkspaces
 
 
 def collect(top: Path) -> None:

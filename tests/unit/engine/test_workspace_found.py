@@ -20,7 +20,7 @@ from headcount.protocol.effects import Act, ActKind
 from headcount.protocol.member import Member
 from headcount.protocol.team import Team
 from headcount.workspace import Repository
-from headcount.workspace.port import EngineWorkspaces
+from headcount.workspace.git_workspaces import EngineWorkspaces
 
 ALICE = Member("alice", 1, epoch=3)
 
