@@ -70,7 +70,21 @@ def run_build(args: argparse.Namespace) -> int:
         return _watch(args, options)
     totals = Totals(args.strict)
     if args.json:
-        _print_json(totals.count(build(sources, options)), totals)
+        results = totals.count(build(sources, options))
+        import json
+
+        files = [
+            {
+                "source": result.source,
+                "output": result.output,
+                "status": result.status,
+                "diagnostics": [as_data(found, source_line(found)) for found in result.diagnostics],
+                **({"markdown": result.markdown} if result.markdown is not None else {}),
+            }
+            for result in results
+        ]
+        answer = {"files": files, "errors": totals.errors, "warnings": totals.warnings}
+        print(json.dumps(answer, ensure_ascii=True, indent=2))
     else:
         for result in totals.count(_with_progress(build(sources, options), len(sources))):
             _show(result)
@@ -166,23 +180,6 @@ def _summarize(totals: Totals) -> None:
         print(f"Nothing to do: {built} of {built} up to date.")
     elif built > 1:
         print(f"Compiled {built} definitions.")
-
-
-def _print_json(results: Iterable[Built], totals: Totals) -> None:
-    import json
-
-    files = [
-        {
-            "source": result.source,
-            "output": result.output,
-            "status": result.status,
-            "diagnostics": [as_data(found, source_line(found)) for found in result.diagnostics],
-            **({"markdown": result.markdown} if result.markdown is not None else {}),
-        }
-        for result in results
-    ]
-    answer = {"files": files, "errors": totals.errors, "warnings": totals.warnings}
-    print(json.dumps(answer, ensure_ascii=True, indent=2))
 
 
 def _with_progress(results: Iterable[Built], total: int) -> Iterator[Built]:

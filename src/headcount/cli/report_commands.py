@@ -35,7 +35,17 @@ def run_report(args: argparse.Namespace) -> int:
     report = read_report(app, team)
     path = args.output or ("-" if args.json else f"{report['team']}-report.html")
     if path != "-":
-        _write_page(path, report)
+        page = _render_page(report)
+        try:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(page)
+        except OSError as error:
+            raise WorldError(
+                f"Could not write {path}",
+                error.strerror or str(error),
+                ("Choose another with -o FILE.html",),
+                code="unwritable",
+            ) from None
     if args.json:
         print(json.dumps(report, ensure_ascii=False))
     elif path == "-":
@@ -51,20 +61,6 @@ def _render_page(report: dict[str, Any]) -> str:
     from headcount.web.report_page import write_report
 
     return write_report(report)
-
-
-def _write_page(path: str, report: dict[str, Any]) -> None:
-    page = _render_page(report)
-    try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(page)
-    except OSError as error:
-        raise WorldError(
-            f"Could not write {path}",
-            error.strerror or str(error),
-            ("Choose another with -o FILE.html",),
-            code="unwritable",
-        ) from None
 
 
 # --- trace -----------------------------------------------------------------------------------------------

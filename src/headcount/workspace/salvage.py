@@ -101,7 +101,13 @@ class _Saver:
                 pack = quarantine.pack(list_unsafe(quarantine, commit, workspace.base, own))
                 quarantine.publish(pack, commit)
             _read_back(repo, tree, picture)
-            self._check_time()
+            # A salvage that took longer than its limit has failed: the member is escalated, not stopped.
+            deadline = self.repo.git.deadline
+            if deadline is not None and time.monotonic() > deadline:
+                raise WorldError(
+                    f"Could not save {self.workspace.path}", "it took longer than its limit",
+                    ("Raise `salvage_timeout_s`",), code="salvage-failed",
+                )  # fmt: skip
             ref = there[0] if there else self._claim(quarantine, commit)
         return Salvage(
             ref=ref,
@@ -115,15 +121,6 @@ class _Saver:
             created=there is None,
             pack=pack,
         )
-
-    def _check_time(self) -> None:
-        """A salvage that took longer than its limit has failed: the member is escalated, not stopped."""
-        deadline = self.repo.git.deadline
-        if deadline is not None and time.monotonic() > deadline:
-            raise WorldError(
-                f"Could not save {self.workspace.path}", "it took longer than its limit",
-                ("Raise `salvage_timeout_s`",), code="salvage-failed",
-            )  # fmt: skip
 
     def _claim(self, quarantine: Quarantine, commit: str) -> str:
         """The next free ref of this incarnation. One that another git has locked is not free."""

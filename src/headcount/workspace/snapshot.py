@@ -113,7 +113,17 @@ def take_picture(repo: Repository, workspace: Workspace, limits: Limits, timeout
     _hash(picture, FILES, os.fsencode(workspace.path), kept, repo.hash_name, patience)
     _hash(picture, STATE, os.fsencode(workspace.git_dir), state.nodes, repo.hash_name, patience)
     _leave_out_over_limit(repo, picture, limits.total)
-    _leave_out_linked(picture, files, workspace)
+    # A worktree inside has its HEAD, its index and its reflog in a git directory elsewhere, which git takes
+    # for abandoned as soon as the worktree is gone.
+    inside = tuple(os.path.realpath(place or "") + os.sep for place in (workspace.path, workspace.git_dir))
+    for node in files.nodes:
+        if not (node.is_file and node.path.endswith(b"/.git")):
+            continue
+        place = os.path.dirname(node.path)
+        with suppress(OSError):  # no link, and so but a file
+            git_dir = os.path.realpath(git_dir_of(os.path.join(workspace.path, os.fsdecode(place))))
+            if os.path.isdir(git_dir) and not git_dir.startswith(inside):
+                picture.left_out.append(_left_out(place + b"/", 0, f"a worktree of {shown(git_dir)}"))
     for prefix, listing in ((FILES, files), (STATE, state)):
         _note_unreadable(picture, prefix, listing)
     # Without a work tree: the directory may be gone, and its refs are read all the same.
@@ -247,20 +257,6 @@ def _leave_out_over_limit(repo: Repository, picture: Picture, limit: int) -> Non
         node = picture.sources.pop(path).node
         del picture.leaves[path]
         picture.left_out.append(_left_out(node.path, node.size, _OVER_LIMIT))
-
-
-def _leave_out_linked(picture: Picture, files: Listing, workspace: Workspace) -> None:
-    """A worktree inside has its HEAD, its index and its reflog in a git directory elsewhere, which git takes
-    for abandoned as soon as the worktree is gone."""
-    inside = tuple(os.path.realpath(place or "") + os.sep for place in (workspace.path, workspace.git_dir))
-    for node in files.nodes:
-        if not (node.is_file and node.path.endswith(b"/.git")):
-            continue
-        place = os.path.dirname(node.path)
-        with suppress(OSError):  # no link, and so but a file
-            git_dir = os.path.realpath(git_dir_of(os.path.join(workspace.path, os.fsdecode(place))))
-            if os.path.isdir(git_dir) and not git_dir.startswith(inside):
-                picture.left_out.append(_left_out(place + b"/", 0, f"a worktree of {shown(git_dir)}"))
 
 
 def _note_unreadable(picture: Picture, prefix: bytes, listing: Listing) -> None:

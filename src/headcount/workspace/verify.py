@@ -87,15 +87,7 @@ def read_saved(repo: Repository, ref: str, commit: str | None = None) -> Saved:
             "no-salvage",
         )
     git = repo.git.offline()
-    _check_size(git, ref, commit)
-    leaves = read_tree(git, commit)
-    manifest = _read_manifest(git, ref, leaves)
-    faults = (*_unsafe_names(leaves), *_unsafe_values(manifest))
-    return Saved(ref, commit, git.text("log", "-1", "--format=%B", commit), manifest, leaves, faults)
-
-
-def _check_size(git: Git, ref: str, commit: str) -> None:
-    """A few trees that hold each other many times can stand for more paths than there is memory."""
+    # A few trees that hold each other many times can stand for more paths than there is memory.
     entries = 0
     with open_answer(git, None, "ls-tree", "-r", "-z", "--full-tree", commit) as answer:
         while chunk := answer.read(CHUNK):
@@ -106,6 +98,10 @@ def _check_size(git: Git, ref: str, commit: str) -> None:
                     f"it has more than {_MOST_ENTRIES:,} files",
                     code="salvage-unsafe",
                 )
+    leaves = read_tree(git, commit)
+    manifest = _read_manifest(git, ref, leaves)
+    faults = (*_unsafe_names(leaves), *_unsafe_values(manifest))
+    return Saved(ref, commit, git.text("log", "-1", "--format=%B", commit), manifest, leaves, faults)
 
 
 def _read_manifest(git: Git, ref: str, leaves: dict[bytes, Leaf]) -> dict[str, Any]:

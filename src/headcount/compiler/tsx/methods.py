@@ -115,14 +115,6 @@ def _as_text(call: Call, value: Evaluated) -> str:
     return text
 
 
-def _range(call: Call, length: int) -> tuple[int, int]:
-    """Start and end of `.slice(start, end)`; negative numbers count from the end."""
-    start, end = _integer(call, 0, 0), _integer(call, 1, length)
-    start = max(length + start, 0) if start < 0 else min(start, length)
-    end = max(length + end, 0) if end < 0 else min(end, length)
-    return start, max(start, end)
-
-
 # Strings. JavaScript counts UTF-16 units, so a character beyond U+FFFF has two positions.
 
 _BY_POSITION = frozenset(
@@ -195,7 +187,12 @@ def _at(call: Call, items: str | Items) -> Evaluated:
 
 
 def _slice(call: Call, items: str | Items) -> Evaluated:
-    start, end = _range(call, len(items))
+    # Start and end of `.slice(start, end)`; negative numbers count from the end.
+    length = len(items)
+    start, end = _integer(call, 0, 0), _integer(call, 1, length)
+    start = max(length + start, 0) if start < 0 else min(start, length)
+    end = max(length + end, 0) if end < 0 else min(end, length)
+    start, end = start, max(start, end)
     return items[start:end]
 
 
