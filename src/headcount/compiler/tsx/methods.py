@@ -62,7 +62,7 @@ def call_method(call: Call, value: Evaluated, name: str) -> Evaluated:
             return call.reader.report.add(
                 scope.module.source, node, "unbound-name", f"{place} is not defined", hint
             )
-        if items is None and name in _BY_POSITION and not _is_basic(value):
+        if items is None and name in _BY_POSITION and not (value.isascii() or max(value) <= "\uffff"):
             message = f".{name}() counts some of these characters twice in JavaScript"
             return call.refuse(len(call.arguments), message, "Write the result as a string.")
         found = method(call, items if items is not None else value)
@@ -120,10 +120,6 @@ def _as_text(call: Call, value: Evaluated) -> str:
 _BY_POSITION = frozenset(
     ("at", "charAt", "indexOf", "lastIndexOf", "padEnd", "padStart", "slice", "split", "substring")
 )
-
-
-def _is_basic(text: str) -> bool:
-    return text.isascii() or max(text) <= "\uffff"
 
 
 def _substring(call: Call, text: str) -> str:
