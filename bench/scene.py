@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from headcount.app.app import App, open_app
-from headcount.ports import Identity, Task, Tx
+from headcount.ports import Identity, Mail, Task, Tx
 from headcount.protocol.member import Member, State
 from headcount.protocol.team import Team
 from headcount.store.sqlite import SqliteStore
@@ -35,8 +35,8 @@ def make_team_with_mail(place: str) -> dict[str, str]:
         tx.add_token(Identity(team.id, "alice#1", "worker"), "token")
         tx.add_task(Task("", team.id, "a task"))
         for number in range(5):
-            sent = tx.send(team.id, "lead", "lead", "alice", f"message {number}", "with a body")
-            tx.mark_read(team.id, sent.ids)
+            posted = tx.post(Mail("", team.id, "lead", "alice#1", f"message {number}", "with a body"))
+            tx.mark_read(team.id, [posted])
     store.close()
     return {
         **{name: value for name, value in os.environ.items() if not name.startswith("HEADCOUNT_")},

@@ -12,6 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from headcount.domain.records import Identity as Identity
+from headcount.domain.records import Mail as Mail
+from headcount.domain.records import MemberCard, TeamCard
+from headcount.domain.records import Task as Task
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
@@ -23,40 +28,6 @@ if TYPE_CHECKING:
     from headcount.protocol.events import Event
     from headcount.protocol.member import Member
     from headcount.protocol.team import Team
-
-
-@dataclass(frozen=True, slots=True)
-class Mail:
-    """A message as it stands in a mailbox. `to` is an incarnation's key, `lead`, `witness` or `operator`."""
-
-    id: str
-    team: str
-    sender: str
-    to: str
-    subject: str
-    body: str
-    type: str = "message"
-    template: str | None = None
-    request_id: str | None = None
-    priority: str = "normal"
-    sent_at: float = 0.0
-    read_at: float | None = None
-    bounced_from: str | None = None  # the mailbox that it was meant for: sealed, or of a closed team
-    group: str | None = None  # the same for every copy of a broadcast
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    id: str
-    team: str
-    subject: str
-    description: str = ""
-    active_form: str | None = None
-    status: str = "pending"  # pending, in_progress, in_review, complete, blocked
-    owner: str | None = None  # an incarnation's key
-    depends_on: tuple[str, ...] = ()
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    reason: str = ""  # why it is blocked
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,38 +43,11 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
-    """Who a token belongs to."""
-
-    team: str
-    key: str
-    role: str
-
-
-@dataclass(frozen=True, slots=True)
 class Fence:
     """A lease that was won: every write under it proves that it still holds (B4)."""
 
     name: str
     token: int
-
-
-class Delivery(Protocol):
-    """What became of a message: for each recipient the id of its copy, and the mailbox that took it."""
-
-    @property
-    def meant_for(self) -> list[str]: ...
-    @property
-    def ids(self) -> list[str]: ...
-    @property
-    def boxes(self) -> list[str]: ...
-    @property
-    def delivered(self) -> bool:
-        """False when a recipient was gone (the lead has it) or the team closed (a dead letter)."""
-
-    @property
-    def channels(self) -> list[str]:
-        """What to ring after the commit."""
 
 
 class Tx(Protocol):
@@ -115,8 +59,17 @@ class Tx(Protocol):
     def save_team(self, before: Team, after: Team) -> None: ...
     def team_names(self, *, closed: bool = False) -> list[str]: ...
     def team_settings(self, team_id: str) -> Mapping[str, Any]: ...
+    def team_card(self, name: str) -> TeamCard | None:
+        """A team at a glance, by its name or id, without the values of the rules."""
+
+    def member_card(self, team_id: str, key: str) -> MemberCard | None:
+        """An incarnation by its key, or the latest of a name."""
+
+    def member_cards(self, team_id: str) -> list[MemberCard]:
+        """Every incarnation, in the order in which they were started."""
 
     # the journal
+    def add_entry(self, team_id: str, kind: str, about: str, data: Mapping[str, object]) -> int: ...
     def note(self, team_id: str, notes: Iterable[Note]) -> int: ...
     def journal(
         self, team_id: str, after: int = 0, limit: int = 0, kinds: Iterable[str] | None = None
@@ -124,8 +77,11 @@ class Tx(Protocol):
     def recent(self, team_id: str, limit: int) -> list[Entry]:
         """The last entries, oldest first."""
 
-    # what was said, until a step has heard it
+    # what members reported, until a step has applied it
     def add_input(self, team_id: str, event: Event) -> None: ...
+    def add_report(self, team_id: str, kind: str, fields: Mapping[str, object]) -> None:
+        """An input by the name and the fields of its event, for callers that do not import the rules."""
+
     def take_inputs(self, team_id: str) -> list[Event]: ...
     def unheard_answer(self, team_id: str, key: str, request_id: str) -> str | None: ...
 
@@ -134,38 +90,32 @@ class Tx(Protocol):
     def pending_acts(self, team_id: str) -> list[Act]: ...
     def end_act(self, team_id: str, act_id: str) -> None: ...
 
-    # mail: an id that is given is the same mail however often it is posted; an empty one is filled in. That
-    # of a gone incarnation goes to the lead, of a closed team to the box "dead-letters"; `bounced_from` says
-    # whose it was
+    # mail: an id that is given is the same mail however often it is posted; an empty one is filled in. Where
+    # mail goes, and who may send it, is decided in `engine/delivery.py` and `app/mail.py`
     def post(self, mail: Mail) -> str: ...
-    def send(
-        self, team_id: str, caller: str, sender: str, to: str, subject: str, body: str, **more: Any
-    ) -> Delivery:
-        """Mail from somebody: checks who may, finds the address; `all` is everyone alive."""
-
-    def find_box(self, team_id: str, to: str) -> str:
-        """The mailbox behind an address; a bare name is its latest incarnation, nobody is an error."""
-
     def find_mail(self, team_id: str, mail_id: str) -> Mail | None: ...
     def forget_mail(self, read_before: float) -> int:
-        """Retention: only what was read, and only of closed teams."""
+        """Delete what was read before then, and only of closed teams; how many."""
 
     def inbox(self, team_id: str, boxes: Iterable[str] | None, *, unread: bool = False) -> list[Mail]: ...
+    def has_unread(self, team_id: str, boxes: Iterable[str]) -> bool: ...
     def count_unread(self, team_id: str) -> dict[str, int]: ...
     def mark_read(self, team_id: str, ids: Iterable[str]) -> None: ...
-    def seal(self, team_id: str, key: str) -> int: ...
+    def redirect_mail(self, team_id: str, box: str, to: str, types: Iterable[str]) -> int:
+        """Move unread mail of these types to another mailbox; how many. `bounced_from` keeps the first."""
 
-    # tasks
+    def seal(self, team_id: str, key: str) -> None:
+        """The incarnation is gone: its token is void."""
+
+    def is_sealed(self, team_id: str, key: str) -> bool: ...
+
+    # tasks, in the order in which they were added; an empty id is filled in
     def add_task(self, task: Task) -> Task: ...
-    def tasks(self, team_id: str, *, status: str | None = None, owner: str | None = None) -> list[Task]: ...
-    def claim_task(self, team_id: str, key: str, task_id: str | None = None) -> Task | None: ...
-    def hand_in_task(self, team_id: str, key: str, task_id: str | None = None) -> str | None:
-        """Its owner says done: into review. Without an id the one that it is working on, if it is one."""
-
-    def complete_task(self, team_id: str, task_id: str, by: str) -> Task: ...
     def save_task(self, task: Task) -> None: ...
-    def give_back_tasks(self, team_id: str, key: str, handed_in: bool = False) -> list[str]:
-        """Make what a gone owner was working on available; `handed_in`: also what is in review."""
+    def tasks(self, team_id: str, *, status: str | None = None, owner: str | None = None) -> list[Task]: ...
+    def find_task(self, team_id: str, task_id: str) -> Task | None: ...
+    def next_task(self, team_id: str, key: str, ended: Iterable[str]) -> Task | None:
+        """The oldest pending task that no other than `key` owns, and that depends only on `ended` ones."""
 
     # identity; only hashes are kept
     def add_token(self, identity: Identity, token: str) -> None: ...
@@ -178,8 +128,12 @@ class Tx(Protocol):
 
 
 class Store(Protocol):
-    def write(self, fence: Fence | None = None) -> AbstractContextManager[Tx]:
-        """Open the one write transaction; raises `FencedOut` when the fence's lease was lost."""
+    def write(self, fence: Fence | None = None, *, team: str = "") -> AbstractContextManager[Tx]:
+        """Open a write transaction on one team, by name or id; "" is for what concerns several.
+
+        Two of one team never overlap, and one without a team overlaps with none. Writing rows of another team
+        is an error. Raises `FencedOut` when the fence's lease was lost.
+        """
 
     def read(self) -> AbstractContextManager[Tx]:
         """A consistent look; writing in it is an error."""
@@ -199,7 +153,10 @@ class Store(Protocol):
         """From here on no ring of `channel` is lost: listen, look, then wait."""
 
     def wait(self, channel: str, timeout_s: float) -> bool:
-        """Sleep until somebody rings `channel` (a mailbox, or the engine's), or the time is over."""
+        """Sleep until another process rings `channel` (a mailbox, or the engine's), or the time is over."""
+
+    def wait_any(self, channels: Iterable[str], timeout_s: float, fd: int | None = None) -> bool:
+        """The same for several channels; also returns when `fd` is readable or closed."""
 
     def ring(self, channels: Iterable[str]) -> None: ...
     def close(self) -> None: ...

@@ -13,7 +13,7 @@ from headcount.cli import COMMANDS, HOT
 from headcount.domain.settings import describe
 from headcount.protocol import member, phase, task, team
 from headcount.protocol.member import Activity, Answer
-from headcount.store.rules import TASK_STATUSES
+from headcount.protocol.task_list import TASK_STATUSES
 
 from .pages import DOCS, ROOT
 from .scripts import load_script

@@ -15,8 +15,10 @@ import random
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from headcount.app.tasks import claim_task
 from headcount.engine.apply import apply
 from headcount.engine.clock import Clock
+from headcount.engine.delivery import deliver
 from headcount.engine.writing import write_ready
 from headcount.errors import HeadcountError
 from headcount.ports import Mail, Task
@@ -326,7 +328,9 @@ class Run:
         try:
             authority.check("task_claim", authority.CALLER_OF_ROLE[role], key)
             with self.store.write() as tx:
-                tx.claim_task(self.team.id, key)
+                card = tx.team_card(self.team.id)
+                assert card is not None
+                claim_task(tx, card, key)
         except HeadcountError as refusal:
             self.tell(key, f"may not claim: {refusal.what}")
             return
@@ -335,7 +339,7 @@ class Run:
     def send_mail(self, sender: str, to: str, subject: str) -> None:
         try:
             with self.store.write() as tx:
-                self.postmen.accept(tx.post(Mail("", self.team.id, sender, to, subject, "words")))
+                self.postmen.accept(deliver(tx, Mail("", self.team.id, sender, to, subject, "words"))[0])
         except HeadcountError as refusal:
             self.tell(sender, refusal.what)
 

@@ -16,7 +16,9 @@ from headcount.protocol.member import State
 from headcount.protocol.team import Escalation, Request, Status
 
 if TYPE_CHECKING:
-    from headcount.ports import Store
+    from collections.abc import Callable
+
+    from headcount.ports import Store, Tx
 from tests.support.store_stage import add_members, close_team, mail, make_team
 
 
@@ -24,17 +26,18 @@ class TransactionClaims:
     def test_a_transaction_that_raises_leaves_nothing_behind(self, store: Store) -> None:
         with store.write() as tx:
             team = make_team(tx, "review", "alice")
-            tx.post(mail(team, "alice", "first"))
+            tx.post(mail(team, "alice#1", "first"))
             tx.add_input(team.id, ev.IdleReported("alice#1"))
             tx.add_task(Task("", team.id, "one"))
         with pytest.raises(ZeroDivisionError), store.write() as tx:
             tx.create_team("other", "", {})
-            tx.claim_task(team.id, "alice#1")
+            tx.save_task(tx.tasks(team.id)[0].changed(status="in_progress"))
             tx.save_team(team, replace(team, status=Status.STOPPING))
             tx.note(team.id, [Note("n")])
             tx.take_inputs(team.id)
             tx.add_acts(team.id, [Act(ActKind.START, "alice#1", 1)])
-            tx.mark_read(team.id, [tx.post(mail(team, "alice", "second"))])
+            tx.mark_read(team.id, [tx.post(mail(team, "alice#1", "second"))])
+            tx.redirect_mail(team.id, "alice#1", "lead", ["message"])
             tx.seal(team.id, "alice#1")
             tx.put_fact(team.id, "", "f", {})
             tx.add_token(Identity(team.id, "alice#1", "worker"), "t")
@@ -42,7 +45,7 @@ class TransactionClaims:
         with store.read() as tx:
             assert tx.team_names() == ["review"]
             assert tx.load_team("review") == team
-            assert [e.kind for e in tx.journal(team.id)] == ["team_created", "task_created"]
+            assert [e.kind for e in tx.journal(team.id)] == ["team_created"]
             assert tx.pending_acts(team.id) == []
             assert [m.subject for m in tx.inbox(team.id, ["alice#1"], unread=True)] == ["first"]
             assert tx.inbox(team.id, ["lead"]) == []
@@ -70,6 +73,28 @@ class TransactionClaims:
             tx.put_fact(team.id, "", "f", {"n": 1})
         with store.read() as tx:
             assert tx.fact(team.id, "", "f") == {"n": 1}
+
+    def test_a_transaction_writes_only_the_team_that_it_names(self, store: Store) -> None:
+        with store.write() as tx:
+            mine, other = make_team(tx, "mine", "alice"), make_team(tx, "other", "alice")
+        with store.write(team="mine") as tx:
+            tx.post(mail(mine, "alice#1"))
+            assert tx.load_team("other") == other
+        with store.write(team=other.id) as tx:
+            tx.post(mail(other, "alice#1"))
+        acts: tuple[Callable[[Tx], object], ...] = (
+            lambda tx: tx.post(mail(other, "alice#1")),
+            lambda tx: tx.add_task(Task("", other.id, "t")),
+            lambda tx: tx.note(other.id, [Note("n")]),
+            lambda tx: tx.put_fact(other.id, "", "f", {}),
+            lambda tx: tx.add_input(other.id, ev.IdleReported("alice#1")),
+            lambda tx: tx.save_team(other, replace(other, status=Status.STOPPING)),
+        )
+        for act in acts:
+            with pytest.raises(Bug), store.write(team="mine") as tx:
+                act(tx)
+        with store.read() as tx:
+            assert len(tx.inbox(other.id, None)) == 1 and tx.tasks(other.id) == []
 
     def test_threads_write_one_after_the_other(self, store: Store) -> None:
         with store.write() as tx:
@@ -242,6 +267,29 @@ class JournalClaims:
             assert tx.fact(team.id, "b#1", "workspace") == {"path": "/b", "n": [1, 2]}
             assert next(iter(tx.facts(team.id, "workspace").items())) == ("a#1", {"path": "/a2"})
             assert tx.fact(team.id, "c#1", "workspace") is None
+
+    def test_a_report_is_an_input_by_the_name_and_fields_of_its_event(self, store: Store) -> None:
+        with store.write() as tx:
+            team = make_team(tx, "review", "alice")
+            tx.add_report(team.id, "TaskClaimed", {"key": "alice#1", "task": "t"})
+            assert tx.take_inputs(team.id) == [ev.TaskClaimed("alice#1", "t")]
+
+    def test_cards_show_a_team_and_its_members_without_the_rules(self, store: Store) -> None:
+        with store.write() as tx:
+            team = add_members(tx, make_team(tx, "review", "alice", limits={"tasks": 7}), "alice", "bob")
+            close_team(tx, make_team(tx, "old"))
+        with store.read() as tx:
+            card = tx.team_card("review")
+            assert card is not None and card == tx.team_card(team.id)
+            assert (card.id, card.status, card.max_tasks, card.closed) == ("review#1", "active", 7, False)
+            assert (old := tx.team_card("old")) is not None and old.closed
+            assert tx.team_card("never") is None and tx.member_card(team.id, "carol") is None
+            assert [m.key for m in tx.member_cards(team.id)] == ["alice#1", "alice#2", "bob#1"]
+            latest = tx.member_card(team.id, "alice")
+            assert latest is not None and latest == tx.member_card(team.id, "alice#2")
+            assert (latest.role, latest.state, latest.activity, latest.live) == (
+                "worker", "running", "working", True,
+            )  # fmt: skip
 
 
 class IdentityClaims:

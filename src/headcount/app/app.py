@@ -6,18 +6,16 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from headcount.app import caller as callers
+from headcount.app.caller import identify
 from headcount.app.home import find_checkout, find_home, make_home
 from headcount.app.lock import refuse_suspended
 from headcount.app.place import check_own
+from headcount.app.session import Session, unknown_team
 from headcount.app.settings_file import find_settings, read_settings
 from headcount.app.starting import make_start
-from headcount.domain.names import check_team_name, show
 from headcount.domain.policy import Policy
 from headcount.engine.apply import apply
-from headcount.errors import UsageError
-from headcount.store import open_store
-from headcount.store.sqlite import InMemoryStore
+from headcount.store import open_store, passing_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -32,16 +30,14 @@ if TYPE_CHECKING:
     from headcount.protocol.team import Team
 
 
-class App:
+class App(Session):
     def __init__(
         self, home: str, store: Store, settings: Settings, caller: Caller, checkout: str = ""
     ) -> None:
-        self.home = home
+        super().__init__(home, store, caller)
         # Where the user stands: the repository's main checkout, or a linked worktree of the user's.
         self.checkout = checkout or os.path.dirname(home)
-        self.store = store
         self.settings = settings
-        self.caller = caller
         self.limits = settings.limits
 
     @property
@@ -49,44 +45,11 @@ class App:
         """The directory that holds the state directory: the repository, where there is one."""
         return os.path.dirname(self.home)
 
-    def close(self) -> None:
-        self.store.close()
-
-    # --- which team -------------------------------------------------------------------------------------
-
-    def pick_team(self, name: str | None) -> str:
-        """A member's own team, the named one, or the only one there is."""
-        mine = self.caller.team_name
-        if mine is not None:
-            if name not in (None, "", mine):
-                raise UsageError(f"{show(name)} is not your team", f"you belong to {mine}", code="other-team")
-            return mine
-        if name:
-            return check_team_name(name)
-        with self.store.read() as tx:
-            names = tx.team_names()
-        if len(names) == 1:
-            return names[0]
-        raise UsageError(
-            "Which team?" if names else "There is no team",
-            f"these are open: {', '.join(names)}" if names else "none is open here",
-            ("Name it with --team T",) if names else ("Start one with `headcount up FILE`",),
-            code="which-team" if names else "no-team",
-        )
-
     def load(self, tx: Tx, name: str) -> Team:
         team = tx.load_team(name)
-        if team is not None:
-            return team
-        raise UsageError(
-            f"There is no team {show(name)}",
-            _similar(name, tx.team_names()),
-            ("See what there is with `headcount status`",),
-            code="unknown-team",
-        )
-
-    def check(self, action: str, team_id: str | None = None) -> None:
-        callers.check(self.store, self.caller, action, team_id)
+        if team is None:
+            raise unknown_team(tx, name)
+        return team
 
     # --- stepping ---------------------------------------------------------------------------------------
 
@@ -109,7 +72,7 @@ class App:
         """One write transaction on one team, for use cases that must look before they step."""
         if not self.caller.is_member:  # whose word is kept, if it can be
             refuse_suspended(self.home)  # which may hold the store, too
-        with self.store.write() as tx:
+        with self.store.write(team=name) as tx:
             team = self.load(tx, name)
             yield tx, team, policy_of(tx.team_settings(team.id))
 
@@ -123,11 +86,13 @@ def open_app(
     *,
     make: bool = True,
     placed: bool = True,
+    action: str = "",
 ) -> App:
     """Open the state directory that belongs to `start` (the working directory), made on first use.
 
     Who only looks needs none (`make` false): it sees that nothing is there, and leaves nothing behind.
-    `placed` is false only for the command that takes over a directory from elsewhere.
+    `placed` is false only for the command that takes over a directory from elsewhere. `action` is for the
+    journal, if the caller is refused.
     """
     environ = os.environ if environ is None else environ
     start = start or os.getcwd()
@@ -135,9 +100,9 @@ def open_app(
     if make or os.path.isdir(home):
         make_home(home) if placed else check_own(home)
     checkout = find_checkout(start, home)
-    store = open_store(home) if os.path.isdir(home) else InMemoryStore(home)
+    store = open_store(home) if os.path.isdir(home) else passing_store(home)
     settings = read_settings(find_settings(checkout), environ)
-    return App(home, store, settings, callers.identify(store, environ, home), checkout)
+    return App(home, store, settings, identify(store, environ, home, action), checkout)
 
 
 def policy_of(settings: Mapping[str, Any]) -> Policy:
@@ -147,10 +112,3 @@ def policy_of(settings: Mapping[str, Any]) -> Policy:
         for key, value in settings.get("policy", {}).items()
     }
     return Policy(**numbers)
-
-
-def _similar(name: str, names: list[str]) -> str:
-    from difflib import get_close_matches
-
-    close = get_close_matches(name, names, n=1)
-    return f"did you mean {close[0]}?" if close else f"these are open: {', '.join(names) or 'none'}"

@@ -7,8 +7,8 @@ import shlex
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
+from headcount.app.caller import refuse_python
 from headcount.app.definition_files import compile_file
-from headcount.app.inside import refuse_python
 from headcount.app.starting import Plan
 from headcount.domain.names import check_member_name, check_team_name, show
 from headcount.errors import DefinitionError, HeadcountError, UsageError

@@ -9,8 +9,6 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-import apsw
-
 from headcount.agents.registry import CLIENTS, read_version, version_numbers
 from headcount.runtime.containment import (
     AUTO,
@@ -23,7 +21,7 @@ from headcount.runtime.containment import (
     choose,
     scope_command,
 )
-from headcount.store.database import OLDEST_SAFE, sqlite_version
+from headcount.store import check_library
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,9 +52,9 @@ def _python() -> Check:
 
 
 def _sqlite() -> Check:
-    ok = sqlite_version() >= OLDEST_SAFE
+    version, ok = check_library()
     hint = "" if ok else "Install the apsw wheel: older SQLite can corrupt a database in WAL mode"
-    return Check("SQLite", "ok" if ok else "missing", apsw.sqlite_lib_version(), hint)
+    return Check("SQLite", "ok" if ok else "missing", version, hint)
 
 
 def _git() -> Check:

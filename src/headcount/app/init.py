@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headcount.agents.project_files import PROJECT_FILES, Change
 from headcount.app.home import find_checkout, find_home, make_home
-from headcount.app.inside import check_here
+from headcount.app.session import check_here
 from headcount.errors import UsageError
 
 if TYPE_CHECKING:

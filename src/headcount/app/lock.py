@@ -11,9 +11,9 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from headcount.app.ancestry import NAMESPACE, read_namespace
 from headcount.errors import ProcessError
 from headcount.runtime.processes import read_process
-from headcount.store.ancestry import NAMESPACE, read_namespace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

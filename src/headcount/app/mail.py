@@ -1,196 +1,197 @@
-"""Mail: sending, asking one member to stand down, answering such a request, reading."""
+"""Mail: sending it, reading it, waiting for it.
+
+On the path of every member command: imports next to nothing.
+"""
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+import os
+import time
 
-from headcount.app.desk import audited, say
-from headcount.app.standing_down import stand_down
-from headcount.domain.answer_dialects import APPROVE, read_reply
 from headcount.domain.display import utc
-from headcount.domain.names import LEAD, OPERATOR, resolve_address
-from headcount.errors import UsageError
-from headcount.protocol.member import State
-from headcount.store import rules, saying
+from headcount.domain.input_checks import unknown
+from headcount.domain.names import LEAD, OPERATOR
+from headcount.domain.records import Mail
+from headcount.engine.delivery import deliver, find_box
+from headcount.errors import Declined
+from headcount.protocol import authority, mailboxes
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable
+    from typing import Any
 
-    from headcount.app.app import App
-    from headcount.app.caller import Caller
-    from headcount.ports import Delivery, Mail, Tx
-    from headcount.protocol.team import Team
+    from headcount.app.session import Session
+    from headcount.domain.records import TeamCard
+    from headcount.ports import Tx
 
-# Bodies in one answer. What does not fit is counted, never cut: a client cuts, or chokes.
-_MOST_BYTES = 256_000
+# How long a waiting command trusts its doorbell before it reads the mailbox itself.
+_LOOK_AGAIN_S = 5.0
 
 
-def boxes_of(caller: Caller, team: Team) -> tuple[str, ...]:
-    """The operator owns the lead's mailbox while no lead is there to read it."""
-    if caller.is_member:
-        return (caller.who, caller.kind) if caller.kind in rules.OFFICES else (caller.who,)
-    has_lead = any(m.role == LEAD for m in team.live())
-    return (OPERATOR,) if has_lead else (OPERATOR, LEAD)
+class Sent:
+    """What became of a message: for each recipient the id of its copy, and the mailbox that took it."""
+
+    __slots__ = ("boxes", "ids", "meant_for", "team")
+
+    def __init__(self, team: TeamCard, meant_for: list[str]) -> None:
+        self.team = team
+        self.meant_for = meant_for
+        self.ids: list[str] = []
+        self.boxes: list[str] = []
+
+    @property
+    def delivered(self) -> bool:
+        """False when a recipient is gone (the lead has it) or the team is closed (a dead letter)."""
+        return self.boxes == self.meant_for
+
+    @property
+    def channels(self) -> list[str]:
+        return [mailboxes.channel(self.team.id, box) for box in self.boxes]
+
+    @property
+    def note(self) -> str:
+        """Why it was not delivered."""
+        if self.delivered:
+            return ""
+        if self.team.closed:
+            return f"{self.team.name} is shut down, so it is kept as a dead letter"
+        gone = next(meant for meant, box in zip(self.meant_for, self.boxes, strict=True) if meant != box)
+        return f"{gone} is gone, so the message went to the lead"
 
 
 # --- sending ---------------------------------------------------------------------------------------------
 
 
-def send(app: App, to: str, subject: str, body: str, team: str | None = None) -> dict[str, Any]:
-    """Mail to one, or to everyone alive (`all`). Text is never an answer, and its sender is told so (A3)."""
-    name = app.pick_team(team)
-    with audited(app, "send", name), app.store.write() as tx:
-        found = app.load(tx, name)
-        sent = tx.send(found.id, app.caller.kind, app.caller.sender, to, subject, body)
-        asked = _asked(found, app.caller)
-    app.store.ring(sent.channels)
-    answer = _sent(sent)
-    if asked is not None:
-        answer["note"] = (
-            f"You are asked to stand down, and text is not an answer. Answer with type shutdown_response, "
-            f"request_id {asked} and approve true or false"
-        )
-    return answer
+def send(
+    session: Session, to: str, subject: str, body: str, team: str | None = None, priority: str = "normal"
+) -> Sent:
+    """Mail to one, or to every live member (`all`). Plain text never counts as an answer (A3)."""
+    with session.write("broadcast" if to == mailboxes.ALL else "send", team) as (tx, card):
+        sent = write_mail(tx, card, session, to, subject, body, priority=priority)
+    session.store.ring(sent.channels)
+    return sent
 
 
-def _sent(sent: Delivery) -> dict[str, Any]:
-    answer: dict[str, Any] = {"messageId": sent.ids[0], "delivered": sent.delivered}
-    if len(sent.ids) > 1:
-        answer["messageIds"] = list(sent.ids)
-    bounced = [meant for meant, box in zip(sent.meant_for, sent.boxes, strict=True) if meant != box]
-    if bounced:
-        closed = rules.DEAD_LETTERS in sent.boxes
-        answer["note"] = "kept as a dead letter" if closed else rules.sealed_note(bounced[0])
-    return answer
+def write_mail(
+    tx: Tx, team: TeamCard, session: Session, to: str, subject: str, body: str, **more: Any
+) -> Sent:
+    """Send in the caller's transaction. Nothing is sent unless every recipient may have it.
 
-
-def request_stand_down(app: App, to: str, reason: str, team: str | None = None) -> dict[str, Any]:
-    """Ask one member to stand down; its team stays (A13: only the lead, the witness or the operator may)."""
-    name = app.pick_team(team)
-    member = resolve_address(to, name).partition("#")[0]
-    report = stand_down(app, name, [member], reason)
-    with app.store.read() as tx:
-        found = app.load(tx, name)
-        asked = "alreadyGone" not in report
-        mail = _find_request(tx, found, member, report["requestId"]) if asked else None
-    return {
-        "messageId": mail.id if mail else None,
-        "delivered": mail is not None,
-        "requestId": report["requestId"],
-        "status": report["status"],
-    }
-
-
-def _find_request(tx: Tx, team: Team, member: str, request_id: str) -> Mail | None:
-    """None for one that is not asked: it is idle, or past asking."""
-    latest = team.latest(member)
-    mails = tx.inbox(team.id, [latest.key]) if latest else []
-    return next((m for m in mails if m.type == "shutdown_request" and m.request_id == request_id), None)
-
-
-# --- answering -------------------------------------------------------------------------------------------
-
-
-def find_answer(said: Mapping[str, Any]) -> dict[str, Any] | None:
-    """A structured answer in whatever words, as `approve`, `request_id`, `reason`; None if it is none (A2).
-
-    Some clients put the structure into the text, as JSON; text that is only text is not looked at (A3).
+    A broadcast has an id for each recipient and one group (A7).
     """
-    reply = read_reply(said)
-    if reply is None and said.get("type") == "message":
-        reply = read_reply(_json_object(said.get("content")))
-    if reply is None:
-        return None
-    verdict, request_id, reason = reply
-    return {"approve": verdict == APPROVE, "request_id": request_id, "reason": reason}
+    caller = session.caller
+    subject = subject if subject.strip() else mailboxes.subject_from(body)
+    sent = Sent(team, _recipients(tx, team, caller.sender, to))
+    for box in sent.meant_for:
+        _check_recipient(tx, team, caller.kind, caller.sender, box)
+    if to == mailboxes.ALL:
+        more = {**more, "type": "broadcast", "group": os.urandom(8).hex()}
+    for box in sent.meant_for:
+        mail_id, landed = deliver(tx, Mail("", team.id, caller.sender, box, subject, body, **more))
+        sent.ids.append(mail_id)
+        sent.boxes.append(landed)
+    return sent
 
 
-def _json_object(text: Any) -> Mapping[str, Any]:
-    if not isinstance(text, str) or not text.lstrip().startswith("{"):
-        return {}
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+def _recipients(tx: Tx, team: TeamCard, sender: str, to: str) -> list[str]:
+    if to != mailboxes.ALL:
+        return [find_box(tx, team, to)]
+    members = tx.member_cards(team.id)
+    latest = {member.name: member.key for member in members}
+    everyone = [
+        m.key for m in members if m.live and m.key == latest[m.name] and sender not in (m.key, m.role)
+    ]
+    if not everyone:
+        raise Declined("No message was sent", f"{team.name} has no live member", code="nobody-there")
+    return everyone
 
 
-def answer(
-    app: App, to: str, request_id: str, approve: bool, reason: str = "", team: str | None = None
-) -> dict[str, Any]:
-    """Answer the open request. The first answer counts; the same one again changes nothing (A10)."""
-    if not approve and not reason.strip():
-        raise UsageError("A rejection needs a reason", "reason is missing", code="missing-reason")
-    word = say(
-        app, "answer", team,
-        lambda desk: saying.answer(desk, app.caller, request_id, approve, reason, to),
-    )  # fmt: skip
-    if not word.counts:
-        raise saying.too_late(word.about, approve)
-    return {
-        "messageId": word.mail_id,
-        "delivered": True,
-        "requestId": word.about,
-        "answer": "approved" if approve else "rejected",
-    }
-
-
-def _asked(team: Team, caller: Caller) -> str | None:
-    """The request that waits for this caller's answer."""
-    member = team.members.get(caller.who) if caller.is_member else None
-    waits = member is not None and member.state is State.ASKED and member.answer is None
-    return member.ask if member and waits else None
+def _check_recipient(tx: Tx, team: TeamCard, kind: str, sender: str, box: str) -> None:
+    recipient = None if box in mailboxes.OFFICES else tx.member_card(team.id, box)
+    if recipient is None:
+        return
+    mine = tx.member_card(team.id, sender) if "#" in sender else None
+    # A member that was started for no task works with the members of every task.
+    same_task = mine is None or None in (mine.task, recipient.task) or mine.task == recipient.task
+    to = authority.CALLER_OF_ROLE.get(recipient.role, authority.WORKER)
+    authority.check_recipient(kind, to, team.peer_mail, same_task, sender)
 
 
 # --- reading ---------------------------------------------------------------------------------------------
 
 
+def boxes_of(tx: Tx, session: Session, team: TeamCard) -> tuple[str, ...]:
+    """The caller's mailboxes. The operator owns the lead's while no lead is there to read it."""
+    if session.caller.is_member:
+        return session.caller.boxes
+    has_lead = any(m.role == LEAD and m.live for m in tx.member_cards(team.id))
+    return (OPERATOR,) if has_lead else (OPERATOR, LEAD)
+
+
 def inbox(
-    app: App,
-    team: str | None = None,
-    *,
-    unread: bool = False,
-    mark_read: bool = False,
-    sender: str | None = None,
-) -> dict[str, Any]:
-    """Whole messages in the order in which they came; what would be too much for one answer is counted."""
-    app.check("read_mail")
-    name = app.pick_team(team)
-    with app.store.read() as tx:
-        found = app.load(tx, name)
-        mails = tx.inbox(found.id, boxes_of(app.caller, found), unread=unread)
-    if sender is not None:
-        mails = [mail for mail in mails if rules.is_from(mail.sender, sender)]
-    shown = _fit(mails) if unread else _fit(mails[::-1])[::-1]
-    if mark_read and shown:
-        with app.store.write() as tx:
-            tx.mark_read(found.id, [mail.id for mail in shown if mail.read_at is None])
-    left = len(mails) - len(shown)
-    answer: dict[str, Any] = {"messages": [as_json(mail) for mail in shown]}
-    if left:
-        answer["note"] = (
-            f"{left} {'newer' if unread else 'older'} messages did not fit. "
-            "Read on with unread and mark_read true"
-        )
-    return answer
+    session: Session, team: str | None = None, *, unread: bool = False, sender: str | None = None
+) -> list[Mail]:
+    """The caller's messages in the order in which they arrived; `sender` selects those of one."""
+    name = session.pick_team(team)
+    session.check("read_mail", name)
+    with session.store.read() as tx:
+        card = session.find_team(tx, name)
+        found = tx.inbox(card.id, boxes_of(tx, session, card), unread=unread)
+    return found if sender is None else [mail for mail in found if mailboxes.is_from(mail.sender, sender)]
 
 
-def _fit(mails: list[Mail]) -> list[Mail]:
-    room = _MOST_BYTES
-    for position, mail in enumerate(mails):
-        room -= len(mail.body)
-        if room < 0 and position:
-            return mails[:position]
-    return mails
+def read(session: Session, mail_id: str, team: str | None = None) -> tuple[Mail, bool]:
+    """One message, and whether it is in the caller's own mailbox. The operator reads every message."""
+    name = session.pick_team(team)
+    session.check("read_mail", name)
+    with session.store.read() as tx:
+        card = session.find_team(tx, name)
+        boxes = boxes_of(tx, session, card)
+        mail = tx.find_mail(card.id, mail_id)
+        if mail is not None and (mail.to in boxes or not session.caller.is_member):
+            return mail, mail.to in boxes
+        known = [other.id for other in tx.inbox(card.id, boxes)]
+    raise unknown("message", mail_id, known, "it is not in your inbox")
 
 
-def count_unread(app: App) -> int:
-    """Of a member's own mail."""
-    with app.store.read() as tx:
-        team = app.load(tx, app.pick_team(None))
-        counts = tx.count_unread(team.id)
-        return sum(counts.get(box, 0) for box in boxes_of(app.caller, team))
+def mark_read(session: Session, mails: Iterable[Mail], team: str | None = None) -> None:
+    """A mark for each message: what arrived in between stays unread (B6)."""
+    ids = [mail.id for mail in mails if mail.read_at is None]
+    if ids:
+        with session.write("read_mail", team) as (tx, card):
+            tx.mark_read(card.id, ids)
+
+
+def count_unread(session: Session, team: str | None = None) -> int:
+    name = session.pick_team(team)
+    with session.store.read() as tx:
+        card = session.find_team(tx, name)
+        counts = tx.count_unread(card.id)
+        return sum(counts.get(box, 0) for box in boxes_of(tx, session, card))
+
+
+def wait_for_mail(session: Session, seconds: float, team: str | None = None) -> None:
+    """Return when something is unread, or after `seconds`.
+
+    Listens first, then reads, then sleeps: a message that arrives in between has rung the bell already.
+    """
+    end = time.monotonic() + seconds
+    name = session.pick_team(team)
+    with session.store.read() as tx:
+        card = session.find_team(tx, name)
+        boxes = boxes_of(tx, session, card)
+    channels = [mailboxes.channel(card.id, box) for box in boxes]
+    for channel in channels:
+        session.store.listen(channel)
+    while True:
+        with session.store.read() as tx:
+            if tx.has_unread(card.id, boxes):
+                return
+        left = end - time.monotonic()
+        if left <= 0:
+            return
+        session.store.wait_any(channels, min(left, _LOOK_AGAIN_S))
 
 
 def as_json(mail: Mail) -> dict[str, Any]:

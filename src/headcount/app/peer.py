@@ -12,7 +12,7 @@ import socket
 import sys
 from typing import NamedTuple
 
-from headcount.store.identity import descends_from_member
+from headcount.app.ancestry import descends_from_member
 
 _TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 

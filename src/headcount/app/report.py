@@ -58,7 +58,7 @@ def read_report(app: App, team_name: str) -> dict[str, Any]:
         facts: Facts = {name: tx.facts(team.id, name) for name in _FACTS}
         report = {
             **_about(team, journal),
-            "tasks": [asdict(task) for task in tx.tasks(team.id)],
+            "tasks": [task.as_dict() for task in tx.tasks(team.id)],
             "standDowns": _stand_downs(tx, team, journal),
             "limits": read_limits(tx, team),
             "escalations": [asdict(e) for e in team.escalations.values()],

@@ -15,6 +15,7 @@ from headcount.app.app import policy_of
 from headcount.app.run_state import OVER, awaited, read_run_state, read_stalled, run_status
 from headcount.app.stand_down_answer import can_decide
 from headcount.app.starting import check_clients
+from headcount.app.tasks import add
 from headcount.app.teams import create_team, read_dialogs, read_limits, spawn
 from headcount.app.trust import read_trust, trusted_root
 from headcount.app.world import find_repository, read_checked_out
@@ -32,8 +33,8 @@ from headcount.protocol.run import roster_of
 from headcount.protocol.schedule import why_waiting
 from headcount.protocol.task import State as TaskState
 from headcount.protocol.task import Task
+from headcount.protocol.task_list import too_many
 from headcount.protocol.team import Status
-from headcount.store.rules import too_many
 from headcount.workspace import Integration
 
 if TYPE_CHECKING:
@@ -289,8 +290,9 @@ def _open_phase(app: App, definition: Definition, roster: dict[str, Any]) -> Non
         for task in definition.tasks
     ]
     with app.turn(definition.team) as (tx, team, policy):
+        card = app.find_team(tx, team.id)
         for task, source in zip(tasks, definition.tasks, strict=True):
-            tx.add_task(_board_task(team.id, task, source))
+            add(tx, card, _board_task(team.id, task, source))
         tx.put_fact(team.id, "", ROSTER, roster)
         opened = pe.RunOpened(utc_now(), tuple(tasks), _gates(app, definition), _crew(roster))
         applied = apply(tx, team, [opened], policy, app.make_start)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from headcount.app.app import policy_of
 from headcount.app.members import incarnation
 from headcount.app.stand_down_answer import describe_escalation, report, report_gone
-from headcount.domain.names import check_size, show
+from headcount.domain.input_checks import check_text
+from headcount.domain.names import check_size, resolve_address, show
 from headcount.errors import Declined, UsageError
 from headcount.protocol import events as ev
 from headcount.protocol.team import Status, why_not_stand_down
-from headcount.store import rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -53,6 +53,28 @@ def stand_down(
     request = _request_for(team, request_id, wanted)
     with app.store.read() as tx:
         return report(tx, team, request, gone)
+
+
+def request_stand_down(app: App, to: str, reason: str, team: str | None = None) -> dict[str, Any]:
+    """Ask one member to stand down; its team stays (A13: only the lead, the witness or the operator may)."""
+    name = app.pick_team(team)
+    member = resolve_address(to, name).partition("#")[0]
+    answer = stand_down(app, name, [member], reason)
+    mail = None
+    if "alreadyGone" not in answer:
+        with app.store.read() as tx:
+            found = app.load(tx, name)
+            latest = found.latest(member)
+            mails = tx.inbox(found.id, [latest.key]) if latest else []
+        # None for one that is not asked: it is idle, or past asking.
+        wanted = ("shutdown_request", answer["requestId"])
+        mail = next((m for m in mails if (m.type, m.request_id) == wanted), None)
+    return {
+        "messageId": mail.id if mail else None,
+        "delivered": mail is not None,
+        "requestId": answer["requestId"],
+        "status": answer["status"],
+    }
 
 
 def status_of(
@@ -102,7 +124,7 @@ def decide(
 
 
 def _check_reason(app: App, reason: str) -> None:
-    rules.check_text("reason", reason)
+    check_text("reason", reason)
     check_size("reason", reason, app.limits.message_bytes)
 
 

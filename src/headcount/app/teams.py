@@ -18,6 +18,7 @@ from headcount.app.world import find_repository, read_checked_out
 from headcount.domain.environment import build_environment
 from headcount.domain.names import check_member_name, check_size, check_team_name, show
 from headcount.engine.apply import apply
+from headcount.engine.delivery import deliver
 from headcount.engine.jobs import GIT_CONFIG
 from headcount.engine.succession import open_handover, with_handover
 from headcount.engine.trouble import BROKEN
@@ -65,7 +66,7 @@ def create_team(
     }
     repo = find_repository(app)
     git_config = repo.record_config().as_fact() if repo is not None else {}
-    with app.store.write() as tx:
+    with app.store.write(team=name) as tx:
         team = tx.create_team(name, description, settings)
         tx.put_fact(team.id, "", "environment", _environment(environ or {}))
         tx.put_fact(team.id, "", GIT_CONFIG, git_config)
@@ -137,7 +138,7 @@ def _plan_start(app: App, tx: Tx, team: Team, member: Member, plan: Plan) -> Non
     start = make_start(app.home, app.settings, team, member, plan._asdict())
     tx.put_fact(team.id, member.key, "start", start)
     if plan.prompt:
-        tx.post(new_mail(team, first_mail(member, plan.prompt)))
+        deliver(tx, new_mail(team, first_mail(member, plan.prompt)))
 
 
 def _placed(app: App, team_name: str, plan: Plan) -> Plan:

@@ -11,6 +11,7 @@ from headcount.app.world import make_runtimes, make_workspaces
 from headcount.domain.findings import Findings, Workspace
 from headcount.domain.names import WITNESS
 from headcount.domain.templates import WITNESS_HANDOFF
+from headcount.engine.delivery import deliver
 from headcount.engine.handoff import compose
 from headcount.engine.jobs import with_git_config
 from headcount.engine.succession import HANDOVER, kind_of, put_handover
@@ -18,9 +19,9 @@ from headcount.errors import Declined, UsageError
 from headcount.ports import Mail
 from headcount.protocol import events as ev
 from headcount.protocol.effects import Act, ActKind, Note
+from headcount.protocol.mailboxes import channel
 from headcount.protocol.member import State
 from headcount.protocol.team import Status
-from headcount.store import rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -105,16 +106,16 @@ def nudge(app: App, name: str, text: str, team: str | None = None) -> dict[str, 
     if not text.strip():
         raise UsageError("A nudge needs a text", "text is empty", code="missing-text")
     team_name, member, start = _find_live(app, name, team)
-    with app.store.write() as tx:
+    with app.store.write(team=team_name) as tx:
         team_id = app.load(tx, team_name).id
         mail = Mail("", team_id, app.caller.sender, member.key, "Nudge", text, priority="high")
-        mail_id = tx.post(mail)
-    app.store.ring([rules.channel(team_id, member.key)])
+        mail_id, _ = deliver(tx, mail)
+    app.store.ring([channel(team_id, member.key)])
     act = Act(ActKind.NUDGE, member.key, member.epoch, {"tag": mail_id, "text": text})
     taken = _with_processes(
         app, start, lambda runtime, handle: runtime.nudge(handle, text, tag=act.id), False
     )
-    with app.store.write() as tx:
+    with app.store.write(team=team_name) as tx:
         if taken:
             tx.note(team_id, [Note("nudged", member.key, {"text": text, "by": app.caller.who})])
         else:
@@ -176,7 +177,7 @@ def handoff(
         team, named, _ = find_member(app, member, team)
         member = named.name
     name = app.pick_team(team)
-    with app.store.write() as tx:
+    with app.store.write(team=name) as tx:
         found = app.load(tx, name)
         if found.status is Status.SHUTDOWN:
             raise Declined(f"{name} is shut down", "there is nobody to hand over to", code="team-closed")
@@ -184,13 +185,13 @@ def handoff(
         kind, key = (kind_of(whose), whose.key) if whose else ("witness_cycle", WITNESS)
         subject, body = compose(tx, found, remarks, tuple(next_steps), kind, whose)
         mail = Mail("", found.id, app.caller.sender, WITNESS, subject, body, template=WITNESS_HANDOFF)
-        mail_id = tx.post(mail)
+        mail_id, _ = deliver(tx, mail)
         if whose is not None:
             put_handover(tx, found, whose, body)
         else:
             tx.put_fact(found.id, WITNESS, HANDOVER, {"note": body, "open": True, "from": WITNESS})
         tx.note(found.id, [Note("handover", key, {"mail": mail_id, "remarks": remarks})])
-    app.store.ring([rules.channel(found.id, WITNESS)])
+    app.store.ring([channel(found.id, WITNESS)])
     return {"messageId": mail_id, "from": key, "subject": subject, "body": body}
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from headcount.app import builds as building
 from headcount.app.builds import Built, Options, build, find_sources
+from headcount.app.caller import refuse_python
 from headcount.app.definition_files import source_line
-from headcount.app.inside import refuse_python
 from headcount.cli.streams import write_orders
 from headcount.compiler.diagnostics import WARNING, as_data, printable, render
 from headcount.compiler.dialects import DIALECTS

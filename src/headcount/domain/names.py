@@ -23,6 +23,9 @@ LEAD = "lead"
 WITNESS = "witness"
 OPERATOR = "operator"
 
+TOOLS_LISTED = "tools-listed"
+"""A file in a client's directory: the client requested our MCP tools, and got the answer."""
+
 
 def check_team_name(name: str) -> str:
     """`^[a-z0-9][a-z0-9-]{0,49}$`"""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from headcount.domain import templates
 from headcount.engine import receipt
+from headcount.engine.delivery import deliver
 from headcount.ports import Mail
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def compose_receipt(tx: Tx, team: Team) -> dict[str, Any]:
 def tell_complete(tx: Tx, team: Team) -> None:
     """The witness tells the lead, once, that everyone is gone; before the archive, so that it is in it."""
     subject, body = templates.swarm_complete(team.name, [(m.name, m.outcome) for m in team.members.values()])
-    tx.post(Mail(f"{team.id}-complete", team.id, "witness", "lead", subject, body, sent_at=time.time()))
+    deliver(tx, Mail(f"{team.id}-complete", team.id, "witness", "lead", subject, body, sent_at=time.time()))
 
 
 def export(tx: Tx, team: Team) -> dict[str, Any]:
@@ -34,8 +35,8 @@ def export(tx: Tx, team: Team) -> dict[str, Any]:
     return {
         "receipt.json": compose_receipt(tx, team),
         "journal.jsonl": [_shallow(entry) for entry in tx.journal(team.id)],
-        "mail.jsonl": [asdict(mail) for mail in tx.inbox(team.id, None)],
-        "tasks.json": [asdict(task) for task in tx.tasks(team.id)],
+        "mail.jsonl": [mail.as_dict() for mail in tx.inbox(team.id, None)],
+        "tasks.json": [task.as_dict() for task in tx.tasks(team.id)],
     }
 
 

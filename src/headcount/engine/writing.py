@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from headcount.domain.policy import Limits
 from headcount.domain.templates import WORKER_ESCALATION
+from headcount.engine.delivery import deliver, release_tasks, seal_mailbox
 from headcount.engine.mirror import SIGNALLED
 from headcount.errors import UsageError
 from headcount.ports import Mail
@@ -42,10 +43,10 @@ def write_ready(tx: Tx, team: Team, ready: Ready) -> None:
         tx.put_fact(team.id, key, "start", {**(tx.fact(team.id, key, "start") or {}), "require_merged": True})
     _list_tasks(tx, team, ready)
     for released in ready.released:
-        given_back = tx.give_back_tasks(team.id, released.key, released.handed_in)
+        given_back = release_tasks(tx, team.id, released.key, released.handed_in)
         entries.extend(Note("task_released", released.key, {"task": task}) for task in given_back)
     for key in ready.sealed:
-        bounced = tx.seal(team.id, key)
+        bounced = seal_mailbox(tx, team.id, key)
         if bounced:
             entries.append(Note("mail_bounced", key, {"count": bounced}))
     tx.add_acts(team.id, ready.acts)
@@ -56,7 +57,7 @@ def _list_tasks(tx: Tx, team: Team, ready: Ready) -> None:
     listed = {status.task: status for status in ready.listed}
     for task in tx.tasks(team.id) if listed else ():
         if (now := listed.get(task.id)) is not None:
-            tx.save_task(replace(task, status=now.status, owner=now.owner, reason=now.reason))
+            tx.save_task(task.changed(status=now.status, owner=now.owner, reason=now.reason))
 
 
 def _with_screen(tx: Tx, team: Team, post: Post) -> Post:
@@ -75,14 +76,14 @@ def post_mail(tx: Tx, team: Team, post: Post) -> None:
     the step, and every one after it: so what does not fit into one message is cut, and says so."""
     mail = new_mail(team, post)
     try:
-        tx.post(mail)
+        deliver(tx, mail)
     except UsageError as refusal:
         if refusal.code != "too-long":
             raise
         limits = Limits(**(tx.team_settings(team.id).get("limits") or {}))
         more = f"\n… cut here: all of it is in `headcount report {team.name} --json`\n"
         body = _cut(mail.body, limits.message_bytes, more)
-        tx.post(replace(mail, subject=mail.subject[: limits.subject_characters], body=body))
+        deliver(tx, mail.changed(subject=mail.subject[: limits.subject_characters], body=body))
 
 
 def _cut(text: str, limit: int, more: str) -> str:

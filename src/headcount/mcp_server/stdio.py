@@ -18,6 +18,7 @@ import json
 import os
 import time
 
+from headcount.domain.names import TOOLS_LISTED
 from headcount.mcp_server import speech
 from headcount.mcp_server.speech import ProtocolError
 
@@ -27,11 +28,9 @@ if TYPE_CHECKING:
     from io import BufferedReader, FileIO
     from typing import Any
 
-    from headcount.mcp_server.worker import Worker
+    from headcount.mcp_server.tool_calls import Worker
 
 LONGEST_LINE = 4 * 1024 * 1024
-LISTED = "tools-listed"
-"""The file in a client's directory that says: its client has asked for our tools, and been answered."""
 
 
 def serve() -> None:
@@ -116,10 +115,9 @@ class Server:
     def _call(self, request_id: Any, params: dict[str, Any]) -> None:
         speech.read_version(params)
         if self._worker is None:
-            from headcount.mcp_server.session import Session
-            from headcount.mcp_server.worker import Worker
+            from headcount.mcp_server.tool_calls import ToolCaller, Worker
 
-            self._worker = Worker(self._say, Session())
+            self._worker = Worker(self._say, ToolCaller())
         self._worker.put(request_id, params)
 
     def _cancel(self, params: Any) -> None:
@@ -144,7 +142,7 @@ def _record_listed(environ: Mapping[str, str], took_s: float) -> None:
     has needed to come this far. Where there is no such directory, nobody waits."""
     place = environ.get("HEADCOUNT_CLIENT_DIRECTORY")
     if place and os.path.isdir(place):
-        with contextlib.suppress(OSError), open(f"{place}/{LISTED}", "w") as file:
+        with contextlib.suppress(OSError), open(f"{place}/{TOOLS_LISTED}", "w") as file:
             file.write(f"{took_s:.3f}")
 
 

@@ -1,18 +1,11 @@
-"""Where a team's state is stored: SQLite on disk, or in memory for the simulator.
+"""Rows and transactions, in SQLite. What may be written, and by whom, is decided above (`app/`, `engine/`).
 
-    sqlite.py                 the adapter of `ports.Store`
-    settings.py               the limits that it takes from a team's settings
-    migrate.py                making a database, and bringing an older one up to date
-    lost.py                   putting back one that was removed while it was open
-    database.py               one connection, one transaction, named statements
-    teams, mailbox, taskboard,
-    journal, identity         plain functions over a connection, a rule each in one place
-    sending, saying           who may write to whom, and what a member says about itself
-    rules.py                  what is refused, and in which words; for every path to the store
-    doorbell.py               waking another process after a commit
-    jsontext.py               writing JSON without `json`
-
-From `database.py` down it is the path of every member command, and imports next to nothing.
+sqlite.py             the adapter of `ports.Store`; members' commands import it, so it is light
+team_values.py        teams, events and acts between rows and the values of the rules
+database.py           one connection, one transaction, named statements
+migrate.py            making a database, and upgrading an older one
+removed_database.py   restoring a database that was removed while it was open
+doorbell.py           waking another process after a commit
 """
 
 from __future__ import annotations
@@ -22,8 +15,31 @@ if TYPE_CHECKING:
     from headcount.ports import Store
 
 
-def open_store(home: str) -> Store:
-    """The store of a state directory, made on first use."""
+def open_store(home: str, *, make: bool = True) -> Store:
+    """The store of a state directory, made on first use unless `make` is false."""
     from headcount.store.sqlite import SqliteStore
 
-    return SqliteStore(home)
+    return SqliteStore(home, make=make)
+
+
+def check_library() -> tuple[str, bool]:
+    """The version of the database library, and whether it is safe to use."""
+    from headcount.store import database
+
+    return database.check_library()
+
+
+def is_made(home: str) -> bool:
+    """Whether the state directory has a store."""
+    import os
+
+    from headcount.store.database import DATABASE
+
+    return os.path.exists(f"{home}/{DATABASE}")
+
+
+def passing_store(home: str) -> Store:
+    """An empty store in memory, for commands that find no state directory and make none."""
+    from headcount.store.sqlite import InMemoryStore
+
+    return InMemoryStore(home)

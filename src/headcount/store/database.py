@@ -31,13 +31,28 @@ def read_sql(name: str) -> str:
         return file.read()
 
 
-def statements(name: str) -> dict[str, str]:
+def statements(file: str) -> dict[str, str]:
     """The statements of one `.sql` file by the name in the `-- name:` line above each."""
     found = {}
-    for part in read_sql(f"{name}.sql").split("-- name: ")[1:]:
+    for part in read_sql(f"{file}.sql").split("-- name: ")[1:]:
         title, _, body = part.partition("\n")
         found[title.strip()] = body.strip()
     return found
+
+
+class Statements:
+    """The statements of one file, read when the first is needed."""
+
+    __slots__ = ("_by_name", "_file")
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._by_name: dict[str, str] = {}
+
+    def __getitem__(self, name: str) -> str:
+        if not self._by_name:
+            self._by_name = statements(self._file)
+        return self._by_name[name]
 
 
 def connect(path: str) -> apsw.Connection:
@@ -60,6 +75,11 @@ def connect(path: str) -> apsw.Connection:
         ) from error
     except apsw.Error as error:
         raise explain(error, path) from error
+
+
+def check_library() -> tuple[str, bool]:
+    """The version of the library that runs, and whether it is safe to use."""
+    return apsw.sqlite_lib_version(), sqlite_version() >= OLDEST_SAFE
 
 
 def sqlite_version() -> tuple[int, ...]:

@@ -77,14 +77,14 @@ class Bell:
             self.close()
 
 
-def wait_any(bells: list[Bell], timeout_s: float) -> bool:
-    """Sleep until one of the bells has rung, or the time is over."""
+def wait_any(bells: list[Bell], timeout_s: float, fd: int | None = None) -> bool:
+    """Sleep until one of the bells has rung, `fd` is readable or closed, or the time is over."""
     may_have_rung = timeout_s > _LOOK_S and any(bell.is_deaf for bell in bells)
     if may_have_rung:
         timeout_s = _LOOK_S
     poll = select.poll()
-    for bell in bells:
-        poll.register(bell.fileno(), select.POLLIN)
+    for descriptor in (*(bell.fileno() for bell in bells), *(() if fd is None else (fd,))):
+        poll.register(descriptor, select.POLLIN)
     rung = bool(poll.poll(max(0, timeout_s) * 1000))
     for bell in bells:
         bell.hush()

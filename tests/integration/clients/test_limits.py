@@ -11,6 +11,7 @@ import pytest
 from client_lab import POLICY, TEAM, Lab
 from test_two_members import APPROVE, commit_file
 
+from headcount.app.mail import send
 from headcount.app.starting import Plan
 from headcount.app.teams import spawn, status
 from headcount.cli.status_commands import describe_team
@@ -108,9 +109,7 @@ def test_a_conversation_that_no_longer_fits_is_begun_anew(
     lab = open_lab([{"when": "You are ann", "react": react, "steps": [[{"text": "Here."}]]}])
     key = lab.start("ann", client, prompt="Begin.")
     lab.wait(key, lambda m: m.activity == "idle")
-    with lab.app.store.write() as tx:
-        sent = tx.send("crew#1", "operator", "operator", "ann", "More", "Go on.")
-    lab.app.store.ring(sent.channels)
+    send(lab.app, "ann", "More", "Go on.", "crew")
     failed = lab.wait_note("turn_failed", 90)
     assert failed.data["overflow"], failed
     deadline = time.monotonic() + 60

@@ -15,6 +15,7 @@ from client_lab import git, installed, user_home
 from standin import Standin
 
 from headcount.app.app import open_app
+from headcount.ports import Mail
 
 PLUGIN = Path(__file__).parents[3] / "plugin"
 SERVER = "mcp__plugin_headcount_headcount"
@@ -71,7 +72,7 @@ def test_its_server_answers_its_hook_fires_and_its_command_runs(
     app = open_app(str(tmp_path / "repo"), {})
     with app.store.write() as tx:
         assert tx.team_names() == ["crew"]
-        tx.send("crew#1", "operator", "operator", "lead", "Question", "Which port?")
+        tx.post(Mail("", "crew#1", "operator", "lead", "Question", "Which port?"))
     app.close()
 
     session("What is new?")

@@ -13,6 +13,7 @@ import pytest
 from headcount.cli.status import describe
 
 from headcount.app import tasks
+from headcount.app.caller import Caller
 from headcount.app.standing_down import decide, escalations
 from headcount.app.teams import status
 from headcount.protocol import events as ev
@@ -30,8 +31,7 @@ def escalate(lab: Lab) -> str:
     lab.start("ada", DIRTY)
     lab.wait_flag("ready")
     with lab.app.store.write() as tx:
-        tx.claim_task(f"{TEAM}#1", "ada#1", task.id)
-        tx.hand_in_task(f"{TEAM}#1", "ada#1", task.id)
+        tx.save_task(task.changed(status="in_review", owner="ada#1"))
     lab.say(ev.DoneSignalled("ada#1", task.id))
     lab.wait_state("ada#1", lambda m: m.state is State.ESCALATED)
     assert tasks.list_tasks(lab.app)[0].status == "in_review"
@@ -46,8 +46,8 @@ def test_a_stuck_workers_task_can_be_claimed_by_another_after_the_decision(lab: 
     (task,) = tasks.list_tasks(lab.app)
     assert (task.status, task.owner) == ("pending", None)
     lab.start("ben")
-    with lab.app.store.write() as tx:
-        claimed = tx.claim_task(f"{TEAM}#1", "ben#1")
+    lab.app.caller = Caller("worker", "ben#1", f"{TEAM}#1")
+    claimed = tasks.claim(lab.app)
     assert claimed is not None and claimed.id == task_id
 
 
@@ -56,8 +56,7 @@ def test_clean_work_that_was_handed_in_stays_in_review(lab: Lab) -> None:
     task = tasks.create(lab.app, "Fix the parser")
     lab.start("ada")
     with lab.app.store.write() as tx:
-        tx.claim_task(f"{TEAM}#1", "ada#1", task.id)
-        tx.hand_in_task(f"{TEAM}#1", "ada#1", task.id)
+        tx.save_task(task.changed(status="in_review", owner="ada#1"))
     answer = lab.ask("ada")
     lab.approve(answer)
     lab.finish(answer)

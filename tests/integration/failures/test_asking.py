@@ -221,7 +221,7 @@ def test_A12_an_old_request_does_not_reach_a_namesake_that_was_started_again(lab
     assert lab.team().members["ada#2"].state is State.RUNNING
     with lab.app.store.read() as tx:
         assert [m.type for m in tx.inbox(f"{TEAM}#1", ["ada#2"])] == []
-        assert tx.find_box(f"{TEAM}#1", "ada") == "ada#2"
+        assert (latest := tx.member_card(f"{TEAM}#1", "ada")) is not None and latest.key == "ada#2"
     new = lab.ask("ada")
     lab.say(*stale)
     asked = lab.team().members["ada#2"]

@@ -122,8 +122,7 @@ def test_C1_an_open_task_and_unread_mail_are_archived_and_listed(lab: Lab) -> No
     lab.create()
     start(lab, "ada")
     with lab.app.store.write() as tx:
-        tx.add_task(Task("", ID, "half done"))
-        tx.claim_task(ID, "ada#1")
+        tx.add_task(Task("", ID, "half done", status="in_progress", owner="ada#1"))
     send(lab.app, "ada", "hello", "nobody has read this", team=TEAM)
     answer = lab.ask()
     lab.approve(answer)

@@ -161,7 +161,7 @@ def test_a_member_is_its_team_s_and_no_other_s(crew: Lab) -> None:
 @pytest.mark.parametrize("token", ["", "wrong"])
 def test_a_mark_without_the_right_token_is_nobody(crew: Lab, token: str) -> None:
     env = {**crew.add_member("alice"), "HEADCOUNT_TOKEN": token}
-    assert crew.server(env).call("task_list").error["code"] == "unknown-caller"
+    assert crew.server(env).call("task_list").error["code"] == "bad-token"
 
 
 def test_a_member_that_washed_its_environment_is_not_the_operator(crew: Lab) -> None:
@@ -178,7 +178,7 @@ def test_a_token_is_void_once_its_incarnation_is_gone(crew: Lab) -> None:
     alice.ok("inbox")
     with crew.app.store.write() as tx:
         tx.seal(f"{TEAM}#1", "alice#1")
-    assert alice.call("inbox").error["code"] == "unknown-caller"
+    assert alice.call("inbox").error["code"] == "bad-token"
 
 
 def test_a_member_s_server_never_starts_an_engine(crew: Lab) -> None:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from engine.lab import PATIENT, POLITE, TEAM, Lab, environment_of
 
 from headcount.domain.settings import Agent, Agents, Settings
-from headcount.mcp_server.session import Session
+from headcount.mcp_server.tool_calls import ToolCaller
 from headcount.protocol.member import Member, State
 
 BLOCK = re.compile(r"^```(bash|json)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -69,7 +69,7 @@ class Stage:
         )  # fmt: skip
 
     def call(self, step: dict[str, Any], who: str | None) -> dict[str, Any]:
-        session = Session(self.environment(who) if who else _operator(), self.lab.app.root)
+        session = ToolCaller(self.environment(who) if who else _operator(), self.lab.app.root)
         try:
             answer = session.call(step)
         finally:

@@ -22,7 +22,7 @@ from headcount.store.database import (
     statements,
 )
 from headcount.store.sqlite import SqliteStore
-from tests.support.store_suite import make_team
+from tests.support.store_suite import mail, make_team
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -140,7 +140,7 @@ def test_the_journal_and_unread_mail_cannot_be_removed_by_any_statement(tmp_path
     store = SqliteStore(str(tmp_path))
     with store.write() as tx:
         team = make_team(tx, "review", "alice")
-        tx.send(team.id, "lead", "lead", "alice", "s", "b")
+        tx.post(mail(team, "alice#1"))
     db = connect(store.path)
     with pytest.raises(apsw.ConstraintError):
         db.execute(sql)

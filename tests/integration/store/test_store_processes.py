@@ -65,6 +65,7 @@ def run_at_once(code: str, path: str) -> list[list[str]]:
 _READY = """
 import sys
 from headcount.errors import Declined
+from headcount.app.tasks import claim_task
 from headcount.ports import Mail
 from headcount.store.sqlite import SqliteStore
 path, me = sys.argv[1:]
@@ -76,7 +77,7 @@ _CLAIM = """
 store = SqliteStore(path)
 while True:
     with store.write() as tx:
-        task = tx.claim_task("review#1", f"m{me}#1")
+        task = claim_task(tx, tx.team_card("review#1"), f"m{me}#1")
     if task is None:
         break
     print(task.id)
@@ -177,7 +178,7 @@ def test_a_writer_killed_at_any_time_leaves_whole_transactions_and_all_that_it_h
 _WAIT_FOR_THE_BELL = """
 import sys
 from headcount.cli import main
-from headcount.cli.member import mail
+from headcount.app import mail
 mail._LOOK_AGAIN_S = 600.0
 sys.exit(main(["inbox", "--wait", "600", "--unread"]))
 """

@@ -11,7 +11,7 @@ from headcount.runtime import PlainRuntime, SpawnSpec, new_mark
 
 _ASKS = """
 import sys
-from headcount.store.identity import descends_from_member
+from headcount.app.ancestry import descends_from_member
 with open(sys.argv[1], "w") as file:
     file.write(str(descends_from_member()))
 """

@@ -20,7 +20,6 @@ from headcount.cli.member import dialogs, follow, pauses
 from headcount.cli.member.terminal import Terminal
 from headcount.errors import StoreError
 from headcount.runtime import tmux
-from headcount.store import teams
 
 BEGUN, DONE = Seen(turn="begun"), Seen(tokens=5, turn="ended")
 LIMIT = Seen(limit="usage limit", resets_at=50.0, turn="ended")
@@ -155,9 +154,10 @@ def test_an_idle_client_is_waited_for_asleep_and_its_end_is_noticed_at_once(
 
 def limit_end(monkeypatch: pytest.MonkeyPatch, resets_at: float | None, count: int) -> float:
     """From now on."""
-    monkeypatch.setattr(teams, "policy", lambda *_: {"limit_wait_s": 60})
+    tx = SimpleNamespace(team_settings=lambda _: {"policy": {"limit_wait_s": 60}})
     monkeypatch.setattr(pauses.time, "time", lambda: 1000.0)
-    call: Any = SimpleNamespace(read=nullcontext, team=lambda: SimpleNamespace(id="t"))
+    store = SimpleNamespace(read=lambda: nullcontext(tx))
+    call: Any = SimpleNamespace(session=SimpleNamespace(store=store), caller=SimpleNamespace(team="t#1"))
     return pauses.limit_end(call, None if resets_at is None else 1000.0 + resets_at, count) - 1000.0
 
 

@@ -7,6 +7,7 @@ from headcount.cli.member.shown import message_head, message_text, plain, task_l
 from headcount.cli.member.table import COMMANDS
 from headcount.cli.member.words import parse
 from headcount.domain.display import utc
+from headcount.domain.records import Mail, Task
 from headcount.errors import UsageError
 
 SEND = COMMANDS["send"][0]
@@ -50,18 +51,18 @@ def test_what_a_terminal_would_obey_is_not_shown() -> None:
 
 
 def test_a_message_is_shown_whole_and_its_head_is_one_line() -> None:
-    row = ("m1", "t#1", "lead", "a#1", "s\nx", "one\n\ntwo\n", "shutdown_request", None, "r1", "high", 0.5,
-           None, "b#1", None)  # fmt: skip
-    assert message_head(row) == (
+    mail = Mail("m1", "t#1", "lead", "a#1", "s\nx", "one\n\ntwo\n", "shutdown_request", None, "r1", "high",
+                0.5, None, "b#1")  # fmt: skip
+    assert message_head(mail) == (
         "m1 from lead at 1970-01-01T00:00:00.500+00:00 "
         "(shutdown_request, request r1, priority high, meant for b#1, which is gone): s x"
     )
-    assert message_text(row).splitlines()[1:] == ["    one", "    ", "    two"]
+    assert message_text(mail).splitlines()[1:] == ["    one", "    ", "    two"]
 
 
 def test_a_task_shows_what_it_waits_for() -> None:
-    row = ("t2", "t#1", "s", "", None, "blocked", "a#1", '["t0","t1"]', "{}", "no key")
-    assert task_line(row) == "t2 blocked (owner a#1; after t0, t1; no key): s"
+    task = Task("t2", "t#1", "s", "", None, "blocked", "a#1", ("t0", "t1"), {}, "no key")
+    assert task_line(task) == "t2 blocked (owner a#1; after t0, t1; no key): s"
 
 
 def test_times_are_in_utc_with_offset() -> None:

@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from headcount.app import mail
 from headcount.cli.member.opening import Opening
 from headcount.cli.member.prompts import NOTHING_YET
-from headcount.store import mailbox
+from headcount.ports import Mail
 
 
 class Desk:
     """A mailbox, and what of it was read."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.mail: list[tuple[Any, ...]] = []
+        self.mail: list[Mail] = []
         self.read: list[str] = []
         monkeypatch.setattr(
-            mailbox, "inbox", lambda *_: [row for row in self.mail if row[0] not in self.read]
+            mail, "inbox", lambda _, unread: [one for one in self.mail if one.id not in self.read]
         )
-        monkeypatch.setattr(mailbox, "mark_read", lambda _db, _team, ids, _now: self.read.extend(ids))
+        monkeypatch.setattr(mail, "mark_read", lambda _, shown: self.read.extend(one.id for one in shown))
 
     def put(self, id: str, subject: str, body: str) -> None:
-        self.mail.append(
-            (id, "t", "lead", "ann", subject, body, "message", None, None, "normal", 1.0, None, None, None)
-        )
+        self.mail.append(Mail(id, "t", "lead", "ann", subject, body, sent_at=1.0))
 
     def open(self, task: str, *, hooked: bool) -> Opening:
-        call: Any = SimpleNamespace(
-            db=None, read=nullcontext, write=nullcontext,
-            team=lambda: SimpleNamespace(id="t"), caller=SimpleNamespace(boxes=("ann",)),
-        )  # fmt: skip
+        call: Any = SimpleNamespace(session=None)
         return Opening(call, task, hooked)
 
 

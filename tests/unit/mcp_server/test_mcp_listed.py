@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from headcount.mcp_server.stdio import LISTED, Server
+from headcount.domain.names import TOOLS_LISTED
+from headcount.mcp_server.stdio import Server
 
 LIST = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).encode()
 
@@ -20,10 +21,10 @@ def test_the_first_list_leaves_a_sign_and_a_later_one_does_not_renew_it(
     monkeypatch.setenv("HEADCOUNT_CLIENT_DIRECTORY", str(tmp_path))
     server = Server(io.BytesIO())  # type: ignore[arg-type]
     server.hear(LIST)
-    assert float((tmp_path / LISTED).read_text()) < 5
-    (tmp_path / LISTED).unlink()
+    assert float((tmp_path / TOOLS_LISTED).read_text()) < 5
+    (tmp_path / TOOLS_LISTED).unlink()
     server.hear(LIST)
-    assert not (tmp_path / LISTED).exists()
+    assert not (tmp_path / TOOLS_LISTED).exists()
 
 
 def test_where_nobody_waits_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

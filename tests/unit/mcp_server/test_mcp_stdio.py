@@ -12,8 +12,8 @@ import pytest
 from headcount import __version__
 from headcount.mcp_server import speech, stdio
 from headcount.mcp_server.stdio import Server
+from headcount.mcp_server.tool_calls import Worker
 from headcount.mcp_server.tools import TOOLS
-from headcount.mcp_server.worker import Worker
 
 
 class Sink(io.RawIOBase):

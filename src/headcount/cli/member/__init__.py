@@ -1,27 +1,26 @@
-"""The members' commands. They are called often, so this path imports next to nothing, and each command only
-what it needs; what it does is in `headcount.store`, in functions that the store itself uses.
+"""The members' commands: parse, call one use case of `headcount.app`, print.
+
+They are called often, so this path imports next to nothing, and each command only what it needs.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-import time
 
+from headcount.app.session import find_state, open_session
 from headcount.cli import HOT
 from headcount.cli.member.call import Call
 from headcount.cli.member.table import COMMANDS
 from headcount.cli.member.words import HELP, asks_for_help, parse
 from headcount.cli.streams import complain, is_output
-from headcount.errors import HeadcountError, NotAllowed, UsageError
-from headcount.store.database import DATABASE, Transaction, connect
-from headcount.store.jsontext import dumps
+from headcount.domain.jsontext import dumps
+from headcount.errors import HeadcountError, UsageError
+from headcount.store import is_made
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import apsw
 
     from headcount.cli.member.words import Words
 
@@ -59,53 +58,20 @@ def _as_ours(error: Exception) -> HeadcountError:
 
 
 def _run(name: str, function: str, words: Words) -> int:
-    home = _home()
-    if name == "hook" and not os.path.exists(f"{home}/{DATABASE}"):
+    home = find_state(os.environ)
+    if name == "hook" and not is_made(home):
         return 0
-    db = connect(f"{home}/{DATABASE}")
+    session = open_session(home, os.environ, name)
     try:
-        call = _identify(home, db, words, name)
-        try:
-            return _find(function)(call)
-        except HeadcountError as error:
-            from headcount.store.rules import is_audited
-
-            if is_audited(error):
-                call.audit(name, error)
-            raise
+        return _find(function)(Call(session, words))
     finally:
-        db.close()
+        session.close()
 
 
 def _find(function: str) -> Callable[[Call], int]:
     module, _, name = function.partition(":")
     found: Callable[[Call], int] = getattr(__import__(f"{__name__}.{module}", fromlist=[name]), name)
     return found
-
-
-def _home() -> str:
-    home = os.environ.get("HEADCOUNT_HOME")
-    if home:
-        return os.path.abspath(home)
-    from headcount.app.home import find_home
-    from headcount.app.place import check_place
-
-    home = find_home(os.getcwd(), os.environ)
-    if os.path.isdir(home):
-        check_place(home)
-    return home
-
-
-def _identify(home: str, db: apsw.Connection, words: Words, action: str) -> Call:
-    try:
-        return Call(home, db, words)
-    except NotAllowed as error:
-        from headcount.store import journal
-
-        who = os.environ.get("HEADCOUNT_MEMBER", "nobody")[:80]
-        with Transaction(db, write=True):
-            journal.refused(db, "", time.time(), who, action, error.code, error.why)
-        raise
 
 
 def _tell_verbs(words: list[str]) -> int:

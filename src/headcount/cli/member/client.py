@@ -19,19 +19,19 @@ from headcount.agents.brief import brief
 from headcount.agents.client import Client, Seen, Setup, Turn, add_seen, understand, write_file
 from headcount.agents.launch import HEADCOUNT
 from headcount.agents.registry import CLIENTS
+from headcount.app.mail import inbox, mark_read
 from headcount.cli.member import pauses
 from headcount.cli.member.opening import Opening
 from headcount.cli.member.output import read_lines
 from headcount.cli.member.prompts import NOTHING_YET, tell
 from headcount.errors import NotAllowed, ProcessError, UsageError
-from headcount.store import mailbox
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import IO
 
     from headcount.cli.member.call import Call
-    from headcount.store.mailbox import Row
+    from headcount.domain.records import Mail
 
 _FAILURES = 3  # turns in a row that end badly before it gives up
 _AGAIN_S = 2.0
@@ -46,7 +46,7 @@ def client(call: Call) -> int:
         raise UsageError(
             f"There is no client {name!r}", f"these are known: {', '.join(CLIENTS)}", code="unknown-agent"
         )
-    if not call.caller.key or "HEADCOUNT_MARK" not in os.environ:
+    if not call.caller.is_member or "HEADCOUNT_MARK" not in os.environ:
         raise UsageError(
             "This is what a member runs as", "it is started by the engine",
             (f"Start one with `headcount spawn NAME --agent {name}`",), code="not-a-member",
@@ -64,7 +64,6 @@ class Host:
     def __init__(self, call: Call, client: Client) -> None:
         self._call = call
         self._client = client
-        self._team = call.team()
         self._setup = _setup(call)
         self._env = {**os.environ, **client.prepare(self._setup, os.environ)}
         self._env["PWD"] = os.getcwd()
@@ -99,7 +98,7 @@ class Host:
         signal.signal(signal.SIGTERM, self._stop)
         failures = limits = 0
         while not self._stopping:
-            prompt, mail = tell(self._unread())
+            prompt, mail = tell(inbox(self._call.session, unread=True))
             pauses.begin_work(self._call)
             code, seen = self._run_turn(self._next(prompt or NOTHING_YET), mail)
             if self._stopping:
@@ -125,9 +124,9 @@ class Host:
             return self._client.next_turn(self._setup, prompt)
         return self._client.first_turn(self._new_session(), prompt)
 
-    def _end_turn(self, mail: list[Row]) -> None:
+    def _end_turn(self, mail: list[Mail]) -> None:
         self._begun = True
-        self._mark_read(mail)
+        mark_read(self._call.session, mail)
         pauses.lift_limit(self._call)
         pauses.end_work(self._call)
         pauses.wait(self._call)
@@ -145,9 +144,9 @@ class Host:
         self._setup = replace(self._setup, session=str(uuid.uuid4()))
         return self._setup
 
-    def _run_turn(self, turn: Turn, mail: list[Row]) -> tuple[int, Seen]:
+    def _run_turn(self, turn: Turn, mail: list[Mail]) -> tuple[int, Seen]:
         """Its exit code, and what its output said besides; the output goes on to our own."""
-        env = {**self._env, pauses.SHOWN: ",".join(row[0] for row in mail)}
+        env = {**self._env, pauses.SHOWN: ",".join(one.id for one in mail)}
         try:
             with _as_file(turn.stdin) as prompt:
                 self._child = subprocess.Popen(turn.argv, env=env, stdin=prompt, stdout=subprocess.PIPE)
@@ -167,14 +166,6 @@ class Host:
         if self._child is None or self._child.poll() is not None:
             os._exit(0)
         self._child.terminate()
-
-    def _unread(self) -> list[Row]:
-        with self._call.read():
-            return mailbox.inbox(self._call.db, self._team.id, self._call.caller.boxes, True)
-
-    def _mark_read(self, mail: list[Row]) -> None:
-        with self._call.write():
-            mailbox.mark_read(self._call.db, self._team.id, [row[0] for row in mail], time.time())
 
 
 def _as_file(text: str) -> IO[bytes]:

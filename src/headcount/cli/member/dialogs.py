@@ -11,11 +11,10 @@ from __future__ import annotations
 import re
 import time
 
+from headcount.app.mail import write_mail
 from headcount.domain.display import utc
 from headcount.domain.names import LEAD, OPERATOR
 from headcount.protocol import authority
-from headcount.store import journal, rules, saying, teams
-from headcount.store.jsontext import dumps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -114,12 +113,12 @@ def _lines(shown: str) -> list[str]:
 
 
 def tell(call: Call, question: str, screen: list[str]) -> None:
-    member, _, _ = call.caller.key.partition("#")
+    member, _, _ = call.caller.who.partition("#")
     shown = "\n".join(f"    {line}" for line in screen)
     body = (
-        f"{call.caller.key} needs a person, and does nothing until then. It shows:\n\n{shown}\n\n"
+        f"{call.caller.who} needs a person, and does nothing until then. It shows:\n\n{shown}\n\n"
         "Answer it in its terminal, and leave that with Ctrl-b d:\n\n"
-        f"    headcount attach {member} --team {call.team().name}\n\n"
+        f"    headcount attach {member} --team {call.caller.team_name}\n\n"
         "Nothing is typed there meanwhile: what it is told waits in its mailbox."
     )
     _put(call, _dialog(question), f"{member} needs a person", body)
@@ -131,8 +130,8 @@ def show(call: Call, question: str) -> None:
 
 
 def tell_end(call: Call) -> None:
-    member, _, _ = call.caller.key.partition("#")
-    _put(call, {}, f"{member} goes on", f"{call.caller.key} no longer needs a person.")
+    member, _, _ = call.caller.who.partition("#")
+    _put(call, {}, f"{member} goes on", f"{call.caller.who} no longer needs a person.")
 
 
 def _dialog(question: str) -> dict[str, str]:
@@ -141,14 +140,13 @@ def _dialog(question: str) -> dict[str, str]:
 
 def _put(call: Call, fact: dict[str, str], subject: str = "", body: str = "") -> None:
     """A lead's own dialog is the operator's to answer."""
-    now, key = time.time(), call.caller.key
-    with call.write() as db:
-        team = call.team()
-        db.execute(teams.SQL["put_fact"], (team.id, key, _FACT, dumps(fact)))
-        journal.note(db, team.id, now, "dialog" if fact else "dialog_over", key, fact)
-        channels = [f"team/{team.name}"]
+    session, key, team = call.session, call.caller.who, call.caller.team or ""
+    with session.store.write(team=team) as tx:
+        card = session.find_team(tx, team)
+        tx.put_fact(team, key, _FACT, fact)
+        tx.add_entry(team, "dialog" if fact else "dialog_over", key, fact)
+        channels = [f"team/{card.name}"]
         if subject:
             to = OPERATOR if call.caller.kind == authority.LEAD else LEAD
-            _, box = saying.SqlDesk(db, team, now).post(call.caller, to, subject, body)
-            channels.append(rules.channel(team.id, box))
-    call.ring(channels)
+            channels += write_mail(tx, card, session, to, subject, body).channels
+    session.store.ring(channels)

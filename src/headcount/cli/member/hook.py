@@ -12,18 +12,16 @@ in the mailbox.
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import sys
 import time
-from functools import partial
 
+from headcount.app import mail, signals
 from headcount.cli.member import pauses
 from headcount.cli.member.shown import message_text
+from headcount.domain.jsontext import dumps, quote_ascii
+from headcount.domain.names import LEAD, OPERATOR, TOOLS_LISTED
 from headcount.errors import HeadcountError
-from headcount.mcp_server.stdio import LISTED
-from headcount.store import journal, mailbox, saying, teams
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,27 +45,34 @@ def hook(call: Call) -> int:
         return _tell_lead(call, event)
     act = _EVENTS.get(event)
     if act is not None:
-        act(call, event, _read_input())
+        act(call, event, _read_input(event))
     return 0
 
 
 def _tell_lead(call: Call, event: str) -> int:
     """Counts only: the lead reads its mail when it wants to."""
     waiting = []
-    with call.read():
-        for team in teams.open_cards(call.db):
-            unread = len(mailbox.inbox(call.db, team.id, ("lead", "operator"), True))
+    with call.session.store.read() as tx:
+        for name in tx.team_names():
+            counts = tx.count_unread(call.session.find_team(tx, name).id)
+            unread = counts.get(LEAD, 0) + counts.get(OPERATOR, 0)
             if unread:
-                waiting.append(f"{unread} for {team.name}")
+                waiting.append(f"{unread} for {name}")
     if waiting:
         text = f"headcount: unread mail for the lead ({', '.join(waiting)}). Read it with the inbox tool."
         _say(call, _beside(event, text))
     return 0
 
 
-def _read_input() -> dict[str, Any]:
+def _read_input(event: str) -> dict[str, Any]:
+    """What the client gives to its hook. After a tool nothing of it is used, and parsing it costs 4 ms."""
+    text = sys.stdin.buffer.read()
+    if event in _WITHOUT_INPUT:
+        return {}
+    import json
+
     try:
-        given = json.load(sys.stdin)
+        given = json.loads(text)
     except ValueError:
         return {}
     return given if isinstance(given, dict) else {}
@@ -80,7 +85,7 @@ def _show_mail(call: Call, event: str, _: dict[str, Any]) -> None:
             _wait_for_tools(os.environ.get("HEADCOUNT_CLIENT_DIRECTORY", ""))
     else:
         pauses.lift_limit(call)
-    _hand_over(call, partial(_beside, event))
+    _hand_over(call, lambda text: _beside(event, text))
 
 
 def _wait_for_tools(directory: str) -> None:
@@ -92,14 +97,17 @@ def _wait_for_tools(directory: str) -> None:
     while directory and not _are_listed(directory) and time.monotonic() < deadline:
         time.sleep(_TOOLS_LOOK_S)
     if time.monotonic() > deadline:
-        with contextlib.suppress(OSError), open(f"{directory}/{LISTED}", "w") as file:
-            file.write("0")  # not again with the next prompt
+        try:
+            with open(f"{directory}/{TOOLS_LISTED}", "w") as file:
+                file.write("0")  # not again with the next prompt
+        except OSError:
+            pass
 
 
 def _are_listed(directory: str) -> bool:
     """Long enough ago that our answer has been taken in, by a client as slow as this one has been so far."""
     try:
-        with open(f"{directory}/{LISTED}") as file:
+        with open(f"{directory}/{TOOLS_LISTED}") as file:
             took_s = float(file.read())
             return time.time() - os.fstat(file.fileno()).st_mtime > _TAKEN_IN_S + _SLOWNESS * took_s
     except (OSError, ValueError):
@@ -107,18 +115,14 @@ def _are_listed(directory: str) -> bool:
 
 
 def _hand_over(call: Call, answer: Callable[[str], dict[str, Any]]) -> bool:
-    """What is unread and was not in the prompt of this turn; read once it is out of our hands."""
-    team = call.team()
+    """Show what is unread and was not in the prompt of this turn; mark it read once it was printed."""
     shown = os.environ.get(pauses.SHOWN, "").split(",")
-    with call.read():
-        rows = mailbox.inbox(call.db, team.id, call.caller.boxes, True)
-    rows = [row for row in rows if row[0] not in shown]
-    if not rows:
+    unread = [one for one in mail.inbox(call.session, unread=True) if one.id not in shown]
+    if not unread:
         return False
-    text = "\n".join(message_text(row) for row in rows)
+    text = "\n".join(message_text(one) for one in unread)
     _say(call, answer(f"New mail:\n{text}"))
-    with call.write():
-        mailbox.mark_read(call.db, team.id, [row[0] for row in rows], time.time())
+    mail.mark_read(call.session, unread)
     return True
 
 
@@ -127,7 +131,7 @@ def _may_stop(call: Call, event: str, given: dict[str, Any]) -> None:
         _count(call, given)
     if _hand_over(call, _go_on):
         return None
-    request = saying.open_request(call.db, call.team().id, call.caller.key)
+    request = signals.open_request(call.session)
     if request is not None and not given.get("stop_hook_active"):
         return _say(call, _go_on(_NOT_ANSWERED.format(request=request)))
     pauses.lift_limit(call)
@@ -150,14 +154,16 @@ def _count(call: Call, given: dict[str, Any]) -> None:
 
 
 def _record(call: Call, event: str, given: dict[str, Any]) -> None:
-    said = {name: given[name] for name in ("reason", "trigger") if isinstance(given.get(name), str)}
-    with call.write() as db:
-        journal.note(db, call.team().id, time.time(), _KINDS[event], call.caller.key, said)
+    reported = {name: given[name] for name in ("reason", "trigger") if isinstance(given.get(name), str)}
+    with call.session.write("read_mail", None) as (tx, team):
+        tx.add_entry(team.id, _KINDS[event], call.caller.who, reported)
 
 
 def _compact(call: Call, event: str, given: dict[str, Any]) -> None:
     _record(call, event, given)
-    if teams.policy(call.db, call.team().id).get("cycle_on_compact"):
+    with call.session.store.read() as tx:
+        settings = tx.team_settings(call.caller.team or "")
+    if settings.get("policy", {}).get("cycle_on_compact"):
         _cycle()
 
 
@@ -198,9 +204,10 @@ def _go_on(text: str) -> dict[str, Any]:
 
 
 def _say(call: Call, answer: dict[str, Any]) -> None:
-    call.answer(answer, json.dumps(answer))
+    call.answer(answer, dumps(answer, quote_ascii))
 
 
+_WITHOUT_INPUT = ("UserPromptSubmit", "PostToolUse")
 _KINDS = {"PreCompact": "compacting", "SessionEnd": "session_ended"}
 _EVENTS = {
     "UserPromptSubmit": _show_mail,

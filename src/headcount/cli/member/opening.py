@@ -6,16 +6,14 @@ answered. What else is there is told to a client that has no hooks; with hooks, 
 
 from __future__ import annotations
 
-import time
-
+from headcount.app import mail
 from headcount.cli.member.prompts import MOST, NOTHING_YET, cut, tell
 from headcount.cli.member.shown import plain
-from headcount.store import mailbox
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from headcount.cli.member.call import Call
-    from headcount.store.mailbox import Row
+    from headcount.domain.records import Mail
 
 _HALF = MOST // 2  # for the task, and as much for what came besides
 
@@ -25,27 +23,22 @@ class Opening:
         self._call = call
         self._task = task
         self._hooked = hooked
-        self._shown: list[str] = []
+        self._shown: list[Mail] = []
 
     def words(self) -> str:
         """For a conversation that begins now."""
-        team = self._call.team()
-        with self._call.read():
-            mail = mailbox.inbox(self._call.db, team.id, self._call.caller.boxes, True)
-        besides = [] if self._hooked else [row for row in mail if not self._is_task(row)]
+        unread = mail.inbox(self._call.session, unread=True)
+        besides = [] if self._hooked else [one for one in unread if not self._is_task(one)]
         news, told = tell(besides, _HALF)
-        self._shown = [row[0] for row in mail if row in told or self._is_task(row)]
+        self._shown = [one for one in unread if one in told or self._is_task(one)]
         left = f"{len(besides) - len(told)} more in your inbox.\n" if len(besides) > len(told) else ""
         task = cut(plain(self._task), _HALF, "the file $HEADCOUNT_PROMPT_FILE") or NOTHING_YET
         return task + (f"\n\nNew mail:\n{news}{left}" if news else "")
 
-    def _is_task(self, row: Row) -> bool:
+    def _is_task(self, one: Mail) -> bool:
         """However a file may have changed its ends of lines."""
-        return bool(self._task) and row[5].split() == self._task.split()
+        return bool(self._task) and one.body.split() == self._task.split()
 
     def answered(self) -> None:
-        if not self._shown:
-            return
-        with self._call.write() as db:
-            mailbox.mark_read(db, self._call.team().id, self._shown, time.time())
+        mail.mark_read(self._call.session, self._shown)
         self._shown = []

@@ -10,9 +10,9 @@ import os
 import select
 import time
 
+from headcount.app import signals
 from headcount.domain.display import utc
-from headcount.store import doorbell, journal, mailbox, rules, saying, teams
-from headcount.store.jsontext import dumps
+from headcount.protocol.mailboxes import ENGINE, channel
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,54 +31,62 @@ _DOUBLINGS = 20
 
 def begin_work(call: Call) -> None:
     """Not the end of a limit: that is over when the model has answered."""
-    if _activity(call) == "idle":
-        _resume(call)
+    if _state(call)[1] == "idle":
+        _report(call, "WorkResumed")
 
 
-def _activity(call: Call) -> str:
-    with call.read() as db:
-        return (teams.activity(db, call.team().id, call.caller.key) or ("", ""))[1]
+def _state(call: Call) -> tuple[str, str]:
+    """The member's state, and its activity."""
+    with call.session.store.read() as tx:
+        member = tx.member_card(_team(call), call.caller.who)
+    return (member.state, member.activity or "") if member is not None else ("", "")
 
 
-def _resume(call: Call) -> None:
-    with call.write() as db:
-        journal.add_input(db, call.team().id, "WorkResumed", dumps({"key": call.caller.key}))
-    call.ring([journal.ENGINE])
+def _team(call: Call) -> str:
+    team = call.caller.team
+    assert team is not None, "only a member's client has pauses"
+    return team
+
+
+def _report(call: Call, kind: str, **fields: object) -> None:
+    team = _team(call)
+    with call.session.store.write(team=team) as tx:
+        tx.add_report(team, kind, {"key": call.caller.who, **fields})
+    call.session.store.ring([ENGINE])
 
 
 def lift_limit(call: Call) -> None:
-    """It works again after a limit. What follows may depend on that, so it waits until it is heard."""
-    if _activity(call) != "limited":
+    """The client works again after a limit. What follows may depend on that, so wait until it is applied."""
+    if _state(call)[1] != "limited":
         return
-    _resume(call)
+    _report(call, "WorkResumed")
     deadline = time.monotonic() + _HEARD_S
-    while _activity(call) == "limited" and time.monotonic() < deadline:
+    while _state(call)[1] == "limited" and time.monotonic() < deadline:
         time.sleep(0.05)
 
 
 def end_work(call: Call) -> None:
-    """Idle, unless it has said more than that (done, an answer), or has mail to go on with."""
-    with call.read() as db:
-        team = call.team()
-        if teams.activity(db, team.id, call.caller.key) != ("running", "working"):
+    """Report idle, unless the member has reported more (done, an answer) or has mail to continue with."""
+    if _state(call) != ("running", "working"):
+        return
+    with call.session.store.read() as tx:
+        if tx.has_unread(_team(call), call.caller.boxes):
             return
-        if mailbox.has_unread(db, team.id, call.caller.boxes):
-            return
-    with call.write() as db:
-        word = saying.idle(saying.SqlDesk(db, team, time.time()), call.caller)
-    call.ring(word.channels)
+    signals.idle(call.session)
 
 
 def record_turn(call: Call, seen: Seen, code: int) -> None:
-    """For status and budget: what it cost, and how it ended."""
-    team, key = call.team().id, call.caller.key
-    with call.write() as db:
-        tokens, turns = teams.add_usage(db, team, key, tokens=seen.tokens, turns=1)
-        journal.add_input(db, team, "Spent", dumps({"key": key, "tokens": tokens, "turns": turns}))
+    """For status and budget: what a turn cost, and how it ended."""
+    team, key = _team(call), call.caller.who
+    with call.session.store.write(team=team) as tx:
+        so_far = tx.fact(team, key, "usage") or {}
+        used = {"tokens": so_far.get("tokens", 0) + seen.tokens, "turns": so_far.get("turns", 0) + 1}
+        tx.put_fact(team, key, "usage", used)
+        tx.add_report(team, "Spent", {"key": key, **used})
         if code != 0:
-            said = {"code": code, "limit": seen.limit, "overflow": seen.overflow}
-            journal.note(db, team, time.time(), "turn_failed", key, said)
-    call.ring([journal.ENGINE])
+            ended = {"code": code, "limit": seen.limit, "overflow": seen.overflow}
+            tx.add_entry(team, "turn_failed", key, ended)
+    call.session.store.ring([ENGINE])
 
 
 def limit_end(call: Call, resets_at: float | None, count: int) -> float:
@@ -88,39 +96,41 @@ def limit_end(call: Call, resets_at: float | None, count: int) -> float:
     """
     if resets_at is not None and count == 1:
         return resets_at
-    with call.read() as db:
-        wait_s: float = teams.policy(db, call.team().id).get("limit_wait_s", _LIMIT_WAIT_S)
+    with call.session.store.read() as tx:
+        policy = tx.team_settings(_team(call)).get("policy", {})
+    wait_s: float = policy.get("limit_wait_s", _LIMIT_WAIT_S)
     later = time.time() + min(wait_s * 2.0 ** min(count - 1, _DOUBLINGS), max(_LIMIT_MOST_S, wait_s))
     return max(resets_at or 0.0, later)
 
 
 def park(call: Call, reason: str, until: float) -> None:
-    said = {"key": call.caller.key, "reason": reason[:500], "until": utc(until)}
-    with call.write() as db:
-        journal.add_input(db, call.team().id, "Limited", dumps(said))
-    call.ring([journal.ENGINE])
+    _report(call, "Limited", reason=reason[:500], until=utc(until))
 
 
 def warn(call: Call, text: str) -> None:
-    with call.write() as db:
-        journal.note(db, call.team().id, time.time(), "warning", call.caller.key, {"text": text})
+    team = _team(call)
+    with call.session.store.write(team=team) as tx:
+        tx.add_entry(team, "warning", call.caller.who, {"text": text})
 
 
 def wait(call: Call) -> None:
-    """Until there is mail. A nudge, which comes on standard input, is a hint to look: its mail is there."""
-    team = call.team()
-    channels = [rules.channel(team.id, box) for box in call.caller.boxes]
-    bells = [doorbell.Bell(call.bells, channel) for channel in channels]
+    """Until there is mail. A nudge on standard input is a hint to read it: its mail is there."""
+    store, team, boxes = call.session.store, _team(call), call.caller.boxes
+    channels = [channel(team, box) for box in boxes]
+    for each in channels:
+        store.listen(each)
+    standard_input: int | None = 0
+    while True:
+        with store.read() as tx:
+            if tx.has_unread(team, boxes):
+                return
+        store.wait_any(channels, _LOOK_AGAIN_S, standard_input)
+        if standard_input is not None and _has_closed(standard_input):
+            standard_input = None
+
+
+def _has_closed(fd: int) -> bool:
+    """Whether nothing can be written to `fd` any more; takes what was written."""
     poll = select.poll()
-    for fd in (0, *(bell.fileno() for bell in bells)):
-        poll.register(fd, select.POLLIN)
-    try:
-        while not mailbox.has_unread(call.db, team.id, call.caller.boxes):
-            for fd, what in poll.poll(_LOOK_AGAIN_S * 1000):
-                if fd == 0 and (what & select.POLLIN == 0 or not os.read(0, 65536)):
-                    poll.unregister(0)  # nobody can write there any more
-            for bell in bells:
-                bell.hush()
-    finally:
-        for bell in bells:
-            bell.close()
+    poll.register(fd, select.POLLIN)
+    return any(what & select.POLLIN == 0 or not os.read(fd, 65536) for _, what in poll.poll(0))

@@ -10,21 +10,21 @@ from headcount.cli.member.shown import message_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from headcount.store.mailbox import Row
+    from headcount.domain.records import Mail
 
 NOTHING_YET = "Look into your inbox, and begin."
 MOST = 100_000  # bytes; clients put words of their own beside it
 
 
-def tell(mail: list[Row], most: int = MOST) -> tuple[str, list[Row]]:
+def tell(mail: list[Mail], most: int = MOST) -> tuple[str, list[Mail]]:
     """The messages that fit, the oldest first, and which they are; the first one in any case."""
     text = ""
-    told: list[Row] = []
-    for row in mail:
-        more = cut(message_text(row), most, f"`headcount read {row[0]}`")
+    told: list[Mail] = []
+    for one in mail:
+        more = cut(message_text(one), most, f"`headcount read {one.id}`")
         if told and _size(text) + _size(more) > most:
             break
-        text, told = f"{text}\n{more}" if told else more, [*told, row]
+        text, told = f"{text}\n{more}" if told else more, [*told, one]
     return text, told
 
 

@@ -25,10 +25,13 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
             flags=("--unread", "--peek"),
             names={"--wait": "--wait", "--from": "--from"},
         ),
-        "mail:inbox",
+        "commands:inbox",
     ),
-    "read": (Spec("read ID", "Print one message whole, and mark it as read.", required=("ID",)), "mail:read"),
-    "send": (_SEND, "mail:send_mail"),
+    "read": (
+        Spec("read ID", "Print one message whole, and mark it as read.", required=("ID",)),
+        "commands:read",
+    ),
+    "send": (_SEND, "commands:send"),
     "done": (
         Spec(
             "done [TASK] [--verified]",
@@ -38,11 +41,11 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
             flags=("--verified",),
             members_only=True,
         ),
-        "signals:done",
+        "commands:done",
     ),
     "idle": (
         Spec("idle", "Say that you have nothing to do; void once you claim a task.", members_only=True),
-        "signals:idle",
+        "commands:idle",
     ),
     "approve": (
         Spec(
@@ -52,7 +55,7 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
             names={"--reason": "--reason"},
             members_only=True,
         ),
-        "signals:approve",
+        "commands:approve",
     ),
     "reject": (
         Spec(
@@ -62,7 +65,7 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
             names={"--reason": "--reason"},
             members_only=True,
         ),
-        "signals:reject",
+        "commands:reject",
     ),
     "task list": (
         Spec(
@@ -70,7 +73,7 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
             "List the team's tasks; --metadata: those with this value.",
             names={"--status": "--status", "--owner": "--owner", "--metadata": "--metadata"},
         ),
-        "tasks:list_tasks",
+        "commands:list_tasks",
     ),
     "task claim": (
         Spec(
@@ -79,7 +82,7 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
             most=1,
             members_only=True,
         ),
-        "tasks:claim",
+        "commands:claim",
     ),
     "task complete": (
         Spec(
@@ -88,7 +91,7 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
             required=("ID",),
             flags=("--verified",),
         ),
-        "tasks:complete",
+        "commands:complete",
     ),
     "review pass": (
         Spec(
@@ -97,7 +100,7 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
             required=("TASK",),
             names={"--reason": "--reason"},
         ),
-        "signals:review_pass",
+        "commands:review_pass",
     ),
     "review changes": (
         Spec(
@@ -106,7 +109,7 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
             required=("TASK",),
             names={"--reason": "--reason"},
         ),
-        "signals:review_changes",
+        "commands:review_changes",
     ),
     "client": (
         Spec(

@@ -1,5 +1,5 @@
 -- name: add_token
-insert or ignore into tokens (selector, digest, team, key, role) values (?, ?, ?, ?, ?)
+insert into tokens (selector, digest, team, key, role) values (?, ?, ?, ?, ?) on conflict do nothing
 
 -- name: candidates
 select digest, team, key, role from tokens where selector = ?

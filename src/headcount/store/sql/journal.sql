@@ -22,7 +22,7 @@ select kind, data from inputs where team = ? order by seq
 delete from inputs where team = ?
 
 -- name: add_act
-insert or ignore into acts (team, id, data) values (?, ?, ?)
+insert into acts (team, id, data) values (?, ?, ?) on conflict do nothing
 
 -- name: pending_acts
 select data from acts where team = ? and ended_at is null order by seq

@@ -26,9 +26,8 @@ select 1 from mail where team = ?1 and box in (select value from json_each(?2)) 
 -- name: mark_read
 update mail set read_at = ? where team = ? and id = ? and read_at is null
 
--- name: bounce
-update mail set box = 'lead', bounced_from = box
-where team = ? and box = ? and read_at is null and type not in ('shutdown_request', 'shutdown_withdrawn')
+-- name: redirect
+update mail set box = ?, bounced_from = box where team = ? and box = ? and read_at is null and type = ?
 
 -- name: forget
 -- The newest stays, so that no number is given out twice.

@@ -1,6 +1,3 @@
--- name: last_generation
-select generation, status from teams where name = ? order by generation desc limit 1
-
 -- name: insert_team
 insert into teams (id, name, generation, status, description, settings, state, created_at, peer_mail,
                    message_bytes, description_bytes, subject_characters, max_tasks)
@@ -53,21 +50,19 @@ set role = excluded.role, state = excluded.state, ask = excluded.ask, answer = e
 delete from members where team = ? and key = ?
 
 -- name: member_card
-select key, name, role, state, ask, answer from members where team = ? and key = ?
+select key, name, role, state, ask, answer, body ->> 'task', body ->> 'activity'
+from members where team = ? and key = ?
 
--- name: member_task
-select body ->> 'task' from members where team = ? and key = ?
+-- name: latest_card
+select key, name, role, state, ask, answer, body ->> 'task', body ->> 'activity'
+from members where team = ? and name = ? order by generation desc limit 1
 
--- name: latest_key
-select key from members where team = ? and name = ? order by generation desc limit 1
-
--- name: latest_keys
-select name, key, role, state from members m
-where team = ? and generation = (select max(generation) from members where team = m.team and name = m.name)
-order by seq
+-- name: member_cards
+select key, name, role, state, ask, answer, body ->> 'task', body ->> 'activity'
+from members where team = ? order by seq
 
 -- name: seal
-insert or ignore into seals (team, key, sealed_at) values (?, ?, ?)
+insert into seals (team, key, sealed_at) values (?, ?, ?) on conflict do nothing
 
 -- name: sealed
 select 1 from seals where team = ? and key = ?
@@ -79,21 +74,5 @@ on conflict (team, about, name) do update set value = excluded.value
 -- name: fact
 select value from facts where team = ? and about = ? and name = ?
 
--- name: reviewing
-select value ->> 'commit' from facts where team = ? and about = ? and name = 'reviewing'
-
 -- name: facts
 select about, value from facts where team = ? and name = ? order by about
-
--- name: keys
-select key from members where team = ? order by seq
-
--- name: activity
-select state, body ->> 'activity' from members where team = ? and key = ?
-
--- name: add_usage
-insert into facts (team, about, name, value) values (?, ?, 'usage', json_object('tokens', ?, 'turns', ?))
-on conflict (team, about, name) do update
-set value = json_object('tokens', (value ->> 'tokens') + (excluded.value ->> 'tokens'),
-                        'turns', (value ->> 'turns') + (excluded.value ->> 'turns'))
-returning value ->> 'tokens', value ->> 'turns'

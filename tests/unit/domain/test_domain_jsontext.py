@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headcount.domain.jsontext import Raw, dumps
 from headcount.protocol import codec
 from headcount.protocol import events as ev
-from headcount.store.jsontext import Raw, dumps
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 values = st.recursive(

@@ -7,11 +7,17 @@ left to SQLite or to `json` itself.
 from __future__ import annotations
 
 try:
-    from _json import encode_basestring as quote  # the C function that `json` itself uses
+    from _json import encode_basestring as quote  # the C functions that `json` itself uses
+    from _json import encode_basestring_ascii as quote_ascii
 except ImportError:  # another Python than CPython
     from json.encoder import encode_basestring as quote
+    from json.encoder import encode_basestring_ascii as quote_ascii
 
-__all__ = ["Raw", "dumps", "quote"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Raw", "dumps", "quote", "quote_ascii"]
 
 
 class Raw(str):
@@ -20,7 +26,7 @@ class Raw(str):
     __slots__ = ()
 
 
-def dumps(value: object) -> str:
+def dumps(value: object, quote: Callable[[str], str] = quote) -> str:
     if value is None:
         return "null"
     if isinstance(value, Raw):
@@ -32,7 +38,7 @@ def dumps(value: object) -> str:
     if isinstance(value, int | float):
         return repr(value)
     if isinstance(value, dict):
-        return "{" + ",".join(f"{quote(key)}:{dumps(item)}" for key, item in value.items()) + "}"
+        return "{" + ",".join(f"{quote(key)}:{dumps(item, quote)}" for key, item in value.items()) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ",".join(dumps(item) for item in value) + "]"
+        return "[" + ",".join(dumps(item, quote) for item in value) + "]"
     raise TypeError(f"{type(value).__name__} has no JSON")

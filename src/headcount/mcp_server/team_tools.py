@@ -10,7 +10,7 @@ from headcount.app.starting import Plan
 from headcount.app.up import wait_for, wait_started
 from headcount.domain.names import check_size, show
 from headcount.errors import ProcessError, UsageError
-from headcount.mcp_server.handlers import drive
+from headcount.mcp_server.tool_calls import drive
 
 if TYPE_CHECKING:
     from headcount.app.app import App

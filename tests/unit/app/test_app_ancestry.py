@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headcount.store.identity import Caller, descends_from_member
+from headcount.app.ancestry import descends_from_member
+from headcount.app.caller import Caller
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,6 +34,6 @@ def test_a_process_that_has_gone_ends_the_walk(tmp_path: Path) -> None:
 
 
 def test_a_lead_reads_its_own_mailbox_and_the_leads() -> None:
-    lead, worker = Caller("t#1", "boss#1", "lead"), Caller("t#1", "alice#1", "worker")
+    lead, worker = Caller("lead", "boss#1", "t#1"), Caller("worker", "alice#1", "t#1")
     assert (lead.boxes, lead.sender) == (("boss#1", "lead"), "lead")
     assert (worker.boxes, worker.sender) == (("alice#1",), "alice#1")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headcount.app import witness
-from headcount.mcp_server.handlers import drive
+from headcount.mcp_server.tool_calls import drive
 
 if TYPE_CHECKING:
     from headcount.app.app import App

@@ -13,29 +13,12 @@ import apsw
 
 from headcount.errors import FencedOut, StoreError
 from headcount.store import migrate
-from headcount.store.database import connect, explain, one, statements
+from headcount.store.database import Statements, connect, explain, one
 
 if TYPE_CHECKING:
     from typing import Any
 
-SQL = statements("teams")
-
-
-class OpenFile:
-    """The file behind a path at one moment. Its descriptor is a mere place (O_PATH): to close any other would
-    take away SQLite's locks, which belong to the process and not to a descriptor."""
-
-    def __init__(self, path: str) -> None:
-        self._fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
-
-    @property
-    def removed(self) -> bool:
-        """Moved is not removed: the file is where its new path says."""
-        return os.fstat(self._fd).st_nlink == 0
-
-    def __del__(self) -> None:
-        if hasattr(self, "_fd"):
-            os.close(self._fd)
+SQL = Statements("teams")
 
 
 def follow(path: str, old: apsw.Connection) -> apsw.Connection:

@@ -1,0 +1,141 @@
+"""What the kernel says about the process that calls: its ancestors, and the PID namespace that it is in.
+
+A caller chooses its own environment, so a token or a missing mark proves little by itself. It does not choose
+its ancestors: the topmost one that carries a mark was started by a keeper. Two ways lead around them. A new
+PID namespace hides them. The tmux server of our terminals carries no mark, and starts programs for any
+process that may reach its socket.
+
+On the path of every member command: imports next to nothing.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LOCK = "engine.lock"
+NAMESPACE = "engine.namespace"
+"""In the state directory: the PID namespace of the engine that holds the lock."""
+MARK = "HEADCOUNT_MARK"
+CODE_MARK = "hc1.code"  # `runtime.mark.CODE`; a member's command imports as little as it can
+MEMBER, CODE, OPERATOR = "member", "code", ""
+_KEEPER = b"hc-keeper"
+_REAPERS = {  # the names in `runtime.reaper`
+    _KEEPER: MEMBER,
+    b"hc-reaper": MEMBER,
+    b"hc-command": CODE,
+    b"hc-commands": CODE,
+    b"hc-operator": OPERATOR,
+}
+_MOST = 1 << 20  # an environment is smaller; a command line may be as long as the kernel allows
+
+
+def descends_from_member(pid: int | None = None, proc: str = "/proc") -> bool:
+    """Whether a process above this one carries a mark, even though our own environment was cleaned of it; or
+    is one of our reapers, which is all that is left above a daemon."""
+    return bool(find_above(pid, proc))
+
+
+def find_above(pid: int | None = None, proc: str = "/proc") -> str:
+    """`MEMBER` below a member, `CODE` below code that headcount runs for a team, else ""."""
+    pid = os.getppid() if pid is None else pid
+    while pid > 0:  # in a namespace of its own a member's keeper has the number 1
+        mark = _mark_of(pid, proc)
+        if mark is not None:
+            return CODE if mark == CODE_MARK else MEMBER
+        name, pid = _name_and_parent(str(pid), proc)
+        if name in _REAPERS:
+            return _REAPERS[name]
+    return ""
+
+
+def why_not_own(home: str, team: str, key: str) -> str:
+    """Why a process that presents the token of `key` is not in that member's process tree, or ""."""
+    marks = [mark for mark in (_mark_of(pid) for pid, _ in _ancestors()) if mark]
+    if marks:
+        parts = marks[-1].split(".")
+        if len(parts) == 6 and (parts[2], f"{parts[3]}#{parts[4]}") != (team, key):
+            return f"this process belongs to {parts[3]}#{parts[4]} of {parts[2]}"
+        return ""
+    if below_our_tmux(home):
+        return "the tmux server of the terminals started this process"
+    return "this process is in a PID namespace of its own" if is_elsewhere(home) else ""
+
+
+def below_our_tmux(home: str) -> bool:
+    """Whether the tmux server of our terminals started this, and no keeper of a member is in between."""
+    for pid, name in _ancestors():
+        if name == _KEEPER:
+            return False
+        if name.startswith(b"tmux: server") and _is_ours(_read(f"/proc/{pid}/cmdline"), home):
+            return True
+    return False
+
+
+def read_namespace() -> str:
+    try:
+        return os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return ""
+
+
+def is_elsewhere(home: str) -> bool:
+    """Whether an engine drives this state directory from another PID namespace than ours."""
+    try:
+        with open(f"{home}/{NAMESPACE}", encoding="ascii") as file:
+            theirs = file.read().strip()
+        fd = os.open(f"{home}/{LOCK}", os.O_RDONLY | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False  # no engine holds it: the namespace is that of one which has ended
+    except BlockingIOError:
+        return theirs != read_namespace()
+    finally:
+        os.close(fd)
+
+
+def _ancestors() -> Iterator[tuple[int, bytes]]:
+    """Pid and name of each, nearest first. By /proc, which shows them also from inside of a namespace."""
+    pid = _name_and_parent("self")[1] or os.getppid()
+    while pid > 1:
+        name, parent = _name_and_parent(str(pid))
+        yield pid, name
+        pid = parent
+
+
+def _name_and_parent(pid: str, proc: str = "/proc") -> tuple[bytes, int]:
+    # The command's name may hold spaces and brackets: the fields are counted from its last bracket.
+    head, _, fields = _read(f"{proc}/{pid}/stat").rpartition(b")")
+    try:
+        return head.partition(b"(")[2], int(fields.split()[1])
+    except (ValueError, IndexError):
+        return b"", 0
+
+
+def _mark_of(pid: int, proc: str = "/proc") -> str | None:
+    needle = f"\0{MARK}=".encode()
+    _, found, rest = (b"\0" + _read(f"{proc}/{pid}/environ")).partition(needle)
+    return rest.partition(b"\0")[0].decode("ascii", "replace") if found else None
+
+
+def _is_ours(command_line: bytes, home: str) -> bool:
+    words = command_line.split(b"\0")
+    if b"-S" not in words[:-1]:
+        return False
+    place = os.fsdecode(words[words.index(b"-S") + 1])
+    shallow = f"/headcount-{os.getuid()}"  # where the state directory is too deep for a socket
+    return place == f"{os.path.realpath(home)}/tmux.sock" or os.path.dirname(place).endswith(shallow)
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read(_MOST)
+    except OSError:
+        return b""  # gone, or another user's

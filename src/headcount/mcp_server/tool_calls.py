@@ -1,0 +1,218 @@
+"""From a call's parameters to its result: opens the state, calls one use case, says what went wrong.
+
+Imported with the first call. Mail and tasks need no settings and no adapters, so a member's first call of
+such a tool opens the store alone.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import queue
+import sys
+import threading
+import traceback
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from headcount.app.caller import identify
+from headcount.app.mail import count_unread
+from headcount.app.session import open_session
+from headcount.errors import Bug, HeadcountError
+from headcount.mcp_server import speech
+from headcount.mcp_server.arguments import check_arguments
+from headcount.mcp_server.dialect import in_our_words
+from headcount.mcp_server.speech import ProtocolError
+from headcount.mcp_server.tools import BY_NAME
+from headcount.store import is_made
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from headcount.app.app import App
+    from headcount.app.session import Session
+
+    Say = Callable[[Any, dict[str, Any] | ProtocolError], None]
+    Handler = Callable[[Any, dict[str, Any]], dict[str, Any]]
+
+# module -> its tools, one function each; a call imports the module of its tool and no other
+_MODULES = {
+    "team_tools": (
+        "team_create", "teammate_spawn", "team_shutdown", "shutdown_status", "escalation_list",
+        "escalation_decide",
+    ),
+    "mail_tools": ("send_message", "inbox"),
+    "task_tools": (
+        "task_create", "task_update", "task_list", "task_claim", "task_find_available", "task_auto_claim",
+        "task_complete", "member_done", "review_submit",
+    ),
+    "witness_tools": (
+        "witness_findings", "witness_verdict", "witness_nudge", "witness_capture", "witness_handoff",
+    ),
+}  # fmt: skip
+MODULE_OF = {tool: module for module, tools in _MODULES.items() for tool in tools}
+_WITHOUT_APP = ("mail_tools", "task_tools")
+
+
+class ToolCaller:
+    """One client's calls. The state is opened with the first one, and the caller is identified with each."""
+
+    def __init__(self, environ: Mapping[str, str] | None = None, start: str | None = None) -> None:
+        self._environ = dict(os.environ if environ is None else environ)
+        self._start = start
+        self._session: Session | None = None
+        self._app: App | None = None
+
+    def call(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """The result of `tools/call`. Raises `ProtocolError` only where the request itself is wrong."""
+        name, given = _read_call(params)
+        try:
+            arguments = check_arguments(BY_NAME[name], in_our_words(name, given))
+            return _answer(self._perform(name, arguments))
+        except HeadcountError as error:
+            return _refusal(error)
+        except Exception:
+            # Ours, and never the model's to read: the trace goes to the log of the client.
+            traceback.print_exc(file=sys.stderr)
+            bug = Bug(f"{name} failed", "this is a bug of headcount", ("The server's log has the details",))
+            return _refusal(bug)
+
+    def close(self) -> None:
+        for opened in (self._session, self._app):
+            if opened is not None:
+                opened.close()
+        self._session = self._app = None
+
+    def _perform(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        module = importlib.import_module(f"headcount.mcp_server.{MODULE_OF[name]}")
+        handler: Handler = getattr(module, name)
+        session = self._open(name, arguments)
+        answer = handler(session, arguments)
+        waiting = count_unread(session) if session.caller.is_member and name != "inbox" else 0
+        # A member that calls anything hears of its mail: a handful of tokens, and only when there is some.
+        return {**answer, "unread": waiting} if waiting else answer
+
+    def _open(self, name: str, arguments: dict[str, Any]) -> Session:
+        if self._app is None and self._is_light(name, arguments):
+            home = os.path.abspath(self._environ["HEADCOUNT_HOME"])
+            if self._session is None:
+                self._session = open_session(home, self._environ, name)
+                return self._session
+            return self._identified(self._session, name)
+        if self._app is None:
+            from headcount.app.app import open_app
+
+            self._app = open_app(self._start, self._environ, action=name)
+            return self._app
+        return self._identified(self._app, name)
+
+    def _is_light(self, name: str, arguments: dict[str, Any]) -> bool:
+        home = self._environ.get("HEADCOUNT_HOME")
+        return (
+            MODULE_OF[name] in _WITHOUT_APP and arguments.get("type") != "shutdown_request"
+            and bool(home) and is_made(os.path.abspath(home or ""))
+        )  # fmt: skip
+
+    def _identified(self, session: Session, name: str) -> Session:
+        """A member may have been stood down since its last call: then its token is void."""
+        if session.caller.is_member:
+            session.caller = identify(session.store, self._environ, session.home, name)
+        return session
+
+
+def drive(app: App) -> None:
+    """Start an engine if none is running. Not for a member: its engine would carry the member's mark."""
+    if not app.caller.is_member:
+        from headcount.app.resident import ensure_driven
+
+        ensure_driven(app)
+
+
+def _read_call(params: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    name, given = params.get("name"), params.get("arguments")
+    if not isinstance(name, str):
+        raise ProtocolError(speech.INVALID_PARAMS, "name must be the name of a tool")
+    if name not in BY_NAME:
+        known = {"code": "unknown-tool", "what": f"There is no tool {name[:80]}", "why": "", "hints": [
+            f"The tools are {', '.join(BY_NAME)}"]}  # fmt: skip
+        raise ProtocolError(speech.INVALID_PARAMS, f"Unknown tool: {name[:80]}", known)
+    if given is not None and not isinstance(given, dict):
+        raise ProtocolError(speech.INVALID_PARAMS, "arguments must be an object")
+    return name, given or {}
+
+
+def _answer(answer: dict[str, Any]) -> dict[str, Any]:
+    text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
+    return {"content": [{"type": "text", "text": text}], "structuredContent": answer, "isError": False}
+
+
+def _refusal(error: HeadcountError) -> dict[str, Any]:
+    """The same fields as in `--json`, and the same text that a person would read."""
+    return {
+        "content": [{"type": "text", "text": error.render()}],
+        "structuredContent": {"error": error.as_dict()},
+        "isError": True,
+    }
+
+
+class _Call(NamedTuple):
+    request_id: Any
+    params: dict[str, Any]
+
+
+class Worker:
+    """Calls are answered in the order in which they came, unless they are cancelled.
+
+    A call that is being performed is not torn apart by a cancellation: what it does is one transaction. Its
+    answer is not sent, as the protocol wants it.
+    """
+
+    def __init__(self, say: Say, caller: ToolCaller) -> None:
+        self._say = say
+        self._caller = caller
+        self._calls: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._open: set[Any] = set()
+        self._thread = threading.Thread(target=self._run, name="calls", daemon=True)
+        self._thread.start()
+
+    def put(self, request_id: Any, params: dict[str, Any]) -> None:
+        with self._lock:
+            if request_id in self._open:
+                raise ProtocolError(speech.INVALID_REQUEST, "A request with this id is under way")
+            self._open.add(request_id)
+        self._calls.put(_Call(request_id, params))
+
+    def cancel(self, request_id: Any) -> None:
+        if isinstance(request_id, str | int | float):
+            with self._lock:
+                self._open.discard(request_id)
+
+    def finish(self) -> None:
+        self._calls.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while (call := self._calls.get()) is not None:
+            if not self._wanted(call):
+                continue
+            answer = self._perform(call)
+            with self._lock:
+                wanted = call.request_id in self._open
+                self._open.discard(call.request_id)
+            if wanted:
+                try:
+                    self._say(call.request_id, answer)
+                except BrokenPipeError:
+                    break  # the client is gone; the main thread sees the end of input by itself
+        self._caller.close()
+
+    def _wanted(self, call: _Call) -> bool:
+        with self._lock:
+            return call.request_id in self._open
+
+    def _perform(self, call: _Call) -> dict[str, Any] | ProtocolError:
+        try:
+            return speech.in_envelope(self._caller.call(call.params), speech.read_version(call.params))
+        except ProtocolError as error:
+            return error

@@ -1,0 +1,86 @@
+"""The rules of mail: which mailboxes there are, what is accepted, and where a message really goes.
+
+Arrival order is the only order. A high priority is shown and never sorted by: sorting would let a later
+message of one sender overtake an earlier one (I7).
+
+On the path of every member command: imports only names and errors.
+"""
+
+from __future__ import annotations
+
+from headcount.domain.input_checks import check_choice, check_text, unknown
+from headcount.domain.names import LEAD, OPERATOR, WITNESS, check_size, resolve_address
+from headcount.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from headcount.domain.records import Mail, TeamCard
+
+# Gone with the incarnation that they were meant for; whether it answered is in the receipt.
+MOOT_WHEN_SEALED = ("shutdown_request", "shutdown_withdrawn")
+KEPT_WHEN_SEALED = ("message", "broadcast", "shutdown_response", "idle")
+MAIL_TYPES = (*KEPT_WHEN_SEALED, *MOOT_WHEN_SEALED)
+PRIORITIES = ("low", "normal", "high")
+SUBJECT_FROM_BODY = 60  # characters
+
+DEAD_LETTERS = "dead-letters"
+OFFICES = (LEAD, WITNESS, OPERATOR)  # mailboxes that outlive the member that reads them
+ALL = "all"
+ENGINE = "engine"  # the channel that wakes the engine
+
+
+def channel(team_id: str, box: str) -> str:
+    """What to ring when mail arrives in a mailbox."""
+    return f"{team_id}/{box}"
+
+
+def check_mail(mail: Mail, team: TeamCard) -> None:
+    """One schema, checked on write (E4), with the limits of the team (E7)."""
+    check_choice("type", mail.type, MAIL_TYPES)
+    check_choice("priority", mail.priority, PRIORITIES)
+    check_text("subject", mail.subject)
+    check_text("body", mail.body)
+    check_size("subject", mail.subject, team.subject_characters, "characters")
+    check_size("body", mail.body, team.message_bytes)
+
+
+def subject_from(body: str) -> str:
+    """The first words of a message, for one that was sent without a subject."""
+    words = " ".join(body.split())
+    if not words:
+        raise UsageError("A message needs a text", "subject and body are empty", code="missing-subject")
+    return words if len(words) <= SUBJECT_FROM_BODY else f"{words[: SUBJECT_FROM_BODY - 1]}…"
+
+
+def find_box(to: str, team_name: str, keys: Iterable[str], what: str = "recipient", effect: str = "") -> str:
+    """The mailbox behind an address, where `keys` are all incarnations in the order of their start.
+
+    A bare name is its latest incarnation; an unknown one is an error (C5).
+    """
+    to = resolve_address(to, team_name)
+    if to in OFFICES:
+        return to
+    found = None
+    known: list[str] = []
+    for key in keys:
+        name = key.partition("#")[0]
+        known += (name, key)
+        if to in (name, key):
+            found = key
+    if found is not None:
+        return found
+    raise unknown(what, to, (*OFFICES, *dict.fromkeys(known)), effect)
+
+
+def route(box: str, *, closed: bool, sealed: bool) -> tuple[str, str | None]:
+    """Where mail really goes, and the mailbox that it was sent to if that is another (C3, C4)."""
+    if closed:
+        return DEAD_LETTERS, box
+    return (LEAD, box) if sealed else (box, None)
+
+
+def is_from(sender: str, wanted: str) -> bool:
+    """Whether a message is from `wanted`: a bare name stands for all generations of a member."""
+    return wanted in (sender, sender.partition("#")[0])

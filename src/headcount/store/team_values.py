@@ -1,0 +1,129 @@
+"""Teams, events and acts between their rows and the values of the rules.
+
+Imported when one of them is first needed: a member's command needs none, and these imports cost five times as
+much as the rest of it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from headcount.domain.input_checks import check_text
+from headcount.domain.names import check_team_name
+from headcount.domain.policy import Limits, Policy
+from headcount.errors import Declined, UsageError
+from headcount.protocol import codec
+from headcount.protocol.phase_codec import phase_as_json, phase_from_json
+from headcount.protocol.team import Team
+from headcount.store.database import Statements, one
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import apsw
+
+    from headcount.protocol.phase import Phase
+
+SQL = Statements("teams")
+RUN = "phase"  # the fact that holds a team's run, named so since the first version
+
+# The same text is the same value. An engine loads its team at every turn, of which one row has changed; so
+# the rest is looked up, and nothing can be stale. About 2 KB each.
+_member = lru_cache(maxsize=4096)(codec.load_member)
+load_act = lru_cache(maxsize=4096)(codec.load_act)
+dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+@lru_cache(maxsize=64)
+def _team(state: str) -> Team:
+    return codec.load_team(state, {})
+
+
+_TEAM_FIELDS = [field.name for field in fields(Team) if field.name not in ("members", "run")]
+_POLICY = Policy()
+
+
+def create(db: apsw.Connection, now: float, name: str, description: str, settings: Mapping[str, Any]) -> Team:
+    """The next generation of the name. An open team's name is refused (B8)."""
+    check_team_name(name)
+    limits, peer_mail = _read_limits(settings)
+    check_text("description", description)
+    last = load(db, name)
+    if last is not None and last.status != "shutdown":
+        raise Declined(
+            f"The team {name} exists already",
+            "an open team's name cannot be used again",
+            (f"Stand it down with `headcount down {name}`, or use another name",),
+            code="team-exists",
+        )
+    # Generations are counted from the first team of this name, for its members too.
+    team = Team(name, last.generation + 1, generations=dict(last.generations)) if last else Team(name)
+    db.execute(
+        SQL["insert_team"],
+        (
+            team.id, name, team.generation, team.status, description, dumps(settings), codec.dump_team(team),
+            now, peer_mail, limits.message_bytes, limits.description_bytes, limits.subject_characters,
+            limits.tasks,
+        ),
+    )  # fmt: skip
+    return team
+
+
+def _read_limits(settings: Mapping[str, Any]) -> tuple[Limits, bool]:
+    """`limits` and `policy.peer_mail` of the settings, or their defaults."""
+    given = settings.get("limits") or {}
+    for name, value in given.items():
+        if name not in {field.name for field in fields(Limits)}:
+            raise UsageError(f"There is no limit {name!r}", code="unknown-setting")
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise UsageError(
+                f"limits.{name} is {value!r}", "a limit is a whole number from 1", code="bad-setting"
+            )
+    policy = settings.get("policy") or {}
+    return Limits(**given), bool(policy.get("peer_mail", _POLICY.peer_mail))
+
+
+def load(db: apsw.Connection, name: str) -> Team | None:
+    """A team by its name (the latest of that name) or its id."""
+    row = one(db, SQL["team_by_id" if "#" in name else "team_by_name"], name)
+    if row is None:
+        return None
+    team_id, state = row
+    members = [_member(body) for (body,) in db.execute(SQL["members"], (team_id,))]
+    return replace(_team(state), members={m.key: m for m in members}, run=_load_run(db, team_id))
+
+
+def _load_run(db: apsw.Connection, team_id: str) -> Phase | None:
+    """The run has a row of its own, because it is large and changes less often than the team."""
+    row = one(db, SQL["fact"], team_id, "", RUN)
+    if row is None:
+        return None
+    raw = json.loads(row[0])
+    if "crew" in raw:
+        return phase_from_json(raw, raw)
+    roster = one(db, SQL["fact"], team_id, "", "roster")
+    return phase_from_json(raw, json.loads(roster[0]) if roster is not None else {})
+
+
+def save(db: apsw.Connection, before: Team, after: Team) -> None:
+    """Write only the rows that changed: a step changes one member or a few, however large the team is."""
+    team_id = after.id
+    for key, member in after.members.items():
+        old = before.members.get(key)
+        if old is not member and old != member:
+            db.execute(
+                SQL["put_member"],
+                (
+                    team_id, key, member.name, member.generation, member.role, member.state, member.ask,
+                    member.answer, codec.dump_member(member),
+                ),
+            )  # fmt: skip
+    for key in before.members.keys() - after.members.keys():
+        db.execute(SQL["remove_member"], (team_id, key))
+    if before.run is not after.run and after.run is not None:
+        db.execute(SQL["put_fact"], (team_id, "", RUN, dumps(phase_as_json(after.run))))
+    if any(getattr(before, name) != getattr(after, name) for name in _TEAM_FIELDS):
+        db.execute(SQL["update_team"], (after.status, codec.dump_team(after), team_id))
