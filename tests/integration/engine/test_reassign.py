@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from headcount.cli.status import describe
+from headcount.cli.status_commands import describe_team
 
 from headcount.app import tasks
 from headcount.app.caller import Caller
@@ -106,11 +106,11 @@ def test_human_is_shown_as_the_states_page_says(lab: Lab) -> None:
     escalate(lab)
     decide(lab.app, "e1", "human")
     lab.wait_state("ada#1", lambda m: m.state is State.RUNNING)
-    assert " parked " in describe(status(lab.app, TEAM)[0])[2]
+    assert " parked " in describe_team(status(lab.app, TEAM)[0])[2]
     assert [e["state"] for e in escalations(lab.app, every=True)] == ["decided"]
     answer = lab.ask()
     lab.approve(answer)
     lab.wait_state("ada#1", lambda m: m.state is State.ESCALATED)
     decide(lab.app, "e2", "human")
     assert [e["state"] for e in escalations(lab.app)] == ["parked"]
-    assert "Escalations: e2." in "\n".join(describe(status(lab.app, TEAM)[0]))
+    assert "Escalations: e2." in "\n".join(describe_team(status(lab.app, TEAM)[0]))
