@@ -28,7 +28,6 @@ IO = {
 # up its own. Take out what is mended.
 SHARED: dict[str, set[str]] = {
     "app": {"run"},
-    "cli/member": {"client", "commands", "terminal"},
 }
 ALIKE: dict[str, set[str]] = {
     "app": {"archive", "member", "report", "salvage", "task", "team"},

@@ -2,7 +2,7 @@
 
 A client is started in one of two ways. **Headless**, turn by turn: each turn is one run of the program, which
 takes up the conversation of the last one, and between two turns nothing of it is alive; `headcount client`
-(`cli/member/client.py`) waits for mail there. Or in a **terminal**, where it is one long run.
+(`agents/host/host_process.py`) waits for mail there. Or in a **terminal**, where it is one long run.
 
 Whatever it is told about headcount (the MCP server, hooks, permissions) it is told for that process alone: on
 its command line, or in a configuration directory of its own. The user's directories are read, never written.

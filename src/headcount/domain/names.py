@@ -23,6 +23,8 @@ LEAD = "lead"
 WITNESS = "witness"
 OPERATOR = "operator"
 
+SHOWN_MAIL = "HEADCOUNT_SHOWN_MAIL"
+"""A variable: the ids of the mail in a turn's prompt. The hooks need not show it again."""
 TOOLS_LISTED = "tools-listed"
 """A file in a client's directory: the client requested our MCP tools, and got the answer."""
 

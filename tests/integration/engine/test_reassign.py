@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from headcount.cli.status_commands import describe_team
 
 from headcount.app import tasks
 from headcount.app.caller import Caller
 from headcount.app.standing_down import decide, escalations
 from headcount.app.teams import status
+from headcount.cli.status_commands import describe_team
 from headcount.protocol import events as ev
 from headcount.protocol.member import State
 

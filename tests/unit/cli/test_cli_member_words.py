@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from headcount.cli import HOT
-from headcount.cli.member.shown import message_head, message_text, plain, task_line
 from headcount.cli.member.table import COMMANDS
 from headcount.cli.member.words import parse
 from headcount.domain.display import utc
+from headcount.domain.mail_text import message_head, message_text, plain, task_line
 from headcount.domain.records import Mail, Task
 from headcount.errors import UsageError
 

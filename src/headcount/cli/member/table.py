@@ -25,13 +25,13 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
             flags=("--unread", "--peek"),
             names={"--wait": "--wait", "--from": "--from"},
         ),
-        "commands:inbox",
+        "member_commands:inbox",
     ),
     "read": (
         Spec("read ID", "Print one message whole, and mark it as read.", required=("ID",)),
-        "commands:read",
+        "member_commands:read",
     ),
-    "send": (_SEND, "commands:send"),
+    "send": (_SEND, "member_commands:send"),
     "done": (
         Spec(
             "done [TASK] [--verified]",
@@ -41,11 +41,11 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
             flags=("--verified",),
             members_only=True,
         ),
-        "commands:done",
+        "member_commands:done",
     ),
     "idle": (
         Spec("idle", "Say that you have nothing to do; void once you claim a task.", members_only=True),
-        "commands:idle",
+        "member_commands:idle",
     ),
     "approve": (
         Spec(
@@ -55,7 +55,7 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
             names={"--reason": "--reason"},
             members_only=True,
         ),
-        "commands:approve",
+        "member_commands:approve",
     ),
     "reject": (
         Spec(
@@ -65,7 +65,7 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
             names={"--reason": "--reason"},
             members_only=True,
         ),
-        "commands:reject",
+        "member_commands:reject",
     ),
     "task list": (
         Spec(
@@ -73,7 +73,7 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
             "List the team's tasks; --metadata: those with this value.",
             names={"--status": "--status", "--owner": "--owner", "--metadata": "--metadata"},
         ),
-        "commands:list_tasks",
+        "member_commands:list_tasks",
     ),
     "task claim": (
         Spec(
@@ -82,7 +82,7 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
             most=1,
             members_only=True,
         ),
-        "commands:claim",
+        "member_commands:claim",
     ),
     "task complete": (
         Spec(
@@ -91,7 +91,7 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
             required=("ID",),
             flags=("--verified",),
         ),
-        "commands:complete",
+        "member_commands:complete",
     ),
     "review pass": (
         Spec(
@@ -100,7 +100,7 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
             required=("TASK",),
             names={"--reason": "--reason"},
         ),
-        "commands:review_pass",
+        "member_commands:review_pass",
     ),
     "review changes": (
         Spec(
@@ -109,7 +109,7 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
             required=("TASK",),
             names={"--reason": "--reason"},
         ),
-        "commands:review_changes",
+        "member_commands:review_changes",
     ),
     "client": (
         Spec(
@@ -119,7 +119,7 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
             flags=("--terminal",),
             names={"--model": "--model", "--permissions": "--permissions", "--trusted": "--trusted"},
         ),
-        "client:client",
+        "member_commands:client",
     ),
     "hook": (
         Spec(

@@ -1,10 +1,10 @@
-"""A client in its terminal, followed by the process that started it, in the record that the client keeps.
+"""Follow a client in its terminal by the record that the client keeps.
 
-Clients write down their conversations: what each answer cost, when a turn is over, and how. Only what they
-tell nowhere else is read off the screen: dialogs (`dialogs.py`), and a limit of some (`attend.py`). A turn
-that ends at a usage limit parks the member; when the limit should be over, and the client has not gone on by
-itself, it is told to, at its prompt. A conversation that no longer fits is begun anew. A client that keeps no
-record says all that by its hooks.
+Clients record their conversations: what each answer cost, when a turn is over, and how it ended. The host
+reads from the screen only what is recorded nowhere else: dialogs, and the usage limit of some clients
+(`screen_dialogs.py`). A turn that ends at a usage limit parks the member. When the limit should be over
+and the client has not continued by itself, the host types that at its prompt. A conversation that no
+longer fits is started again. A client that keeps no record reports all this by its hooks.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from collections import deque
 from functools import partial
 
 from headcount.agents.client import Seen, add_seen, understand
-from headcount.cli.member import dialogs, pauses
-from headcount.cli.member.terminal import Terminal
+from headcount.agents.host.screen_dialogs import Attendant, Dialogs
 from headcount.errors import HeadcountError
 
 TYPE_CHECKING = False
@@ -29,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from headcount.agents.client import Client, Setup
-    from headcount.cli.member.call import Call
-    from headcount.cli.member.opening import Opening
+    from headcount.agents.host import Reports, Terminal
+    from headcount.agents.host.prompts import Opening
 
     Child = subprocess.Popen[bytes]
 
@@ -55,18 +54,18 @@ class Follower:
 
     def __init__(
         self,
-        call: Call,
+        reports: Reports,
         client: Client,
         opening: Opening,
         start: Callable[[str], tuple[Child, Setup]],
-        terminal: Terminal | None = None,
+        terminal: Terminal,
     ) -> None:
-        self._call = call
+        self._reports = reports
         self._client = client
         self._opening = opening
         self._start = start
-        self._terminal = terminal or Terminal(os.environ["HEADCOUNT_HOME"], os.environ["HEADCOUNT_MARK"])
-        self._lookers = _make_lookers(call, client, self._terminal)
+        self._terminal = terminal
+        self._lookers = _make_lookers(reports, client, self._terminal)
         self._to_tell: deque[Callable[[], None]] = deque()
         self._troubles: set[str] = set()
         self._turn = Seen()
@@ -121,7 +120,7 @@ class Follower:
 
     def _end_turn(self, turn: Seen) -> None:
         code = 1 if turn.limit or turn.overflow or turn.login else 0
-        self._to_tell.append(partial(pauses.record_turn, self._call, turn, code))
+        self._to_tell.append(partial(self._reports.record_turn, turn, code))
         if turn.limit:
             self._limits += 1
             self._to_tell.append(partial(self._park, turn, self._limits))
@@ -131,10 +130,10 @@ class Follower:
             self._failures += 1
         else:
             self._failures = self._limits = 0
-            self._to_tell += (self._opening.answered, partial(pauses.lift_limit, self._call))
+            self._to_tell += (self._opening.answered, self._reports.lift_limit)
             self._to_tell.append(partial(self._tell_login, ""))
             if not self._client.hooked:
-                self._to_tell.append(partial(pauses.end_work, self._call))
+                self._to_tell.append(self._reports.end_work)
 
     # --- what is told, and done
 
@@ -155,24 +154,24 @@ class Follower:
         if str(error) not in self._troubles:
             self._troubles.add(str(error))
             text = f"What it did could not be followed for a while: {error}"
-            self._to_tell.append(partial(pauses.warn, self._call, text))
+            self._to_tell.append(partial(self._reports.warn, text))
 
     def _tell_login(self, text: str) -> None:
         """Once, however often it is asked to go on meanwhile; `""` when the model has answered again."""
         if text and not self._logged_out:
-            dialogs.tell(self._call, text, [text])
+            self._reports.report_dialog(text, [text])
         elif self._logged_out and not text:
-            dialogs.tell_end(self._call)
+            self._reports.end_dialog()
         self._logged_out = bool(text)
 
     def _begin_turn(self) -> None:
         self._go_on_at = None
         if not self._client.hooked:
-            pauses.begin_work(self._call)
+            self._reports.begin_work()
 
     def _park(self, turn: Seen, count: int) -> None:
-        until = pauses.limit_end(self._call, turn.resets_at, count)
-        pauses.park(self._call, turn.limit, until)
+        until = self._reports.limit_end(turn.resets_at, count)
+        self._reports.park(turn.limit, until)
         self._times_parked += 1
         self._go_on_at = until + _BY_ITSELF_S
 
@@ -185,13 +184,11 @@ class Follower:
             self._go_on_at = None
 
 
-def _make_lookers(call: Call, client: Client, terminal: Terminal) -> list[Callable[[], None]]:
+def _make_lookers(reports: Reports, client: Client, terminal: Terminal) -> list[Callable[[], None]]:
     """For what is to be seen on the screen alone."""
-    lookers = [dialogs.Dialogs(call, client.screen.asks, terminal).look]
+    lookers = [Dialogs(reports, client.screen.asks, terminal).look]
     if client.screen.limit:
-        from headcount.cli.member.attend import Attendant
-
-        lookers.append(Attendant(call, client.screen.limit, terminal).look)
+        lookers.append(Attendant(reports, client.screen.limit, terminal).look)
     return lookers
 
 

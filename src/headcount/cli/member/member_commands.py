@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from headcount.cli.member.shown import message_head, message_text, task_line, task_text
+from headcount.domain.mail_text import message_head, message_text, task_line, task_text
 from headcount.errors import UsageError
 from headcount.protocol.authority import WORKER
 
@@ -178,3 +178,40 @@ def complete(call: Call) -> int:
         return _done(call, task.id)
     call.answer(tasks.as_text(task), f"Completed {task.id}.")
     return 0
+
+
+# --- client ----------------------------------------------------------------------------------------------
+
+
+def client(call: Call) -> int:
+    """Run as the host of a client, started by the engine."""
+    import os
+
+    from headcount.agents.host.host_process import Host, Options
+    from headcount.agents.registry import CLIENTS
+    from headcount.app.hosting import MemberReports, MemberTerminal
+    from headcount.errors import NotAllowed
+
+    name = call.words.plain[0]
+    if name not in CLIENTS:
+        raise UsageError(
+            f"There is no client {name!r}", f"these are known: {', '.join(CLIENTS)}", code="unknown-agent"
+        )
+    if not call.caller.is_member or "HEADCOUNT_MARK" not in os.environ:
+        raise UsageError(
+            "This is what a member runs as", "it is started by the engine",
+            (f"Start one with `headcount spawn NAME --agent {name}`",), code="not-a-member",
+        )  # fmt: skip
+    if not call.words.get("--trusted"):
+        raise NotAllowed(
+            f"Did not start {CLIENTS[name].title}", "the start does not name a folder that the user trusts",
+            ("Stand the member down, and start it again",), code="untrusted-repository",
+        )  # fmt: skip
+    words = call.words
+    options = Options(
+        words.get("--model") or "", words.get("--permissions") or "edit", words.get("--trusted") or ""
+    )
+    host = Host(MemberReports(call.session), CLIENTS[name], options)
+    if not words.has("--terminal"):
+        return host.run_turns()
+    return host.run_terminal(MemberTerminal(os.environ["HEADCOUNT_HOME"], os.environ["HEADCOUNT_MARK"]))

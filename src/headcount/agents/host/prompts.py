@@ -1,0 +1,100 @@
+"""What a client is told in its prompt, which is one word of a command line: the kernel takes none of 128 KiB.
+
+A message may be nearly as long as that, and several may wait. What does not fit waits for the next turn; of
+what alone is too long the beginning is told, and where the rest is.
+"""
+
+from __future__ import annotations
+
+from headcount.domain.mail_text import message_text, plain
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from headcount.agents.host import Reports
+    from headcount.domain.records import Mail
+
+NOTHING_YET = "Look into your inbox, and begin."
+MOST = 100_000  # bytes; clients put words of their own beside it
+
+
+def tell(mail: list[Mail], most: int = MOST) -> tuple[str, list[Mail]]:
+    """The messages that fit, the oldest first, and which they are; the first one in any case."""
+    text = ""
+    told: list[Mail] = []
+    for one in mail:
+        more = cut(message_text(one), most, f"`headcount read {one.id}`")
+        if told and _size(text) + _size(more) > most:
+            break
+        text, told = f"{text}\n{more}" if told else more, [*told, one]
+    return text, told
+
+
+def cut(text: str, most: int, whole: str) -> str:
+    """`whole` is where all of it can be read."""
+    if _size(text) <= most:
+        return text
+    begin = text.encode("utf-8", "replace")[:most].decode("utf-8", "ignore")
+    return f"{begin}\n(It goes on; the whole of it: {whole})\n"
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))
+
+
+# --- opening ---------------------------------------------------------------------------------------------
+#
+# The first prompt of a client in a terminal: its task, and the mail that arrived before it could run.
+# Mail counts as read only when it was shown. The task is in the mailbox too, and counts as read once the
+# client has answered that prompt. A client without hooks gets the other mail in the prompt; with hooks,
+# the hooks show it.
+
+
+_HALF = MOST // 2  # for the task, and as much for what came besides
+
+
+class Opening:
+    def __init__(self, reports: Reports, task: str, hooked: bool) -> None:
+        self._reports = reports
+        self._task = task
+        self._hooked = hooked
+        self._shown: list[Mail] = []
+
+    def words(self) -> str:
+        """For a conversation that begins now."""
+        unread = self._reports.unread()
+        besides = [] if self._hooked else [one for one in unread if not self._is_task(one)]
+        news, told = tell(besides, _HALF)
+        self._shown = [one for one in unread if one in told or self._is_task(one)]
+        left = f"{len(besides) - len(told)} more in your inbox.\n" if len(besides) > len(told) else ""
+        task = cut(plain(self._task), _HALF, "the file $HEADCOUNT_PROMPT_FILE") or NOTHING_YET
+        return task + (f"\n\nNew mail:\n{news}{left}" if news else "")
+
+    def _is_task(self, one: Mail) -> bool:
+        """However a file may have changed its ends of lines."""
+        return bool(self._task) and one.body.split() == self._task.split()
+
+    def answered(self) -> None:
+        self._reports.mark_read(self._shown)
+        self._shown = []
+
+
+# --- brief -----------------------------------------------------------------------------------------------
+#
+# What a member is told at the start, before its task. Short: it is paid for in every turn.
+
+
+_BRIEF = """\
+You are {member}, a member of the team {team}. You work alone in this git worktree, on your own branch; \
+commit there, and never touch other branches or worktrees. You speak by the tools of the server "headcount":
+- inbox (unread, mark_read): your orders and mail. Look there first.
+- send_message: ask the lead ("lead"). Nobody reads what you print.
+- member_done: when your work is done and committed. You are inspected, and told if anything is left.
+- Asked to stand down: send_message to "lead", type shutdown_response, the request_id and approve true, or \
+false with a reason. Plain text is no answer.
+Before member_done: all is committed; no stash, no untracked file; no merge or rebase is under way; nothing \
+that you started still runs.
+Where the tools are missing, the command `headcount` does the same: `headcount inbox`, `headcount done`."""
+
+
+def brief(team: str, member: str) -> str:
+    return _BRIEF.format(team=team, member=member)
