@@ -1,7 +1,7 @@
-"""Write docs/reference/commands.md from the commands themselves: python scripts/write_commands.py
+"""Write docs/reference/commands.md from the commands: python scripts/write_commands.py
 
-A test fails when the committed page is not what this makes. Names and options come from argparse and from the
-members' table, so nothing can be left out, and not from the text of --help, which differs between Pythons.
+A test compares the committed page with the result. Names and options come from argparse and from the members'
+table, because the text of --help differs between versions of Python.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ PAGE = Path(__file__).parents[1] / "docs/reference/commands.md"
 _HEAD = """\
 # Commands
 
-`headcount`, or `hc` for short. Every command has `--help` and `--json`; with `--json` the answer, or the
-error, is one JSON value on standard output ([its shapes](json.md)). The answer is on standard output,
-everything else on standard error. This page is written from the commands by `scripts/write_commands.py`.
+The command is `headcount`, or `hc` for short. Every command has `--help` and `--json`. With `--json` the
+answer or the error is one JSON value on standard output ([its fields](json.md)). The answer is on standard
+output, everything else on standard error. `scripts/write_commands.py` generates this page.
 
 | exit code | |
 |---|---|
-| 0 | yes |
-| 1 | it ran, and the honest answer is no |
+| 0 | success |
+| 1 | it ran, and the result is negative |
 | 2 | a wrong call: an unknown name, id, option or setting |
 | 3 | the definition does not compile |
-| 4 | the world failed: store, git, tmux, process |
+| 4 | the machine failed: store, git, tmux, process |
 | 5 | not allowed |
-| 70 | a bug of ours |
-| 129 | `run` or `engine`, ended with its terminal |
-| 130 | interrupted with Ctrl-C; what the engine does goes on |
-| 141 | whoever should have read the answer went away, as `head` does |
-| 143 | `run` or `engine`, ended by SIGTERM |
+| 70 | a bug in headcount |
+| 129 | `run` or `engine` ended with its terminal |
+| 130 | interrupted with Ctrl-C; the engine continues |
+| 141 | the reader of the output closed it, as `head` does |
+| 143 | `run` or `engine` ended by SIGTERM |
 
-An error says what happened, because of what, and what to do next; [every code is explained](errors.md).
+An error names what happened, its cause, and what to do next. See [all error codes](errors.md).
 
-Where a team is meant, its name is not needed while there is only one, nor for a member. `--json` and
-`--team T` may also stand before the command: `headcount --json status`.
+You can omit the name of the team if there is only one. A member can always omit it. `--json` and
+`--team TEAM` may also precede the command: `headcount --json status`.
 
 ## For the operator
 """
@@ -49,9 +49,9 @@ Where a team is meant, its name is not needed while there is only one, nor for a
 _MEMBERS = """
 ## For a member
 
-A member's identity is in its [environment](environment.md). These start in about the time that Python needs
-to start and open SQLite. What they answer, and who else may use them:
-[commands for members](member-commands.md). Each also has `--team T`, for an operator with several teams.
+A member's identity is in its [environment](environment.md). These commands start in about the time that
+Python needs to start and open SQLite. [Commands for members](member-commands.md) describes their answers and
+who else may use them. Each also has `--team TEAM`, for an operator with several teams.
 """
 
 

@@ -1,11 +1,52 @@
-"""What every test counts on."""
+"""Set up what every test relies on."""
 
 from __future__ import annotations
 
+import os
+import shutil
 import signal
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 
 # Whoever runs the tests in the background, or with nohup, has some signals ignored, and so would all that
 # they start: but several tests are about those.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 for _number in (signal.SIGQUIT, signal.SIGHUP):
     signal.signal(_number, signal.SIG_DFL)
+
+_MEMORY = "/dev/shm"
+_ROOM = 4 << 30
+
+
+def _has_room(directory: str) -> bool:
+    """Whether the temporary directories of all tests fit, and programs in them may be executed."""
+    try:
+        found = os.statvfs(directory)
+    except OSError:
+        return False
+    return found.f_bavail * found.f_frsize >= _ROOM and not found.f_flag & os.ST_NOEXEC
+
+
+# git and SQLite sync to disk hundreds of times in one story. In memory that costs nothing.
+if _has_room(_MEMORY):
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", _MEMORY)
+
+# But a file system in memory does not see writes through a mapping, so headcount trusts no time stamps there.
+# What is about workspaces is tested where users have them.
+_ON_DISK = tuple(
+    Path(__file__).parent / name
+    for name in ("crash", "promises", "integration/campaign", "integration/failures", "integration/workspace")
+)
+
+
+@pytest.fixture
+def tmp_path(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
+    if not any(request.path.is_relative_to(folder) for folder in _ON_DISK):
+        yield tmp_path
+        return
+    place = Path(tempfile.mkdtemp(prefix="headcount-test-"))
+    yield place
+    shutil.rmtree(place, ignore_errors=True)

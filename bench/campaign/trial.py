@@ -231,7 +231,8 @@ class Trial:
             return True
         if {"--member", "--no-wait", "--keep-team"} & set(words):
             return False
-        return bool(answer.get("status") == "shutdown")
+        killed = ran.code is not None and ran.code < 0  # maybe after its answer: only its exit code counts
+        return not killed and bool(answer.get("status") == "shutdown")
 
     def _has_no_team(self, ran: Ran) -> bool:
         """Tell whether the command that was to start the team was killed before the team was recorded."""

@@ -1,19 +1,19 @@
 """Every exception that headcount raises, in one tree.
 
-    HeadcountError                 exit   whose mistake, or what it says
-    ├── Declined                    1     it ran, and the honest answer is no
-    ├── UsageError                  2     our caller's: a wrong name, id, size or option
+    HeadcountError                 exit   meaning
+    ├── Declined                    1     it ran, and the result is negative
+    ├── UsageError                  2     the caller's mistake: a wrong name, id, size or option
     ├── DefinitionError             3     the definition does not compile
-    ├── WorldError                  4     the machine's: store, git, tmux, process
+    ├── WorldError                  4     the machine failed: store, git, tmux, process
     │   ├── StoreError
-    │   │   └── FencedOut                     another engine drives this team now
+    │   │   └── FencedOut                     another engine has taken over this team
     │   ├── GitError
     │   └── ProcessError
     ├── NotAllowed                  5     the caller may not do this
-    └── Bug                        70     ours
+    └── Bug                        70     a bug in headcount
 
-An error says what happened (`what`), because of what (`why`) and what to do next (`hints`), and
-carries a `code` that `headcount explain` knows. The library never prints; front ends render.
+An error has `what` happened, `why`, `hints` on what to do next, and a `code` that `headcount explain` knows.
+The library never prints; front ends render errors.
 
 This module is on the path of every member command: it imports nothing.
 """
@@ -36,13 +36,15 @@ class HeadcountError(Exception):
             self.code = code
 
     def as_dict(self) -> dict[str, object]:
-        """The same fields in `--json` and over MCP."""
+        """Return the fields that `--json` and MCP show."""
         return {"code": self.code, "what": self.what, "why": self.why, "hints": list(self.hints)}
 
     def render(self) -> str:
         lines = [f"Error: {self.what} [{self.code}]"]
         if self.why:
-            lines.append(f"Because: {self.why}")
+            # A wrong call has no cause to name: its second line is the usage.
+            usage = self.why.startswith("usage: ")
+            lines.append(f"Usage: {self.why[7:]}" if usage else f"Because: {self.why}")
         lines.extend(f"Hint: {hint}" for hint in self.hints)
         return "\n".join(lines)
 

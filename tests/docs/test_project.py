@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -34,7 +37,10 @@ def test_a_workflow_has_the_structure_that_its_host_expects(path: Path) -> None:
         assert job["runs-on"] and job["timeout-minutes"], name
         for step in job["steps"]:
             assert ("uses" in step) != ("run" in step), (name, step)
-            assert re.fullmatch(r"[\w-]+/[\w-]+@v\d+", step.get("uses", "a/b@v1")), (name, step)
+            assert "${{" not in step.get("run", ""), "a value from outside would become part of the script"
+    # By commit: whoever takes an action over can move its tag.
+    for used in re.findall(r"uses: (.*)", path.read_text()):
+        assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", used), used
 
 
 def test_every_python_that_the_package_claims_is_checked() -> None:
@@ -52,6 +58,66 @@ def test_workflows_and_scripts_run_only_commands_that_are_there() -> None:
             assert os.access(ROOT / name, os.X_OK), (path, name)
         for option in re.findall(r"\./check (--\w+)", text):
             assert re.search(rf"^  {option}\)$", script, re.MULTILINE), (path, option)
+
+
+def test_a_release_says_what_is_in_it_and_where_it_was_built() -> None:
+    """And what is built has no rights: they belong to a job that runs nothing of the release."""
+    jobs = read(ROOT / ".github/workflows/release.yml")["jobs"]
+    assert "permissions" not in jobs["build"]
+    assert any(step.get("run") == ".ci/build" for step in jobs["build"]["steps"])
+    assert jobs["attest"]["needs"] == "build" and jobs["attest"]["permissions"]["id-token"] == "write"
+    steps = jobs["attest"]["steps"]
+    assert {step["uses"].partition("@")[0] for step in steps if "uses" in step} == {
+        "actions/download-artifact", "actions/attest-build-provenance", "actions/attest-sbom",
+    }  # fmt: skip
+    assert [step["run"].split()[:3] for step in steps if "run" in step] == [["gh", "release", "create"]]
+
+
+def test_a_bill_of_materials_names_what_is_installed_and_the_files(tmp_path: Path) -> None:
+    file = tmp_path / "headcount.whl"
+    file.write_bytes(b"content")
+    done = subprocess.run(
+        [sys.executable, ROOT / ".ci/sbom", file], capture_output=True, text=True, check=True
+    )
+    bill = json.loads(done.stdout)
+    assert (bill["bomFormat"], bill["metadata"]["component"]["name"]) == ("CycloneDX", "headcount")
+    purls = {part["purl"].partition("@")[0] for part in bill["components"] if "purl" in part}
+    assert purls >= {f"pkg:pypi/{re.split('[<>=]', name)[0]}" for name in PROJECT["dependencies"]}
+    assert bill["components"][-1]["hashes"][0]["content"] == hashlib.sha256(b"content").hexdigest()
+
+
+@pytest.mark.parametrize("name", ["requirements-dev.lock", ".ci/build.lock", ".ci/default.lock"])
+def test_python_packages_are_locked_by_hash_and_from_no_address(name: str) -> None:
+    text = (ROOT / name).read_text()
+    assert "://" not in text and "--index" not in text
+    for entry in re.split(r"\n(?=\S)", text.strip()):
+        assert re.match(r"[\w.\[\]-]+==\S+", entry) and "--hash=sha256:" in entry, entry
+    users = {"requirements-dev.lock": "check"}
+    assert f"--require-hashes -r {name}" in (ROOT / users.get(name, ".ci/build")).read_text()
+
+
+@pytest.mark.parametrize("kind", ["clients", "tools"])
+def test_npm_packages_are_locked_by_hash_and_from_no_registry(kind: str) -> None:
+    wanted = json.loads((ROOT / f".ci/npm/{kind}/package.json").read_text())["dependencies"]
+    lock = json.loads((ROOT / f".ci/npm/{kind}/package-lock.json").read_text())["packages"]
+    assert lock.pop("")["dependencies"] == wanted
+    for path, package in lock.items():
+        assert package["integrity"].startswith("sha512-") and "resolved" not in package, path
+    assert f".ci/npm/install {kind} " in (ROOT / f".ci/{kind}").read_text()
+
+
+def test_scripts_of_npm_packages_run_only_where_a_client_needs_them() -> None:
+    calls = [
+        line.strip()
+        for path in (ROOT / ".ci").rglob("*")
+        if path.is_file() and path.suffix != ".json"
+        for line in path.read_text().splitlines()
+        if re.match(r"\s*(\(cd .*)?npm ", line)
+    ]
+    with_scripts = [line for line in calls if "--ignore-scripts" not in line]
+    assert [line.rpartition("--loglevel error ")[2] for line in with_scripts] == [
+        "@anthropic-ai/claude-code opencode-ai"
+    ], calls
 
 
 @pytest.mark.parametrize("path", FORMS, ids=lambda path: path.name)

@@ -12,12 +12,12 @@ const NAME = 'team.tsx';
 // Grammar is checked in three places: the parser, the binder and the checker. The checker's other messages,
 // about types and names, start at 2000; of those only redeclarations are about the text itself.
 const GRAMMAR_ELSEWHERE = new Set([2300, 2364, 2451, 2462, 2528, 2657, 2779, 5076, 5085, 6188, 6189, 17000, 17001, 17002, 17006, 17007, 17008, 17012, 17013, 17014, 17015, 18007, 18010, 18016]);
-// About settings of the project rather than about the text.
-const ABOUT_SETTINGS = new Set([1208, 1259, 1286, 1287, 1192, 1202, 1203, 1280, 1295, 1323, 1343, 1355, 1375, 1378, 1470, 1479]);
+// About settings of the project, or about what a type or a name means, rather than about the text.
+const NOT_GRAMMAR = new Set([1169, 1170, 1208, 1225, 1268, 1332, 1335, 1259, 1286, 1287, 1192, 1202, 1203, 1280, 1295, 1323, 1343, 1355, 1375, 1378, 1470, 1479]);
 
 function isGrammar(found) {
   const code = found.code;
-  return (code < 2000 && !ABOUT_SETTINGS.has(code)) || GRAMMAR_ELSEWHERE.has(code);
+  return (code < 2000 && !NOT_GRAMMAR.has(code)) || GRAMMAR_ELSEWHERE.has(code);
 }
 
 function check(text) {

@@ -167,7 +167,11 @@ def I10_only_ours_are_touched(step: Step, seen: Mapping[str, Seen]) -> Iterator[
 
 
 def two_phases(step: Step, seen: Mapping[str, Seen]) -> Iterator[str]:
-    """Everyone is asked who is not idle, a lead or a witness; meanwhile nobody is inspected or stopped."""
+    """Everyone is asked who is not idle, a lead or a witness; meanwhile nobody is inspected or stopped.
+
+    A member is asked again only if what it was asked by has just been rejected: a narrower request goes on.
+    """
+    rejected = {event.request for event in step.ready.happened if isinstance(event, RequestRejected)}
     for before, after in step.moved:
         opened = isinstance(step.event, ev.StandDown | ev.Spent)
         if before is not None and opened and _must_be_asked(before, after):
@@ -178,7 +182,8 @@ def two_phases(step: Step, seen: Mapping[str, Seen]) -> Iterator[str]:
         waiting = before.state in (State.RUNNING, State.VERIFIED, State.ASKED)
         if waiting and after.state not in (State.ASKED, State.RUNNING):
             yield f"{after.key} is {after.state} while {request.id} is still asking"
-        if before.state is State.ASKED and after.state is State.ASKED and after.ask != before.ask:
+        asked = before.state is after.state is State.ASKED and after.ask != before.ask
+        if asked and before.ask not in rejected:
             yield f"{after.key} is asked twice"
 
 

@@ -88,14 +88,26 @@ def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _add_instructions(own: str, instructions: str) -> None:
-    """In the file, above all tables: other users can read a command line. A user's own stay in the file."""
+    """In the settings, above all tables: other users can read a command line. Where the user has some of his
+    own there, they stay, and ours join the user's words for every folder."""
     if _INSTRUCTIONS in _read_settings(own):
-        return
-    path, text = f"{own}/config.toml", ""
-    if os.path.exists(path):
+        first = f"{own}/AGENTS.override.md"  # where it is there, it is read instead of the other
+        path = first if os.path.exists(first) else f"{own}/AGENTS.md"
+        users = _read_text(path)
+        if os.path.islink(path):
+            os.unlink(path)
+        write_file(path, f"{users}\n\n{instructions}" if users else instructions)
+    else:
+        path = f"{own}/config.toml"
+        write_file(path, f"{_INSTRUCTIONS} = {json.dumps(instructions)}\n{_read_text(path)}")
+
+
+def _read_text(path: str) -> str:
+    try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            text = file.read()
-    write_file(path, f"{_INSTRUCTIONS} = {json.dumps(instructions)}\n{text}")
+            return file.read()
+    except OSError:
+        return ""
 
 
 def _databases(users: str) -> tuple[str, ...]:
@@ -105,8 +117,6 @@ def _databases(users: str) -> tuple[str, ...]:
 
 def _overrides(setup: Setup) -> list[str]:
     values = settings(setup.headcount)
-    if _read_settings(f"{setup.directory}/config").get(_INSTRUCTIONS) != setup.instructions:
-        values[_INSTRUCTIONS] = setup.instructions
     values["approval_policy"] = "never"
     values["sandbox_mode"] = "danger-full-access" if setup.permissions == "full" else "workspace-write"
     # JSON of texts, lists and flags is TOML too.

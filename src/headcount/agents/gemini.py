@@ -39,6 +39,7 @@ _STATE = (
     "installation_id",
     "state.json",
 )
+_INSTRUCTIONS = "headcount-member.md"  # one more name for the words that it reads at every start
 # Its events, and what `headcount hook` calls the same moment.
 _HOOKS = {
     "BeforeAgent": "UserPromptSubmit",
@@ -135,6 +136,11 @@ def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
         # HEADCOUNT_TOKEN looks like a secret of the user's, and is the member's own.
         "environmentVariableRedaction": {"enabled": False},
     }
+    context = settings.get("context", {})
+    named = context.get("fileName", "GEMINI.md")
+    names = named if isinstance(named, list) else [named]
+    settings["context"] = {**context, "fileName": [*names, _INSTRUCTIONS]}
+    write_file(f"{own}/.gemini/{_INSTRUCTIONS}", setup.instructions)
     settings["general"] = {**settings.get("general", {}), "enableAutoUpdate": False}
     write_json(f"{own}/.gemini/settings.json", settings)
     write_file(_policy(setup), _ASKS if setup.permissions == "full" else _ASKS + "\n" + _MAY_EDIT)
@@ -151,14 +157,9 @@ def _command(setup: Setup) -> list[str]:
     return [*words, "--model", setup.model] if setup.model else words
 
 
-def _told(setup: Setup, prompt: str) -> str:
-    """It has no word for instructions: they come with the first prompt, and stay in the conversation."""
-    return f"{setup.instructions}\n\n{prompt}"
-
-
 def _first(setup: Setup, prompt: str) -> Turn:
     words = [*_command(setup), "-o", "stream-json", "--session-id", setup.session]
-    return Turn(words, _told(setup, prompt))
+    return Turn(words, prompt)
 
 
 def _next(setup: Setup, prompt: str) -> Turn:
@@ -166,7 +167,7 @@ def _next(setup: Setup, prompt: str) -> Turn:
 
 
 def _terminal(setup: Setup, prompt: str) -> list[str]:
-    words = [*_command(setup), "--prompt-interactive", _told(setup, prompt)]
+    words = [*_command(setup), "--prompt-interactive", prompt]
     return [*words, "--session-id", setup.session]
 
 

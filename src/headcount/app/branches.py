@@ -44,8 +44,20 @@ def _branches(app: App) -> set[str]:
     return set()
 
 
+def read_start(app: App) -> str | None:
+    """Return the commit that members start from, such as "2c8cd3ac (main)"; None before the first commit."""
+    with suppress(GitError):
+        repo = find_repository(app)
+        if repo is not None:
+            git_dir = checkout_git_dir(app, repo) or repo.common_dir
+            git = repo.git.on(git_dir, app.checkout)
+            commit = git.text("rev-parse", "--short=8", "--verify", "HEAD")
+            return f"{commit} ({git.text('rev-parse', '--abbrev-ref', 'HEAD')})"
+    return None
+
+
 def count_unseen(app: App) -> int:
-    """Changes in the user's checkout that are in no commit, and so in nobody's workspace."""
+    """Return how many files of the user's checkout have changes that members do not see."""
     with suppress(GitError):
         repo = find_repository(app)
         git_dir = checkout_git_dir(app, repo) if repo is not None else None

@@ -185,9 +185,11 @@ def _has_closed(fd: int) -> bool:
 class MemberTerminal:
     """Taken up when it is first needed, and then kept: a handle has descriptors."""
 
-    def __init__(self, home: str, mark: str) -> None:
+    def __init__(self, home: str, mark: str, hold: str = "") -> None:
+        """`hold`: what it shows while nothing may be typed there."""
         self._home = home
         self._mark = mark
+        self._hold = hold
         self._taken_up: tuple[TmuxRuntime, Handle] | None = None
 
     def _take_up(self) -> tuple[TmuxRuntime, Handle] | None:
@@ -195,7 +197,7 @@ class MemberTerminal:
             from headcount.runtime.tmux import TmuxRuntime
 
             runtime = TmuxRuntime(self._home)
-            handle = runtime.adopt(self._mark)
+            handle = runtime.adopt(self._mark, {"hold": self._hold})
             self._taken_up = None if handle is None else (runtime, handle)
         return self._taken_up
 

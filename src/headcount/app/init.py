@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _RECORD = "init.json"
 _ALWAYS = ("headcount.toml", "team.py")
 _SETTINGS = """\
-# Settings of headcount; every key is in its reference, and has a default.
+# headcount settings. Everything is optional; list all keys with `headcount explain settings`.
 
 [agents]
 default = "{client}"     # the client for workers that name none

@@ -37,13 +37,13 @@ def find_member(app: App, name: str, team: str | None = None) -> tuple[str, Memb
         raise UsageError(
             f"Which {show(name)}?",
             f"{' and '.join(team.name for team, _ in found)} have one of that name",
-            ("Say which with --team T",),
+            ("Say which with --team TEAM",),
             code="which-team",
         )
     raise UsageError(
         f"There is no member {show(name)}",
         f"looked in {', '.join(looked_in) or 'no team: none is open'}",
-        ("See who is there with `headcount status`", "Name a closed team with --team T"),
+        ("See who is there with `headcount status`", "Name a closed team with --team TEAM"),
         code="unknown-member",
     )
 

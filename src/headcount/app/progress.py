@@ -1,4 +1,4 @@
-"""A stand-down as it goes: one line a member, with what it waits for."""
+"""Show the progress of a stand-down: one line for each member, with what it waits for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import policy_of
 from headcount.app.standing_down import is_over, status_of
-from headcount.protocol.member import State, limit_s
+from headcount.protocol.member import Activity, State, limit_s
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 
 _WAITS_FOR = {
     State.STARTING: "is starting",
-    State.RUNNING: "waits for its turn",
-    State.ASKED: "asked, waiting for its answer",
-    State.INSPECTING: "its workspace is being read",
+    State.RUNNING: "waits until the others have ended",
+    State.ASKED: "asked, has not answered yet",
+    State.INSPECTING: "its workspace is being inspected",
     State.VERIFIED: "clean, waiting for its reviews",
-    State.ESCALATED: "escalated, somebody must decide",
+    State.ESCALATED: "needs your decision",
     State.SALVAGING: "its work is being saved",
     State.STOPPING: "is asked to exit",
     State.KILLING: "is being killed",
-    State.GONE: "gone; its workspace is read once more",
+    State.GONE: "stopped; checking its workspace one last time",
 }
 
-# Each of the three has the whole of `nudge_timeout_s`, so it is said which one it is.
+# Each of the three takes up to `nudge_timeout_s`, so the line names which one it is.
 _NUDGED = ("sent back", "reminded", "reminded, its screen captured")
 
 
 def follow(app: App, team: str, answer: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The answer, again whenever something changed, until nothing more happens by itself."""
+    """Yield the answer, and again after every change, until only a person can continue."""
     gone = [f"{m['name']}#{m['generation']}" for m in answer.get("alreadyGone", ())]
     while True:
         yield answer
@@ -43,7 +43,7 @@ def follow(app: App, team: str, answer: dict[str, Any]) -> Iterator[dict[str, An
 
 
 def progress(app: App, team_name: str, answer: dict[str, Any], head: str) -> list[str]:
-    """What each member of this stand-down waits for, and for how long at most; `head` is who was asked."""
+    """Return a line for each member: what it waits for, and the time limit. `head` names who was asked."""
     with app.store.read() as tx:
         team = app.load(tx, team_name)
         policy = policy_of(tx.team_settings(team.id))
@@ -62,20 +62,24 @@ def _line(member: Member, width: int, limit: float | None) -> str:
 
 
 def outcome_words(outcome: str) -> str:
-    """For people: how it went that nobody stopped it."""
-    return "ended by itself" if outcome == "already_gone" else outcome
+    """Return an outcome in words for people."""
+    return "exited on its own" if outcome == "already_gone" else outcome
 
 
 def waits_for(member: Member) -> str:
-    """What a member that is being stood down waits for, in words."""
+    """Return what a member that is being stood down waits for, in words."""
     if member.stuck:
         return f"stuck: {', '.join(member.alive) or 'not proved gone'}"
     if member.settled:
         return f"gone, {outcome_words(member.outcome) if member.outcome else 'never started'}"
     if member.state is State.RUNNING and member.request is None:
-        return "goes on with its work"
+        return "continues its work"
+    if member.state is State.RUNNING and member.activity is Activity.IDLE:
+        return "is idle: will be inspected, not asked"
     if member.state is State.ASKED and member.answer:
         return f"{member.answer}, waiting for the others"
+    if member.state is State.ESCALATED and member.escalation:
+        return f"needs your decision: `headcount decide {member.escalation} …`"
     if member.state is State.NUDGED:
         return f"{_NUDGED[min(member.silences, 2)]}: {'; '.join(member.issues)}"
     if member.state is State.STOPPING and member.terminated:

@@ -130,7 +130,12 @@ def describe_run(tx: Tx, team: Team) -> dict[str, Any]:
         "stalled": read_stalled(phase, team),
         "escalations": [_escalation_line(team, e, policy) for e in open_ones],
         "checklist": [
-            {"item": item.title, "done": item.done, "evidence": item.evidence}
+            {
+                "item": item.title,
+                "done": item.done,
+                "skipped": item.skipped,
+                "evidence": item.evidence,
+            }
             for item in checklist(phase, team.members.values())
         ],
         "integration": phase.crew.integration,

@@ -51,9 +51,9 @@ class Session:
         if len(names) == 1:
             return names[0]
         raise UsageError(
-            "Which team?" if names else "There is no team",
-            f"these are open: {', '.join(names)}" if names else "none is open here",
-            ("Name it with --team T",) if names else ("Start one with `headcount up FILE`",),
+            "Which team?" if names else "There is no open team",
+            f"{', '.join(names)} are open" if names else "none was started here, or all are closed",
+            ("Name it with --team TEAM",) if names else ("Start one with `headcount up FILE`",),
             code="which-team" if names else "no-team",
         )
 
@@ -131,9 +131,9 @@ def unknown_team(tx: Tx, name: str) -> UsageError:
     names = tx.team_names()
     close = get_close_matches(name, names, n=1)
     return UsageError(
-        f"There is no team {show(name)}",
-        f"did you mean {close[0]}?" if close else f"these are open: {', '.join(names) or 'none'}",
-        ("See what there is with `headcount status`",),
+        f"No team is called {show(name)}",
+        f"did you mean {close[0]}?" if close else f"open teams: {', '.join(names) or 'none'}",
+        ("See the open teams with `headcount status`",),
         code="unknown-team",
     )
 

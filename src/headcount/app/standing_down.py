@@ -137,7 +137,7 @@ def _team_of(app: App, escalation_id: str, team: str | None) -> str:
         raise UsageError(
             f"Which {show(escalation_id)}?",
             f"{' and '.join(waiting)} have one of that name",
-            ("Say which with --team T",),
+            ("Say which with --team TEAM",),
             code="which-team",
         )
     if waiting:
@@ -149,7 +149,7 @@ def _team_of(app: App, escalation_id: str, team: str | None) -> str:
     raise UsageError(
         f"Did not decide {show(escalation_id)}",
         "no team is open, so nothing waits for a decision",
-        ("See what was decided in a closed team with `headcount escalations --all --team T`",),
+        ("See what was decided in a closed team with `headcount escalations --all --team TEAM`",),
         code="unknown-escalation",
     )
 

@@ -17,6 +17,7 @@ from headcount.app.trust import TRUSTED, read_trust, trusted_root
 from headcount.app.world import find_repository, read_checked_out
 from headcount.domain.environment import build_environment
 from headcount.domain.names import check_member_name, check_size, check_team_name, show
+from headcount.engine import held_environment
 from headcount.engine.apply import apply
 from headcount.engine.delivery import deliver
 from headcount.engine.jobs import GIT_CONFIG
@@ -68,7 +69,8 @@ def create_team(
     git_config = repo.record_config().as_fact() if repo is not None else {}
     with app.store.write(team=name) as tx:
         team = tx.create_team(name, description, settings)
-        tx.put_fact(team.id, "", "environment", _environment(environ or {}))
+        held = held_environment.hold(app.home, team.id, _environment(environ or {}))
+        tx.put_fact(team.id, "", held_environment.FACT, held)
         tx.put_fact(team.id, "", GIT_CONFIG, git_config)
     app.store.ring(["engine"])
     return team

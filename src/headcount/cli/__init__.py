@@ -1,6 +1,6 @@
-"""The command line. Thin: parse, call one use case, render.
+"""Run the command line: parse, call one use case, render.
 
-Members call their commands often, so those are dispatched before anything else is imported. Every other
+Members call their commands often, so `main` dispatches those before it imports anything else. Every other
 command NAME is two functions of a module: `configure_NAME(parser)` and `run_NAME(args) -> exit code`.
 """
 
@@ -12,40 +12,40 @@ from headcount.cli import streams
 
 # command -> (module below headcount.cli, one line for --help), in the order of --help
 COMMANDS: dict[str, tuple[str, str]] = {
-    "demo": ("setup_commands", "see in ten seconds what this is for"),
-    "init": ("setup_commands", "set a repository and a client up, or undo that"),
+    "demo": ("setup_commands", "show a stand-down with scripted agents, in ten seconds"),
+    "init": ("setup_commands", "set up a repository and a client, or undo it"),
     "up": ("start_commands", "start a team"),
     "run": ("run_commands", "run a team's tasks with reviews and gates, then stand it down"),
-    "abort": ("run_commands", "end a run: nothing new starts, what is under way is stood down"),
+    "abort": ("run_commands", "end a run: start nothing new, stand down what is in progress"),
     "spawn": ("start_commands", "start one more member"),
-    "pause": ("start_commands", "hold a member's processes"),
-    "resume": ("start_commands", "let a paused member go on"),
-    "cycle": ("start_commands", "hand a member's work over to its next generation"),
-    "witness": ("lead_commands", "look, judge, speak, see, hand over"),
-    "task": ("lead_commands", "put a task on a team's list"),
-    "status": ("status_commands", "who is there, what they do, what waits for somebody"),
-    "down": ("stand_down_commands", "stand a team or some of its members down"),
-    "escalations": ("stand_down_commands", "what waits for a decision"),
-    "salvage": ("report_commands", "what was saved, and getting it back"),
+    "pause": ("start_commands", "suspend a member's processes"),
+    "resume": ("start_commands", "continue a paused member"),
+    "cycle": ("start_commands", "replace a member with its next generation, with a handover note"),
+    "witness": ("lead_commands", "inspect a member's workspace and screen, judge it, nudge it"),
+    "task": ("lead_commands", "create, list, claim and complete tasks"),
+    "status": ("status_commands", "show the members, what they do, and what needs your decision"),
+    "down": ("stand_down_commands", "stand down a team or some of its members"),
+    "escalations": ("stand_down_commands", "list what needs your decision"),
+    "salvage": ("report_commands", "list, check and restore saved work"),
     "decide": ("stand_down_commands", "decide an escalation"),
-    "attach": ("status_commands", "a member's terminal"),
-    "logs": ("status_commands", "what a member printed"),
-    "serve": ("server_commands", "the live page, in a browser"),
-    "report": ("report_commands", "what happened, with a timeline, in one HTML file"),
-    "trace": ("report_commands", "what happened, as an OpenTelemetry trace"),
+    "attach": ("status_commands", "open a member's terminal"),
+    "logs": ("status_commands", "print a member's output"),
+    "serve": ("server_commands", "serve the live page for a browser"),
+    "report": ("report_commands", "write what happened, with a timeline, to one HTML file"),
+    "trace": ("report_commands", "send what happened as an OpenTelemetry trace"),
     "adopt": ("setup_commands", "take over a state directory that was moved or copied here"),
-    "sweep": ("setup_commands", "leftovers of crashed runs"),
-    "doctor": ("setup_commands", "what is missing, and how to get it"),
-    "explain": ("setup_commands", "an error code in full"),
-    "completion": ("command_lists", "completion of commands and names, for bash, zsh or fish"),
-    "mcp": ("server_commands", "the tools for agents, as an MCP server"),
-    "engine": ("server_commands", "drive the teams of this state directory"),
-    "skills": ("definition_commands", "write the instructions for lead, witness and members"),
+    "sweep": ("setup_commands", "find and remove leftovers of crashed runs"),
+    "doctor": ("setup_commands", "check what is missing, and how to get it"),
+    "explain": ("setup_commands", "explain an error code, or list all settings"),
+    "completion": ("command_lists", "print shell completion for bash, zsh or fish"),
+    "mcp": ("server_commands", "serve the tools for agents over MCP"),
+    "engine": ("server_commands", "run the engine of this state directory"),
+    "skills": ("definition_commands", "write instructions for lead, witness and members"),
     "build": ("definition_commands", "compile team definitions to Markdown"),
     "graph": ("definition_commands", "draw a workflow as Mermaid or SVG"),
 }
 
-# The members' commands, and which words after them are theirs (none: all).
+# The members' commands, and their verbs (empty: the command has none, or all are for members).
 HOT: dict[str, tuple[str, ...]] = {
     "inbox": (),
     "read": (),
@@ -61,7 +61,7 @@ HOT: dict[str, tuple[str, ...]] = {
 }
 
 
-# After these comes a verb.
+# These commands take a verb.
 _WITH_VERBS = ("task", "review", "salvage", "witness")
 
 
@@ -71,7 +71,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         code = _run(words)
         if sys.stdout is not None:
-            sys.stdout.flush()  # while an error can still be told
+            sys.stdout.flush()  # while an error can still be reported
         return code
     except OSError as error:
         if streams.is_output(error):
@@ -92,7 +92,7 @@ def _run(words: list[str]) -> int:
 
 
 def _is_hot(words: list[str]) -> bool:
-    """A command may have words for members and others for the operator (`task create`)."""
+    """Return whether the members' path serves this command: `task list`, but not `task create`."""
     if not words or words[0] not in HOT:
         return False
     theirs = HOT[words[0]]
@@ -100,7 +100,7 @@ def _is_hot(words: list[str]) -> bool:
 
 
 def in_order(words: list[str]) -> list[str]:
-    """What every command has may also stand before it: `--json task list` is `task list --json`."""
+    """Move common options behind the command: `--json task list` becomes `task list --json`."""
     names: list[str] = []
     early: list[str] = []
     rest = list(words)
@@ -113,6 +113,6 @@ def in_order(words: list[str]) -> list[str]:
             break
         else:
             names.append(rest.pop(0))
-    # What follows two dashes belongs to somebody else.
+    # Words after two dashes belong to another program.
     end = rest.index("--") if "--" in rest else len(rest)
     return [*names, *rest[:end], *early, *rest[end:]]

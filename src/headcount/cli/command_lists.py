@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 GROUPS: dict[str, tuple[str, ...]] = {
-    "begin here": ("demo", "init", "doctor"),
+    "start here": ("demo", "init", "doctor"),
     "define a team": ("build", "graph", "skills"),
     "start and lead it": ("up", "run", "spawn", "task", "pause", "resume", "cycle", "witness", "abort"),
-    "see how it stands": ("status", "serve", "attach", "logs", "report", "trace"),
-    "bring everyone home": ("down", "escalations", "decide", "salvage", "sweep", "adopt"),
-    "for programs, and the rest": ("mcp", "engine", "explain", "completion"),
+    "see what it does": ("status", "serve", "attach", "logs", "report", "trace"),
+    "end it": ("down", "escalations", "decide", "salvage", "sweep", "adopt"),
+    "for programs, and others": ("mcp", "engine", "explain", "completion"),
 }
-FOR_CLIENTS = ("client", "hook")  # what agent clients are started and configured with: nobody types them
+FOR_CLIENTS = ("client", "hook")  # agent clients call these; people do not type them
 
 
 def write_overview() -> str:
@@ -45,7 +45,7 @@ def write_overview() -> str:
 
 
 def _first_sentence(text: str) -> str:
-    """As the other summaries are: not a sentence of its own."""
+    """Return the first clause of a help text, like the other summaries."""
     first = text.split("\n")[0].split(". ")[0].split("; ")[0].rstrip(".")
     return first if first[1:2].isupper() else first[0].lower() + first[1:]
 
@@ -109,7 +109,7 @@ def read_commands() -> list[Command]:
 def _describe(name: str, summary: str) -> Command:
     parser = argparse.ArgumentParser(prog=name, add_help=False)
     parser.add_argument("--json", action="store_true", help="answer as JSON on standard output")
-    parser.add_argument("--help", action="store_true", help="how it is written")
+    parser.add_argument("--help", action="store_true", help="show the usage")
     parser.set_defaults(command=name)
     configure(parser, name)
     options: list[Option] = []

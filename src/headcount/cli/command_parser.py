@@ -17,7 +17,7 @@ from headcount.errors import HeadcountError, UsageError
 if TYPE_CHECKING:
     from types import FrameType
 
-_ONE_IS_ENOUGH = "not needed while there is only one"
+_ONE_IS_ENOUGH = "not needed if there is only one"
 
 
 def add_verb(
@@ -32,13 +32,13 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def add_team(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--team", metavar="T", help=f"which team; {_ONE_IS_ENOUGH}")
+    parser.add_argument("--team", metavar="TEAM", help=f"which team; {_ONE_IS_ENOUGH}")
 
 
 def add_team_word(parser: argparse.ArgumentParser, about: str = _ONE_IS_ENOUGH) -> None:
-    """For commands that are about a team: its name is a word, and `--team T` says the same."""
+    """Add TEAM as an argument, and `--team TEAM` with the same meaning."""
     parser.add_argument("team", nargs="?", metavar="TEAM", help=about)
-    parser.add_argument("--team", dest="team_option", metavar="T", help="the same as TEAM")
+    parser.add_argument("--team", dest="team_option", metavar="TEAM", help="the same as TEAM")
 
 
 def add_member(parser: argparse.ArgumentParser) -> None:
@@ -129,10 +129,10 @@ class _Parser(argparse.ArgumentParser):
     """A wrong call is an error like any other: the same words, the same JSON."""
 
     def error(self, message: str) -> NoReturn:
-        usage = " ".join(self.format_usage().split())
-        raise UsageError(
-            message[0].upper() + message[1:], usage, (f"See `{self.prog} --help`",), code="usage"
-        )
+        usage = " ".join(self.format_usage().split()).replace(" [-h]", "")
+        missing = message.removeprefix("the following arguments are required: ")
+        what = message if missing == message else f"{missing} is missing"
+        raise UsageError(what[0].upper() + what[1:], usage, (f"See `{self.prog} --help`",), code="usage")
 
 
 def _check_command(name: str | None) -> None:
@@ -142,9 +142,9 @@ def _check_command(name: str | None) -> None:
 
     close = get_close_matches(name, [*COMMANDS, *HOT], n=1)
     raise UsageError(
-        f"There is no command {name!r}",
+        f"Unknown command {name!r}",
         f"did you mean {close[0]}?" if close else "",
-        ("See all of them with `headcount --help`",),
+        ("See all commands with `headcount --help`",),
         code="usage",
     )
 
@@ -153,11 +153,11 @@ def _parse(words: list[str]) -> argparse.Namespace:
     parser = _Parser(
         prog="headcount",
         description="Run teams of coding agents and bring every one of them home.",
-        epilog="`headcount --help` lists the commands by what one wants",
+        epilog="`headcount --help` lists the commands by purpose",
     )
     parser.add_argument("--version", action="version", version=f"headcount {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    # Only the command that is asked for is imported; the others are one line of help each.
+    # Import only the requested command; the others are one line of help each.
     asked = next((word for word in words if not word.startswith("-")), None)
     _check_command(asked)
     for name, (_, summary) in COMMANDS.items():
@@ -176,16 +176,16 @@ def _parse(words: list[str]) -> argparse.Namespace:
 
 
 def _refuse(parser: argparse.ArgumentParser, unknown: list[str]) -> NoReturn:
-    """By the parser of the very command, so that what it says is how that one is written."""
+    """Report unknown words through the parser of the command, so that the error shows its usage."""
     from difflib import get_close_matches
 
     close = get_close_matches(unknown[0], parser._option_string_actions, n=1)
     meant = f"; did you mean {close[0]}?" if close else ""
-    parser.error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
+    parser.error(f"unexpected {' '.join(map(repr, unknown))}{meant}")
 
 
 def _cut(words: list[str], command: str | None) -> tuple[list[str], list[str]]:
-    """argparse does not find a command line after `--` once an option stood before it: so we take it off."""
+    """Split off the words after `--`, which argparse does not find when an option precedes them."""
     if command != "spawn" or "--" not in words:
         return words, []
     place = words.index("--")

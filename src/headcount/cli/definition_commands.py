@@ -39,7 +39,7 @@ _SAID = {
 def configure_build(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("sources", nargs="+", metavar="SRC", help="a .tsx or .py definition, a folder, or a quoted pattern")
-    add("-o", "--output", metavar="DIR", help="write there, not beside each source")
+    add("-o", "--output", metavar="DIR", help="write to this directory, not next to each source")
     add(
         "--layout",
         choices=("flat", "claude"),
@@ -48,11 +48,11 @@ def configure_build(parser: argparse.ArgumentParser) -> None:
     add(
         "--dialect",
         choices=(*DIALECTS, "auto"),
-        help="the calls that the client understands (default: build.dialect, else teammate)",
+        help="which calls the client understands (default: build.dialect, else teammate)",
     )
     add("--stdout", action="store_true", help="print the Markdown, write nothing")
-    add("--check", action="store_true", help="write nothing; exit 1 when what is on disk differs")
-    add("--watch", action="store_true", help="build again whenever a definition or an import changes")
+    add("--check", action="store_true", help="write nothing; exit 1 if the files on disk differ")
+    add("--watch", action="store_true", help="build again when a definition or an import changes")
     add("--strict", action="store_true", help="warnings count as errors")
     add("--to", choices=("python",), help="print the definition in this language instead")
 
@@ -266,7 +266,7 @@ def _watch(args: argparse.Namespace, options: Options) -> int:
 def configure_graph(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a .tsx or .py definition")
     parser.add_argument("--svg", action="store_true", help="a self-contained SVG, not Mermaid")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write there, not to standard output")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write to this file, not to standard output")
 
 
 def run_graph(args: argparse.Namespace) -> int:

@@ -21,28 +21,28 @@ if TYPE_CHECKING:
 
 
 def configure_task(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = "Members list, claim and complete them: see `headcount task list --help` and so on."
+    parser.epilog = "Members also have list, claim and complete: see `headcount task list --help`."
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    creating = add_verb(verbs, "create", "put a task on the list")
-    creating.add_argument("subject", metavar="SUBJECT", help="what it is called")
-    creating.add_argument("-d", "--description", default="", metavar="D", help="what is to be done")
+    creating = add_verb(verbs, "create", "create a task")
+    creating.add_argument("subject", metavar="SUBJECT", help="its title")
+    creating.add_argument("-d", "--description", default="", metavar="TEXT", help="what to do")
     creating.add_argument(
         "--after", action="append", default=[], metavar="ID", help="a task that must be complete first"
     )
     _add_metadata(creating)
     changing = add_verb(verbs, "change", "change a task that is not complete")
     changing.add_argument("id", metavar="ID")
-    changing.add_argument("--subject", metavar="SUBJECT", help="what it is called")
-    changing.add_argument("-d", "--description", metavar="D", help="what is to be done")
+    changing.add_argument("--subject", metavar="SUBJECT", help="its title")
+    changing.add_argument("-d", "--description", metavar="TEXT", help="what to do")
     changing.add_argument(
-        "--after", action="append", metavar="ID", help="what it depends on, instead of before; '' for nothing"
+        "--after", action="append", metavar="ID", help="replace its dependencies; '' for none"
     )
     _add_metadata(changing)
-    releasing = add_verb(verbs, "release", "take a task from its owner, so that another can claim it")
+    releasing = add_verb(verbs, "release", "take a task from its owner, so that another member can claim it")
     releasing.add_argument("id", metavar="ID")
-    withdrawing = add_verb(verbs, "withdraw", "end a task that is not needed any more")
+    withdrawing = add_verb(verbs, "withdraw", "end a task that is no longer needed")
     withdrawing.add_argument("id", metavar="ID")
-    withdrawing.add_argument("--reason", required=True, metavar="R", help="why; its owner reads it")
+    withdrawing.add_argument("--reason", required=True, metavar="REASON", help="why; its owner reads it")
     for verb in (creating, changing, releasing, withdrawing):
         add_team(verb)
         add_json(verb)
@@ -53,7 +53,7 @@ def _add_metadata(parser: argparse.ArgumentParser) -> None:
         "--metadata",
         action="append",
         metavar="KEY=VALUE",
-        help="kept with it, to find it by; KEY= removes it",
+        help="a value to find it by; KEY= removes it",
     )
 
 
@@ -104,21 +104,21 @@ def _metadata(args: argparse.Namespace) -> dict[str, str | None]:
 
 def configure_witness(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    findings = add_verb(verbs, "findings", "what stands in its workspace now")
-    findings.add_argument("--last", action="store_true", help="as the last inspection saw it")
-    verdict = add_verb(verbs, "verdict", "judge the findings that were mailed to the witness")
-    nudge = add_verb(verbs, "nudge", "put a text in front of it")
-    capture = add_verb(verbs, "capture", "what its screen shows")
-    handoff = add_verb(verbs, "handoff", "a note for the next session, from the journal")
+    findings = add_verb(verbs, "findings", "inspect its workspace now")
+    findings.add_argument("--last", action="store_true", help="the findings of the last inspection")
+    verdict = add_verb(verbs, "verdict", "judge the findings that the witness got by mail")
+    nudge = add_verb(verbs, "nudge", "type a text into its terminal or input")
+    capture = add_verb(verbs, "capture", "print its screen")
+    handoff = add_verb(verbs, "handoff", "write a note for the next session from the journal")
     for verb in (findings, verdict, nudge, capture):
         add_member(verb)
     handoff.add_argument("member", nargs="?", metavar="MEMBER", help="default: the witness itself")
-    verdict.add_argument("verdict", choices=("clean", "dirty"), help="dirty: it is sent back")
+    verdict.add_argument("verdict", choices=("clean", "dirty"), help="dirty sends the member back")
     verdict.add_argument(
-        "--issue", action="append", default=[], metavar="I", help="what is dirty; may be repeated"
+        "--issue", action="append", default=[], metavar="ISSUE", help="what is dirty; repeatable"
     )
-    nudge.add_argument("text", metavar="TEXT", help="what it is told; also mailed to it")
-    handoff.add_argument("--remarks", default="", metavar="R", help="what its successor should know besides")
+    nudge.add_argument("text", metavar="TEXT", help="the text; also sent as mail")
+    handoff.add_argument("--remarks", default="", metavar="TEXT", help="a note for its successor")
     for verb in (findings, verdict, nudge, capture, handoff):
         add_team(verb)
         add_json(verb)

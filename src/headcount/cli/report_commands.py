@@ -77,7 +77,7 @@ def configure_trace(parser: argparse.ArgumentParser) -> None:
     add(
         "--endpoint",
         metavar="URL",
-        help=f"of a collector, OTLP over HTTP; default: ${_VARIABLE}, or port 4318 here",
+        help=f"the address of an OTLP collector over HTTP; default: ${_VARIABLE}, or port 4318 here",
     )
 
 
@@ -109,21 +109,21 @@ def run_trace(args: argparse.Namespace) -> int:
 # `headcount salvage`: what was saved, whether it is whole, and how to get it back.
 
 
-_WHICH = "a ref, or the name of a member or of one incarnation (bob#2) that has only one"
+_WHICH = "a ref, or a member (bob) or incarnation (bob#2) that has only one salvage"
 
 
 def configure_salvage(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    listing = add_verb(verbs, "list", "everything that was saved")
+    listing = add_verb(verbs, "list", "list all salvages")
     add_team(listing)
-    showing = add_verb(verbs, "show", "what is in one")
+    showing = add_verb(verbs, "show", "show what a salvage contains")
     showing.add_argument("ref", metavar="REF", help=_WHICH)
-    checking = add_verb(verbs, "verify", "check again that everything is there")
-    checking.add_argument("ref", nargs="?", metavar="REF", help="default: all of them")
+    checking = add_verb(verbs, "verify", "check that salvages are complete")
+    checking.add_argument("ref", nargs="?", metavar="REF", help="default: all")
     add_team(checking)
-    restoring = add_verb(verbs, "restore", "make the workspace again as it was")
+    restoring = add_verb(verbs, "restore", "restore a workspace as it was")
     restoring.add_argument("ref", metavar="REF", help=_WHICH)
-    restoring.add_argument("dir", metavar="DIR", help="a directory that is new or empty")
+    restoring.add_argument("dir", metavar="DIR", help="a new or empty directory")
     for verb in (listing, showing, checking, restoring):
         add_json(verb)
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 def configure_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a .py or .tsx definition with one team and its tasks")
     parser.epilog = (
-        "Ctrl-C stops it; called again, it goes on where it was, and tries again what is blocked. Exit code "
-        "0 when all tasks are complete, both gates passed, and nobody is left."
+        "Ctrl-C stops the run. Run the command again to resume it and to retry blocked tasks. Exit code 0 if "
+        "all tasks are complete, both gates passed and no member is left."
     )
 
 
@@ -39,7 +39,9 @@ def run_run(args: argparse.Namespace) -> int:
         with driving(app):
             team = begin_run(app, definition)
             if has_changed(app, definition):
-                print(f"{args.file} has changed; this run goes on with what it began with.", file=sys.stderr)
+                print(
+                    f"{args.file} has changed; this run continues with its original tasks.", file=sys.stderr
+                )
             for now in follow_run(app, team):
                 if not args.json:
                     live.show(_progress_lines(now))
@@ -55,11 +57,11 @@ def run_run(args: argparse.Namespace) -> int:
 
 def _tell_interrupted(now: dict[str, Any], file: str, driven: bool) -> None:
     if driven:
-        lines = ["Stopped watching. The run goes on: another process drives it.",
+        lines = ["Stopped watching. The run continues in another process.",
                  f"Watch it again with `headcount run {shlex.quote(file)}`."]  # fmt: skip
     else:
-        lines = ["Stopped the run. Its members go on with what they do, and nobody gives them anything next.",
-                 f"Go on with `headcount run {shlex.quote(file)}`."]  # fmt: skip
+        lines = ["Run paused. Members finish what they are doing; no new tasks are handed out.",
+                 f"Continue with `headcount run {shlex.quote(file)}`."]  # fmt: skip
     if now:
         lines.append(f"End it with `headcount down {now['team']}`.")
     print("", *lines, sep="\n", file=sys.stderr)
@@ -92,15 +94,15 @@ def _task_line(task: dict[str, Any], width: int) -> str:
 def _stalled(now: dict[str, Any]) -> list[str]:
     names = [(key, key.partition("#")[0]) for key in now["stalled"]]
     return [
-        f"  {key} shows no sign of progress. Look with `headcount logs {name}`; "
-        f"give its work to its next generation with `headcount cycle {name}`."
+        f"  {key} shows no progress. See its output with `headcount logs {name}`, "
+        f"or replace it with `headcount cycle {name}`."
         for key, name in names
     ]
 
 
 def _decisions(now: dict[str, Any]) -> list[str]:
     return [
-        plain(f"  {e['id']}: {e['member']} needs a decision: {'; '.join(e['issues'])}")
+        plain(f"  {e['id']}: {e['member']} needs your decision: {'; '.join(e['issues'])}")
         for e in now["escalations"]
     ]
 
@@ -114,7 +116,8 @@ def _print_summary(now: dict[str, Any], file: str) -> None:
     done = sum(task["state"] == "complete" for task in now["tasks"])
     print(f"{now['team']}: {status}. Completed {done} of {len(now['tasks'])} tasks.")
     for item in now["checklist"]:
-        print(plain(f"  [{'x' if item['done'] else ' '}] {item['item']}: {item['evidence']}"))
+        mark = "-" if item["skipped"] else "x" if item["done"] else " "
+        print(plain(f"  [{mark}] {item['item']}: {item['evidence']}"))
     for note in now["notes"]:
         print(f"  Note: {plain(note)}")
     for warning in now["warnings"]:
@@ -133,7 +136,7 @@ def _what_next(now: dict[str, Any], file: str) -> list[str]:
         f"See what {key} printed with `headcount logs {key} --team {now['team']}`." for key in blocked[:3]
     ]
     hints += _decide_hints(now)
-    what = "Go on" if now["escalations"] else "Try what is blocked again"
+    what = "Continue" if now["escalations"] else "Retry what is blocked"
     hints.append(
         f"{what} with `headcount run {shlex.quote(file)}`, or end it with `headcount down {now['team']}`."
     )
@@ -147,7 +150,7 @@ def _what_next(now: dict[str, Any], file: str) -> list[str]:
 
 def configure_abort(parser: argparse.ArgumentParser) -> None:
     add_team_word(parser)
-    parser.add_argument("--reason", required=True, metavar="R", help="what the members are told")
+    parser.add_argument("--reason", required=True, metavar="REASON", help="the reason that members read")
 
 
 def run_abort(args: argparse.Namespace) -> int:

@@ -18,10 +18,12 @@ def configure_serve(parser: argparse.ArgumentParser) -> None:
         "--host",
         default="127.0.0.1",
         metavar="ADDRESS",
-        help="an address to listen on; default: loopback only",
+        help="the address to listen on; default: this machine only",
     )
-    add("--token-file", metavar="FILE", help="keep the token there; default: a new one at each start")
-    add("--port", type=int, default=0, metavar="N", help="default: a free one")
+    add(
+        "--token-file", metavar="FILE", help="keep the token in this file; default: a new token at each start"
+    )
+    add("--port", type=int, default=0, metavar="N", help="default: a free port")
 
 
 def run_serve(args: argparse.Namespace) -> int:
@@ -60,7 +62,7 @@ def _address(host: str) -> str:
 
 
 def configure_mcp(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = "A member's server acts as that member, any other as the operator."
+    parser.epilog = "The server of a member acts as that member. Any other acts as the operator."
 
 
 def run_mcp(args: argparse.Namespace) -> int:
@@ -78,7 +80,7 @@ def run_mcp(args: argparse.Namespace) -> int:
 
 
 def configure_engine(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = "Other commands start it in the background when it is needed; it ends by itself."
+    parser.epilog = "Other commands start it in the background when they need it. It exits by itself."
 
 
 def run_engine(args: argparse.Namespace) -> int:

@@ -13,6 +13,7 @@ from headcount.app.app import open_app
 from headcount.app.explain import Page, explain, read_pages
 from headcount.app.home import find_checkout, find_home
 from headcount.cli.terminal_output import paint, plain
+from headcount.domain.settings import describe
 from headcount.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,10 +23,12 @@ if TYPE_CHECKING:
 
 
 def configure_init(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--client", choices=tuple(CLIENTS), help="also this client's MCP and hook settings")
-    parser.add_argument("--undo", action="store_true", help="give every file back as it was before")
+    parser.add_argument(
+        "--client", choices=tuple(CLIENTS), help="also write this client's MCP and hook settings"
+    )
+    parser.add_argument("--undo", action="store_true", help="restore every file as it was")
     parser.epilog = (
-        "Writes into the repository only, so `git diff` shows all of it. Doing it twice changes nothing."
+        "Writes only into the repository, so `git diff` shows every change. Repeating it changes nothing."
     )
 
 
@@ -64,7 +67,7 @@ _STATE_COLOURS = {"ok": "green", "missing": "red", "absent": "yellow"}
 
 
 def configure_doctor(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = "Exit code 1 when something that headcount needs is missing."
+    parser.epilog = "Exit code 1 if something that headcount needs is missing."
 
 
 def run_doctor(args: argparse.Namespace) -> int:
@@ -84,17 +87,22 @@ def run_doctor(args: argparse.Namespace) -> int:
 
 # --- explain ---------------------------------------------------------------------------------------------
 #
-# `headcount explain`: an error code in full.
+# `headcount explain`: print an error code in full, or all settings.
 
 
 def configure_explain(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "code", nargs="?", metavar="CODE", help="as it stands in square brackets; default: list all"
+        "code",
+        nargs="?",
+        metavar="CODE",
+        help="a code, or `settings` for all settings; default: list all codes",
     )
 
 
 def run_explain(args: argparse.Namespace) -> int:
-    if args.code:
+    if args.code == "settings":
+        _print_settings(args.json)
+    elif args.code:
         page = explain(args.code)
         print(json.dumps(page._asdict(), ensure_ascii=False) if args.json else _full_page(page))
     elif args.json:
@@ -104,6 +112,18 @@ def run_explain(args: argparse.Namespace) -> int:
         for page in read_pages().values():
             print(f"{page.code.ljust(width)}  {page.what}")
     return 0
+
+
+def _print_settings(as_json: bool) -> None:
+    keys = [
+        {"name": key.name, "default": key.default, "allowed": key.allowed, "meaning": key.doc}
+        for key in describe()
+    ]
+    if as_json:
+        print(json.dumps(keys, ensure_ascii=False))
+        return
+    for key in keys:
+        print(f"{key['name']} = {json.dumps(key['default'], ensure_ascii=False)}\n    {key['meaning']}")
 
 
 def _full_page(page: Page) -> str:
@@ -122,9 +142,9 @@ def _full_page(page: Page) -> str:
 
 def configure_adopt(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--yes", action="store_true", help="take it over; without this, only show what is in it"
+        "--yes", action="store_true", help="take it over; without this, only show its content"
     )
-    parser.epilog = "Without --yes nothing is changed, and no engine starts."
+    parser.epilog = "Without --yes the command changes nothing and starts no engine."
 
 
 def run_adopt(args: argparse.Namespace) -> int:
@@ -170,13 +190,13 @@ def _show_place(answer: dict[str, Any], adopted: bool) -> None:
 
 def configure_sweep(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--dry-run", action="store_true", help="say what would be done, and do nothing")
+    add("--dry-run", action="store_true", help="only print what the command would do")
     add(
         "--native",
         metavar="TEAM",
-        help="save what is dirty in the worktrees of this team of Claude Code's own",
+        help="save unsaved work of this team that Claude Code created itself",
     )
-    add("--end", type=int, metavar="PID", help="with --native: end this teammate, whose lead is dead")
+    add("--end", type=int, metavar="PID", help="with --native: end this teammate if its lead is dead")
 
 
 def run_sweep(args: argparse.Namespace) -> int:
@@ -196,15 +216,19 @@ def run_sweep(args: argparse.Namespace) -> int:
         return 1 if problems else 0
     verb = "Would adopt" if args.dry_run else "Adopted"
     for team in answer["adopted"]:
-        print(f"{verb} team {team}: it is open, and nobody drove it.")
+        print(f"{verb} team {team}: it is open and had no engine.")
     for orphan in answer["orphans"] if args.dry_run else answer["ended"]:
         _show_orphan(orphan, args.dry_run)
     for place in answer["checkouts"]:
-        print(f"{place}: the checkout of a gate whose engine was killed")
+        print(f"{place}: a gate's checkout, left by a killed engine")
     for team in answer["nativeTeams"]:
         print("\n".join(describe_native(team)))
     count = len(answer["orphans"]) + len(answer["checkouts"])
-    print(f"{'Found' if args.dry_run else 'Swept'} {count} leftovers.")
+    if args.dry_run:
+        print(f"Found {count} leftovers.")
+    else:
+        kept = f", kept {len(problems)}" if problems else ""
+        print(f"Removed {count - len(problems)} leftovers{kept}.")
     return 1 if problems else 0
 
 
@@ -258,7 +282,7 @@ _WHO = len("quality-2")
 
 
 def configure_demo(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--dir", metavar="DIR", help="where to play it; default: a new temporary directory")
+    parser.add_argument("--dir", metavar="DIR", help="where to run it; default: a new temporary directory")
 
 
 def run_demo(args: argparse.Namespace) -> int:

@@ -28,11 +28,11 @@ _STATUS_COLOURS = {"shutdown": "green", "rejected": "yellow", "escalated": "yell
 def configure_down(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add_team_word(parser)
-    add("--member", action="append", metavar="M", help="only this one, the team stays; may be repeated")
-    add("--reason", default="", metavar="R", help="what the members are told")
-    add("--force", action="store_true", help="override refusals, send the dirty straight to salvage")
-    add("--keep-team", action="store_true", help="all members, but no cleanup")
-    add("--no-wait", action="store_true", help="ask, and exit 0 while the answers come in")
+    add("--member", action="append", metavar="MEMBER", help="only this member; the team stays; repeatable")
+    add("--reason", default="", metavar="REASON", help="the reason that members read")
+    add("--force", action="store_true", help="stop members even if they refuse; unsaved work is saved first")
+    add("--keep-team", action="store_true", help="stop every member, keep the team open")
+    add("--no-wait", action="store_true", help="send the request and exit 0; do not wait for answers")
 
 
 def run_down(args: argparse.Namespace) -> int:
@@ -144,7 +144,7 @@ def _already_gone(early: dict[str, Any]) -> str:
 
 def configure_escalations(parser: argparse.ArgumentParser) -> None:
     add_team(parser)
-    parser.add_argument("--all", action="store_true", help="also those that were decided")
+    parser.add_argument("--all", action="store_true", help="also those that are decided")
 
 
 def run_escalations(args: argparse.Namespace) -> int:
@@ -185,15 +185,15 @@ def _decide_command(one: dict[str, Any], found: list[dict[str, Any]]) -> str:
 _CONSEQUENCES = {
     "force-kill": "Its work is saved first, then it is stopped",
     "reassign": "Its work is saved, it is stopped, and its task goes to another member",
-    "human": "It is parked: nothing is stopped until somebody decides again, or stands it down",
-    "wait": "It is sent back once more, with the full time",
+    "human": "You fix it by hand; nothing is stopped until you decide again, or stand it down",
+    "wait": "It is sent back once more, with the full time limit",
 }
 
 
 def configure_decide(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="as in `headcount escalations`")
-    parser.add_argument("decision", choices=tuple(_CONSEQUENCES), help="what is to happen; see below")
-    parser.add_argument("--reason", default="", metavar="R", help="why; stands in the report")
+    parser.add_argument("decision", choices=tuple(_CONSEQUENCES), help="see below")
+    parser.add_argument("--reason", default="", metavar="REASON", help="why; the report shows it")
     add_team(parser)
     parser.epilog = " ".join(
         f"{decision}: {then[0].lower()}{then[1:]}." for decision, then in _CONSEQUENCES.items()
@@ -214,11 +214,11 @@ def run_decide(args: argparse.Namespace) -> int:
 
 
 def _consequence(decided: dict[str, Any], decision: str) -> str:
-    """A member that is not being stood down goes on when it is parked: there is nothing left to decide."""
+    """Return what follows. `human` closes the escalation of a member that is not being stood down."""
     if decision == "human" and decided["state"] == "decided":
         name = decided["member"]
         return (
-            "It is parked, and nobody stops it. Mend it by hand, and tell it to signal done "
+            "It continues. Fix it by hand and tell it to signal done "
             f"(`headcount send {name} …`), or stand it down with `headcount down --member {name}`"
         )
     return _CONSEQUENCES[decision]

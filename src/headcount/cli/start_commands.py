@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import open_app
-from headcount.app.branches import count_unseen
+from headcount.app.branches import count_unseen, read_start
 from headcount.app.cycle import cycle, own_name
 from headcount.app.definition import read_definition
 from headcount.app.members import pause
@@ -36,7 +36,7 @@ _QUIET_S = 2.0
 
 def configure_up(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a .py or .tsx definition with one team")
-    parser.epilog = "Returns when everyone has started, or failed to; the team goes on in the background."
+    parser.epilog = "Returns when every member has started or failed. The team continues in the background."
 
 
 def run_up(args: argparse.Namespace) -> int:
@@ -60,15 +60,19 @@ def run_up(args: argparse.Namespace) -> int:
 
 def _where_they_begin(app: App) -> list[str]:
     if find_repository(app) is None:
-        return [f"{app.root} is in no git repository: they begin in empty directories, on no branch."]
+        return [
+            f"{app.root} is not in a git repository: members start in empty directories, without a branch."
+        ]
+    start = read_start(app)
+    if start is None:
+        return ["This repository has no commits: members start with an empty tree."]
     unseen = count_unseen(app)
-    files = "1 file" if unseen == 1 else f"{unseen} files"
-    said = f"They begin at your last commit, and do not see what is uncommitted here ({files})."
-    return [said] if unseen else []
+    files = "1 uncommitted file is" if unseen == 1 else f"{unseen} uncommitted files are"
+    return [f"Members start from {start}. Your {files} not included."] if unseen else []
 
 
 def _next_steps(team: str, file: str, failed: bool) -> list[str]:
-    again = f"Mend what the notes say, then `headcount down {team}` and `headcount up {shlex.quote(file)}`."
+    again = f"Fix what NOTES says, then run `headcount down {team} && headcount up {shlex.quote(file)}`."
     watch = f"Watch with `headcount status`, end with `headcount down {team}`."
     return [again, watch] if failed else [watch]
 
@@ -91,21 +95,21 @@ def _progress_lines(team: Team) -> list[str]:
 
 def configure_spawn(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("name", metavar="NAME", help="a new name, or that of one who is gone")
-    add("words", nargs="*", default=[], metavar="COMMAND", help="after --, the program and its arguments")
+    add("name", metavar="NAME", help="a new name, or the name of a member that is gone")
+    add("words", nargs="*", default=[], metavar="COMMAND", help="after --: the program and its arguments")
     add_team(parser)
-    add("--agent", metavar="A", help="a client by its name, instead of a command")
-    add("--model", metavar="M", help="the model to ask the client for")
-    add("--prompt", default="", metavar="P", help="its task; also its first mail")
+    add("--agent", metavar="AGENT", help="the name of a client, instead of a command")
+    add("--model", metavar="MODEL", help="the model that the client should use")
+    add("--prompt", default="", metavar="PROMPT", help="its task; also its first mail")
     add(
         "--role",
         default="worker",
         choices=("worker", "spec-reviewer", "code-quality-reviewer", "lead", "witness"),
-        help="what it is in the team; default: worker",
+        help="its role in the team; default: worker",
     )
-    add("--at", metavar="WHERE", help="begin at a commit, or where a member stood when it was inspected")
-    add("--reviewed", action="store_true", help="stays after its done signal, for its reviews")
-    add("--tmux", action="store_true", help="in a terminal that you can attach to")
+    add("--at", metavar="WHERE", help="start from a commit, or from a member's last inspected commit")
+    add("--reviewed", action="store_true", help="keep it running after `done` until it is reviewed")
+    add("--tmux", action="store_true", help="run it in a terminal that you can attach to")
 
 
 def run_spawn(args: argparse.Namespace) -> int:
@@ -140,10 +144,10 @@ _PATIENCE_S = 600
 def configure_cycle(parser: argparse.ArgumentParser) -> None:
     who = parser.add_mutually_exclusive_group(required=True)
     who.add_argument("member", nargs="?", metavar="MEMBER", help="its name")
-    who.add_argument("--self", action="store_true", dest="myself", help="the member that calls this")
-    parser.add_argument("--remarks", default="", metavar="R", help="what its successor should know besides")
+    who.add_argument("--self", action="store_true", dest="myself", help="the calling member")
+    parser.add_argument("--remarks", default="", metavar="TEXT", help="a note for its successor")
     add_team(parser)
-    parser.add_argument("--no-wait", action="store_true", help="do not wait until the successor runs")
+    parser.add_argument("--no-wait", action="store_true", help="do not wait for the successor")
 
 
 def run_cycle(args: argparse.Namespace) -> int:
@@ -212,9 +216,9 @@ def run_pause(args: argparse.Namespace) -> int:
     else:
         done = "Paused" if answer["paused"] else "Resumed"
         seen = (
-            "every process was seen to obey"
+            "all of its processes are " + ("stopped" if answer["paused"] else "running")
             if answer["confirmed"]
-            else "NOT confirmed: look at `headcount status`"
+            else "NOT confirmed: see `headcount status`"
         )
         print(f"{done} {answer['member']}: {seen}.")
     return 0 if answer["confirmed"] else 1

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 def configure_status(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add_team_word(parser, "also a closed one; default: all that are open")
-    add("--watch", action="store_true", help="one team, live, with keys to act on it")
+    add_team_word(parser, "open or closed; default: all open teams")
+    add("--watch", action="store_true", help="show one team live, with keys to act on it")
 
 
 def run_status(args: argparse.Namespace) -> int:
@@ -83,35 +83,33 @@ def describe_team(team: dict[str, Any]) -> list[str]:
     lines += _run_lines(team)
     lines += _engine_lines(team)
     if team["escalations"]:
-        lines.append(f"  Escalations: {', '.join(team['escalations'])}. See `headcount escalations`.")
+        lines.append(f"  Your decision: {', '.join(team['escalations'])}. See `headcount escalations`.")
     return lines + [f"  Warning: {plain(warning)}" for warning in team["warnings"]]
 
 
 def _engine_lines(team: dict[str, Any]) -> list[str]:
-    """Why nothing goes on, when somebody is left for whom it should."""
+    """Return why nothing happens although members are left."""
     if all(member["state"] == "gone" for member in team["members"]):
         return []
     if not team["driven"]:
-        return ["  Nobody drives this team: its engine ended. Take it over with `headcount sweep`."]
+        return ["  No engine runs this team. Continue it with `headcount sweep`."]
     lines = []
     if team["suspended"] is not None:
-        lines.append(f"  Its engine is suspended: let it go on with `kill -CONT {team['suspended']}`.")
+        lines.append(f"  Its engine is suspended. Continue it with `kill -CONT {team['suspended']}`.")
     if team["broken"]:
-        lines.append(
-            f"  Its engine cannot go on with it: {plain(team['broken'])}. See .headcount/engine.log."
-        )
+        lines.append(f"  Its engine cannot continue: {plain(team['broken'])}. See .headcount/engine.log.")
     return lines
 
 
 def _run_lines(team: dict[str, Any]) -> list[str]:
-    """How far its run is, and what it needs to go on."""
+    """Return the status of its run, and how to continue it."""
     run = team["run"]
     if run is None:
         return []
     why = f": {plain(run['reason'])}" if run["reason"] else ""
     lines = [f"  run: {run['status'].replace('_', ' ')}{why}"]
     if team["status"] != Status.SHUTDOWN and (run["status"] in OVER or not team["driven"]):
-        lines.append("  It goes on with `headcount run FILE`.")
+        lines.append("  Continue it with `headcount run FILE`.")
     return lines
 
 
@@ -215,7 +213,7 @@ def run_attach(args: argparse.Namespace) -> int:
 
 def configure_logs(parser: argparse.ArgumentParser) -> None:
     add_member(parser)
-    parser.add_argument("-f", "--follow", action="store_true", help="go on until it is gone")
+    parser.add_argument("-f", "--follow", action="store_true", help="continue until the member is gone")
     add_team(parser)
 
 

@@ -22,14 +22,15 @@ STATUSES: Final = ("running", "complete", "blocked")
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One line of the checklist; never done without evidence, and never undone without it either."""
+    """One line of the checklist. Both a done and an open item give their evidence."""
 
     title: str
     done: bool
     evidence: str
+    skipped: bool = False  # done, because nothing had to be done
 
     def __str__(self) -> str:
-        return f"[{'x' if self.done else ' '}] {self.title}: {self.evidence}"
+        return f"[{'-' if self.skipped else 'x' if self.done else ' '}] {self.title}: {self.evidence}"
 
 
 @dataclass(frozen=True, slots=True)

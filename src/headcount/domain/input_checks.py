@@ -31,7 +31,7 @@ def check_text(field: str, text: str) -> None:
 
 def unknown(what: str, value: str, known: Iterable[str], effect: str = "") -> UsageError:
     return UsageError(
-        f"There is no {what} {show(value)}", effect, did_you_mean(value, list(known)), code=f"unknown-{what}"
+        f"No {what} is called {show(value)}", effect, did_you_mean(value, list(known)), code=f"unknown-{what}"
     )
 
 

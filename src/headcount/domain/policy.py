@@ -1,4 +1,4 @@
-"""Every number that decides anything, in one object. Settable in `headcount.toml` under `[policy]`."""
+"""Define the policy: every limit and number of the rules. Users set it in `headcount.toml`, `[policy]`."""
 
 from __future__ import annotations
 
@@ -11,57 +11,74 @@ def _doc(text: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How long each step may take, how often it is tried, and how much may run at once."""
+    """Time limits, retries, and how much may run at once."""
 
-    answer_timeout_s: float = field(default=30, metadata=_doc("asked → unanswered"))
-    checkout_timeout_s: float = field(default=240, metadata=_doc("making one workspace"))
+    answer_timeout_s: float = field(default=30, metadata=_doc("time to answer a stand-down request"))
+    checkout_timeout_s: float = field(default=240, metadata=_doc("time to create a workspace"))
     start_timeout_s: float = field(
-        default=60, metadata=_doc("its workspace is made → registered, else it is undone")
+        default=60, metadata=_doc("time from the workspace to a running member; then the start is undone")
     )
-    inspect_timeout_s: float = field(default=60, metadata=_doc("reading the findings of one workspace"))
-    judge_timeout_s: float = field(default=60, metadata=_doc("from findings to a verdict"))
-    nudge_timeout_s: float = field(default=120, metadata=_doc("nudged → next step of the ladder"))
-    salvage_timeout_s: float = field(default=300, metadata=_doc("snapshot and read-back of one workspace"))
-    exit_grace_s: float = field(default=5, metadata=_doc("its own way to exit → SIGTERM"))
-    stop_grace_s: float = field(default=10, metadata=_doc("SIGTERM → SIGKILL, and SIGKILL → stuck"))
+    inspect_timeout_s: float = field(default=60, metadata=_doc("time to inspect a workspace"))
+    judge_timeout_s: float = field(default=60, metadata=_doc("time for a verdict on the findings"))
+    nudge_timeout_s: float = field(
+        default=120, metadata=_doc("time between nudges, and from the last one to an escalation")
+    )
+    salvage_timeout_s: float = field(default=300, metadata=_doc("time to save a workspace and read it back"))
+    exit_grace_s: float = field(
+        default=5, metadata=_doc("time for a client to exit in its own way, before SIGTERM")
+    )
+    stop_grace_s: float = field(
+        default=10, metadata=_doc("time from SIGTERM to SIGKILL, and from SIGKILL to stuck")
+    )
     finalizer_timeout_s: float = field(
-        default=60, metadata=_doc("one finalizer, or a step of cleanup for 16 members")
+        default=60, metadata=_doc("time for a finalizer, or for a cleanup step of 16 members")
     )
-    gate_timeout_s: float = field(default=1800, metadata=_doc("the command of the verification gate"))
+    gate_timeout_s: float = field(default=1800, metadata=_doc("time for the verification gate"))
     stall_timeout_s: float = field(
-        default=1800, metadata=_doc("no sign of progress: shown as stalled, nudged once")
+        default=1800,
+        metadata=_doc("time without progress before a member counts as stalled and is nudged once"),
     )
     cycle_after_s: float = field(default=0, metadata=_doc("age at which a member is cycled; 0: never"))
     cycle_on_compact: bool = field(
-        default=False, metadata=_doc("cycle a member whose client is about to compact its context")
+        default=False, metadata=_doc("cycle a member before its client compacts its context")
     )
     max_attempts: int = field(default=3, metadata=_doc("failed inspections before an escalation"))
     max_waits: int = field(default=1, metadata=_doc('how often an escalation may be answered with "wait"'))
-    on_escalation: str = field(default="ask", metadata=_doc('"ask", or "force-kill": decided by policy'))
+    on_escalation: str = field(
+        default="ask", metadata=_doc('"ask": someone decides; "force-kill": the policy decides')
+    )
     notify: tuple[str, ...] = field(default=(), metadata=_doc("a command to run on an escalation"))
-    max_members: int = field(default=16, metadata=_doc("alive at once"))
-    tasks_at_once: int = field(default=1, metadata=_doc("tasks under way at once in `run`"))
+    max_members: int = field(default=16, metadata=_doc("members alive at once"))
+    tasks_at_once: int = field(default=1, metadata=_doc("tasks in progress at once in `run`"))
     review_rounds: int = field(default=3, metadata=_doc("how often changes may be requested for one task"))
     task_restarts: int = field(
-        default=1, metadata=_doc("how often a lost member of one task is replaced before it is blocked")
+        default=1, metadata=_doc("how often a lost member of a task is replaced before the task is blocked")
     )
     budget_tokens: int = field(
         default=0, metadata=_doc("tokens after which a member is asked to stand down; 0: no limit")
     )
-    budget_turns: int = field(default=0, metadata=_doc("the same, for turns of its client"))
+    budget_turns: int = field(
+        default=0, metadata=_doc("turns after which a member is asked to stand down; 0: no limit")
+    )
     limit_wait_s: float = field(
         default=60,
-        metadata=_doc("a usage limit of which the client does not say when it ends; doubled each time"),
+        metadata=_doc("wait at a usage limit if the client does not name its end; doubled each time"),
     )
-    cleanup_retries: int = field(default=1, metadata=_doc("how often a failed cleanup step is tried again"))
-    judge: str | tuple[str, ...] = field(default="rules", metadata=_doc('"rules", "witness", or a command'))
-    require_merged: str = field(default="run", metadata=_doc('"run", "always" or "never"'))
+    cleanup_retries: int = field(default=1, metadata=_doc("retries of a failed cleanup step"))
+    judge: str | tuple[str, ...] = field(
+        default="rules", metadata=_doc('who judges findings: "rules", "witness", or a command')
+    )
+    require_merged: str = field(default="run", metadata=_doc("when unmerged commits count as dirty"))
     peer_mail: bool = field(default=False, metadata=_doc("members may write to each other"))
-    salvage_max_mb: int = field(default=2048, metadata=_doc("above: said, the workspace kept, nothing cut"))
-    salvage_ignored_max_mb: int = field(default=256, metadata=_doc("the same, for ignored files"))
+    salvage_max_mb: int = field(
+        default=2048, metadata=_doc("largest salvage; above it the workspace is kept")
+    )
+    salvage_ignored_max_mb: int = field(
+        default=256, metadata=_doc("largest part of ignored files; above it the workspace is kept")
+    )
     containment: str = field(
         default="auto",
-        metadata=_doc("how a member's processes are held together: the strongest safe means, or one by name"),
+        metadata=_doc('how a member\'s processes are contained; "auto": the strongest safe way'),
     )
 
     @property
@@ -75,7 +92,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Sizes that are refused above, with a clear error."""
+    """Largest sizes that headcount accepts."""
 
     message_bytes: int = field(default=100_000, metadata=_doc("the body of one message"))
     description_bytes: int = field(default=10_000, metadata=_doc("the description of a team or a task"))

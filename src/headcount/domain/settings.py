@@ -362,4 +362,4 @@ def _wrong(name: str, value: Any, allowed: str, source: str) -> NoReturn:
 
 
 def _fail(code: str, what: str, why: str, hints: tuple[str, ...] = ()) -> NoReturn:
-    raise UsageError(what, why, (*hints, "Every setting is in docs/reference/settings.md"), code=code)
+    raise UsageError(what, why, (*hints, "See all settings with `headcount explain settings`"), code=code)

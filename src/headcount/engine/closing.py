@@ -14,6 +14,7 @@ import subprocess
 from typing import TYPE_CHECKING, Any
 
 from headcount.domain.findings import GoneProof, Salvage, Workspace
+from headcount.engine import held_environment
 from headcount.engine.job import Job, Outcome
 from headcount.engine.jobs import GIT_CONFIG
 from headcount.engine.lanes import side_by_side
@@ -161,7 +162,9 @@ def _tombstone(job: Job) -> _Result:
         if not os.path.isdir(f"{archive}/team"):
             os.rename(files, f"{archive}/team")
         _sync_directory(archive)
-    return lost, [], {("", "environment"): {}, ("", GIT_CONFIG): {}}
+    held = held_environment.FACT
+    held_environment.forget(job.everyone[held].get("", {}))
+    return lost, [], {("", held): {}, ("", GIT_CONFIG): {}}
 
 
 def _write(path: str, content: object) -> None:

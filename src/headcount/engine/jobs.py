@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from headcount.domain import task_prompts
-from headcount.domain.environment import build_environment
+from headcount.engine import held_environment
 from headcount.engine.export import export, tell_complete
 from headcount.engine.job import PROCESS, Job
 from headcount.engine.nudging import has_read_mail
@@ -32,7 +32,9 @@ GIT_CONFIG = "git_config"
 _TIMELESS = frozenset(
     (ActKind.NOTIFY, ActKind.CLOSE_STEP, ActKind.MERGE, ActKind.ASK_REVIEW, ActKind.RUN_GATE)
 )
-_FACTS_FOR_CLOSING = ("start", "workspace", "proof", "finalized", "removed", "salvage")
+_FACTS_FOR_CLOSING = (
+    "start", "workspace", "proof", "finalized", "removed", "salvage", held_environment.FACT,
+)  # fmt: skip
 # One of these that hangs must delay nobody's salvage, and no cleanup.
 _LANES_OF_THEIR_OWN = (ActKind.NUDGE, ActKind.NOTIFY, ActKind.RUN_GATE, ActKind.CLOSE_STEP)
 
@@ -40,8 +42,7 @@ _LANES_OF_THEIR_OWN = (ActKind.NUDGE, ActKind.NOTIFY, ActKind.RUN_GATE, ActKind.
 def make_job(tx: Tx, team: Team, act: Act, policy: Policy, world: World, tries: int) -> Job:
     """The thread that performs it sees no store, so all of it is read now."""
     job = Job(act, team, policy, world, team.members.get(act.about), tries=tries)
-    # Built again: a team of an older version has recorded the operator's environment as it was.
-    environment = build_environment(tx.fact(team.id, "", "environment") or {})
+    environment = held_environment.read(tx.fact(team.id, "", held_environment.FACT) or {})
     if act.kind in _TIMELESS:
         text = _review_text(tx, team, act) if act.kind is ActKind.ASK_REVIEW else ""
         start = with_git_config(tx, team.id, {"env": environment})
@@ -51,7 +52,7 @@ def make_job(tx: Tx, team: Team, act: Act, policy: Policy, world: World, tries: 
     job = replace(job, start=start, workspace=tx.fact(team.id, act.about, "workspace"))
     job = replace(job, process=tx.fact(team.id, act.about, PROCESS) or {})
     if act.kind is ActKind.START:
-        seal, process = _new_seal(tx, team, act.about)
+        seal, process = _new_seal(tx, team, act.about, str(start.get("hold") or ""))
         return replace(job, token=_new_token(tx, team, act.about), seal=seal, process=process)
     if act.kind is ActKind.NUDGE:
         return replace(job, mail_read=has_read_mail(tx, team, act.about))
@@ -102,12 +103,13 @@ def _new_token(tx: Tx, team: Team, key: str) -> str:
     return token
 
 
-def _new_seal(tx: Tx, team: Team, key: str) -> tuple[bytes, Mapping[str, Any]]:
+def _new_seal(tx: Tx, team: Team, key: str, hold: str) -> tuple[bytes, Mapping[str, Any]]:
     """The secret of its keeper. Its digest must be known before the keeper can use it; after a crash there is
-    one more, because the keeper that was started before has the earlier one."""
+    one more, because the keeper that was started before has the earlier one. And `hold`, what its terminal
+    shows while nothing may be typed there: an engine that comes after a crash must know it, too."""
     seal = secrets.token_bytes(16)
     known = tx.fact(team.id, key, PROCESS) or {}
-    process = {**known, "seals": [*known.get("seals", ()), sha256(seal).hexdigest()]}
+    process = {**known, "hold": hold, "seals": [*known.get("seals", ()), sha256(seal).hexdigest()]}
     tx.put_fact(team.id, key, PROCESS, process)
     return seal, process
 

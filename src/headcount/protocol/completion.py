@@ -86,7 +86,9 @@ def _gate_item(title: str, phase: Phase, gate: str) -> Item:
     if result is None:
         return Item(title, False, "not run yet")
     words = {"not_run": "could not run: ", "failed": "failed: "}.get(result.verdict, "")
-    return Item(title, result.verdict in ("passed", "undefined"), words + result.evidence)
+    if result.verdict == "undefined":
+        return Item(title.removesuffix(" passed"), True, result.evidence, skipped=True)
+    return Item(title, result.verdict == "passed", words + result.evidence)
 
 
 def _cleanup_item(phase: Phase) -> Item:

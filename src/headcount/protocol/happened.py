@@ -86,6 +86,19 @@ class MemberEscalated(Happened):
 
 
 @dataclass(frozen=True, slots=True)
+class StillEscalated(Happened):
+    """What was decided about it did not help: a salvage that was tried again failed again."""
+
+    key: str
+    escalation: str
+    issues: tuple[str, ...]
+
+    def entry(self) -> Note:
+        data = {"escalation": self.escalation, "issues": list(self.issues)}
+        return Note("still_escalated", self.key, dict(data))
+
+
+@dataclass(frozen=True, slots=True)
 class EscalationDecided(Happened):
     key: str
     escalation: str

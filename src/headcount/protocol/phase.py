@@ -408,10 +408,10 @@ def _next_attempt(turn: _Turn, _: _Facts) -> None:
 
 ACTIONS: Final[dict[Action, Callable[[_Turn, _Facts], None]]] = {
     Action.RUN_VERIFICATION: _run_gate(
-        VERIFICATION, lambda gates: bool(gates.verify), "no verification command is defined; nothing was run"
+        VERIFICATION, lambda gates: bool(gates.verify), "no verification command is defined"
     ),
     Action.RUN_COMPLEXITY: _run_gate(
-        COMPLEXITY, lambda gates: gates.measures, "every complexity limit is off; nothing was measured"
+        COMPLEXITY, lambda gates: gates.measures, "every complexity limit is off"
     ),
     Action.CLEAN_UP: _clean_up,
     Action.COUNT_CLEANUP: _count_cleanup,

@@ -122,9 +122,16 @@ class Composition:
             task = self._task_of(key)
             if task is not None:
                 self._apply_to_task(task.id, told)
+                self._release_if_unseated(task, told)
             elif isinstance(event, hp.MemberGone):
                 self._follow(self._team.members[key])
         return True
+
+    def _release_if_unseated(self, task: Task, told: te.TaskEvent) -> None:
+        """Nobody reviews a member that a person let go on after its task had ended or was handed on."""
+        seat = task.seat(told.key) if isinstance(told, te.WorkVerified) else None
+        if isinstance(told, te.WorkVerified) and (seat is None or seat.presence is not Presence.HERE):
+            self.apply_to_team(ev.Released(told.key))
 
     def _translate(self, event: hp.Happened) -> Iterator[tuple[str, te.TaskEvent]]:
         match event:
@@ -134,7 +141,7 @@ class Composition:
                 yield key, te.WorkVerified(key, member.head, member.commits)
             case hp.MemberGone(key=key) | hp.MemberStuck(key=key):
                 yield key, self._left(self._team.members[key])
-            case hp.MemberEscalated(key=key, issues=issues):
+            case hp.MemberEscalated(key=key, issues=issues) | hp.StillEscalated(key=key, issues=issues):
                 # Not when a policy decided it in the same step: it is being stopped, and holds its slot (I4).
                 if self._team.members[key].state is MemberState.ESCALATED:
                     yield key, te.MemberEscalated(key, "; ".join(issues))

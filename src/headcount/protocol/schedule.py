@@ -56,7 +56,7 @@ def stalled(phase: Phase, roster: Roster, policy: Policy) -> str | None:
     if starting:
         return None
     escalated = [t for t in phase.tasks.values() if t.state is TaskState.ESCALATED]
-    reasons = [f"task {t.id}: somebody must decide about {t.worker.key}" for t in escalated if t.worker]
+    reasons = [f"task {t.id}: {t.worker.key} needs your decision" for t in escalated if t.worker]
     reasons += [f"task {name} {why}" for name, why in waiting.items()]
     return "; ".join(reasons) or None
 

@@ -132,6 +132,8 @@ def _rules() -> dict[tuple[State, Trigger], Rule[State, Action]]:
         (s.WORKING, c.WORKER_LOST_AGAIN): r(s.STANDING_DOWN, (d.AIM_BLOCKED, d.DISMISS)),
         (s.WORKING, c.REVIEWER_LOST_AGAIN): r(s.STANDING_DOWN, (d.AIM_BLOCKED, d.DISMISS)),
         (s.WORKING, c.WORKER_ESCALATED): r(s.ESCALATED),
+        # It was taken from its worker; then somebody waited for the salvage that had failed.
+        (s.WORKING, c.HANDED_OVER): r(s.STANDING_DOWN, (d.PASS_OVER, d.AIM_AGAIN, d.DISMISS)),
         (s.WORKING, c.CYCLED): r(s.WORKING, (d.COUNT_CYCLE, d.START_SUCCESSOR)),
         (s.WORKING, c.ABORT): r(s.STANDING_DOWN, (d.AIM_BLOCKED, d.DISMISS)),
         # escalated: somebody must decide about its worker; what else is in the run goes on

@@ -152,7 +152,7 @@ def _left(turn: TaskTurn, seat: Seat, event: ev.MemberLeft) -> None:
 
 def _why_left(event: ev.MemberLeft) -> str:
     if event.outcome == "already_gone":
-        return f"{event.key} ended by itself before it was done"
+        return f"{event.key} exited before it was done"
     return f"{event.key} left before it was done ({event.outcome or 'not started'})"
 
 

@@ -18,6 +18,7 @@ from headcount.protocol.happened import (
     MemberMoved,
     MemberStuck,
     MemberVerified,
+    StillEscalated,
 )
 from headcount.protocol.machine import Rule, interpret
 from headcount.protocol.member import TABLE, Action, Activity, Answer, Member, State, Trigger, final_outcome
@@ -284,7 +285,7 @@ def _escalate(turn: Turn, member: Member, trigger: Trigger, facts: Facts) -> Non
     if open_one is not None:
         reopened = replace(open_one, cause=cause, issues=issues, state=EscalationState.OPEN)
         turn.escalations[open_one.id] = reopened
-        turn.note("still_escalated", member.key, escalation=open_one.id, issues=list(issues))
+        turn.happen(StillEscalated(member.key, open_one.id, issues))
         return
     turn.escalation_count += 1
     escalation = Escalation(f"e{turn.escalation_count}", member.key, cause, issues, member.attempts)

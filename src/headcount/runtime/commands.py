@@ -55,7 +55,13 @@ def run_reaped(
         pipes = _Pipes(given, together, opened)
         connection = opened.enter_context(server.connect(request, pipes.theirs))
         pipes.close_theirs()
-        spec = {"argv": list(argv), "cwd": cwd, "env": dict(env), "files": files, "name": name}
+        spec = {
+            "argv": [os.fsdecode(word) for word in argv],
+            "cwd": cwd,
+            "env": dict(env),
+            "files": files,
+            "name": name,
+        }
         try:
             reaper.send(connection, spec)
             report = pipes.exchange(connection, time.monotonic() + timeout_s, check)

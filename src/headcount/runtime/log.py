@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from typing import NamedTuple
 
 from headcount.runtime.reaper import LOG_PREFIX
@@ -34,9 +35,12 @@ def read_log(home: str, offset: int = 0, limit: int = 65536) -> Chunk:
 
 
 def _read(path: str, begin: int, limit: int) -> bytes:
-    with open(path, "rb") as file:
-        file.seek(begin)
-        return file.read(limit)
+    """Nothing of what is no file: a member may put a pipe there, and nobody waits for it."""
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        return os.pread(fd, limit, begin) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
+    finally:
+        os.close(fd)
 
 
 def read_tail(home: str, limit: int) -> bytes:
@@ -70,9 +74,11 @@ def _segments(home: str) -> list[tuple[int, int]]:
         number = name.removeprefix(LOG_PREFIX)
         if number != name and number.isdecimal():
             try:
-                found.append((int(number), os.stat(f"{home}/{name}").st_size))
+                about = os.lstat(f"{home}/{name}")
             except FileNotFoundError:
                 continue
+            if stat.S_ISREG(about.st_mode):
+                found.append((int(number), about.st_size))
     return sorted(found)
 
 

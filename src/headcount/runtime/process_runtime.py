@@ -145,12 +145,12 @@ class ProcessRuntime:
         """Start it, or find it started: the same mark never runs twice. Raises when nothing runs."""
         directory = self._directory(spec.mark)
         seal = spec.seal or secrets.token_bytes(16)
-        known: dict[str, Any] = {"seals": [*spec.seals, digest(seal)]}
+        known: dict[str, Any] = {"seals": [*spec.seals, digest(seal)], "hold": spec.hold}
         if directory.known() is None:
             sockets = make_tmux_directory(self.state_directory, spec.mark)
             spec = replace(spec, env={**spec.env, TMUX_VARIABLE: sockets})
             try:
-                more = {"seal": seal, **self._contain(spec, known)}
+                more = {"seal": seal.hex(), **self._contain(spec, known)}
                 reply, record = ask_keeper(spec, more, directory, self.connect, self._start_timeout_s)
             except (ProcessError, OSError):
                 if self._call_off(spec.mark, directory):
@@ -202,7 +202,7 @@ class ProcessRuntime:
             return replace(record, keeper=NOBODY)
         told = directory.known()
         if told is None or told.boot != boot_id():
-            return told and replace(told, seals=tuple(known.get("seals", ())))
+            return told and replace(told, seals=tuple(known.get("seals", ())), hold=known.get("hold", ""))
         keeper = told.keeper
         if is_alive(keeper) and not is_keeper_of(keeper, directory.path):
             keeper = self._keepers().get(os.path.basename(directory.path), NOBODY)
@@ -221,6 +221,7 @@ class ProcessRuntime:
             terminal=find_parent(record.keeper.pid) if alive and record.pane else NOBODY,
             cgroup=known.get("cgroup") or self._find_cgroup(record),
             seals=tuple(known.get("seals", ())),
+            hold=known.get("hold", ""),
         )
 
     def _find_cgroup(self, record: Record) -> str:

@@ -33,13 +33,13 @@ small C modules.
 
 from __future__ import annotations
 
+import _json
 import _signal  # type: ignore[import-not-found]
 import _socket
 import _thread
 import ctypes
 import errno
 import gc
-import marshal
 import os
 import select
 import sys
@@ -125,17 +125,35 @@ def _write_patiently(path: str, text: str) -> None:
             time.sleep(1)
 
 
+# --- JSON, by the parts in C that the json module is made of: the module would cost 1 MB a keeper ---
+
+
+class _Strict:
+    """What `json.JSONDecoder` sets by default."""
+
+    strict = True
+    object_hook = object_pairs_hook = array_hook = None
+    parse_float, parse_int, parse_constant = float, int, None
+
+
+_scan = _json.make_scanner(_Strict)  # type: ignore[arg-type]
+
+
 def as_json(**fields: object) -> str:
-    """Flat JSON of numbers, plain strings and lists of them; the json module would cost 1 MB a keeper."""
-    return "{" + ", ".join(f'"{name}": {_json_value(value)}' for name, value in fields.items()) + "}\n"
+    return _write_json(fields) + "\n"
 
 
-def _json_value(value: object) -> str:
+def _write_json(value: object) -> str:
     if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        return str(_json.encode_basestring_ascii(value))
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(_json_value(item) for item in value) + "]"
-    return "null" if value is None else str(value)
+        return "[" + ", ".join(map(_write_json, value)) + "]"
+    if isinstance(value, dict):
+        pairs = (f"{_write_json(name)}: {_write_json(item)}" for name, item in value.items())
+        return "{" + ", ".join(pairs) + "}"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "null" if value is None else repr(value)
 
 
 # --- what identifies a process ---------------------------------------------------------------------
@@ -191,15 +209,24 @@ def _kill(children: list[int]) -> None:
 
 
 def send(connection: _socket.socket, *message: object) -> None:
-    data = marshal.dumps(message)  # type: ignore[arg-type]
+    data = _write_json(message).encode()
     connection.sendall(len(data).to_bytes(8, "big") + data)
 
 
 def receive(connection: _socket.socket) -> tuple[object, ...]:
-    """One message; () when the other side closed the connection before it was complete."""
+    """One message; () when the other side closed the connection before it was complete, or sent another
+    thing."""
     size = int.from_bytes(_receive_bytes(connection, 8), "big")
     body = _receive_bytes(connection, size) if 0 < size <= _MESSAGE_MOST else b""
-    return tuple(marshal.loads(body)) if body else ()
+    return read_message(body)
+
+
+def read_message(body: bytes) -> tuple[object, ...]:
+    try:
+        found, end = _scan(body.decode(), 0)
+    except (StopIteration, ValueError, RecursionError):
+        return ()
+    return tuple(found) if isinstance(found, list) and end == len(body.decode()) else ()
 
 
 def _receive_bytes(connection: _socket.socket, size: int) -> bytes:
@@ -560,8 +587,8 @@ class Keeper:
             self._reported.acquire(True, _PATIENCE_S)
         os.close(self._output)
         self._pumped.acquire(True, 1.0)
-        seal = bytes.hex(self.spec["seal"])  # type: ignore[arg-type]
-        empty = as_json(at=time.time(), count=self._reaped_count, reaped=self._reaped, seal=seal)
+        reaped, seal = self._reaped, self.spec["seal"]
+        empty = as_json(at=time.time(), count=self._reaped_count, reaped=reaped, seal=seal)
         _write_patiently(f"{self.home}/{EMPTY}", empty)
 
     def _record_exit(self, status: int) -> None:
@@ -778,7 +805,7 @@ def serve(control: int, ends_orphans: bool) -> None:
     gc.disable()  # a collection would write to, and so unshare, every page
     _become_reaper(COMMANDS if ends_orphans else SERVER)
     connection = _socket.socket(fileno=control)
-    connection.sendmsg([marshal.dumps((os.getpid(), start_time(os.getpid())))])
+    connection.sendmsg([_write_json((os.getpid(), start_time(os.getpid()))).encode()])
     _Server(connection, ends_orphans).run()
 
 

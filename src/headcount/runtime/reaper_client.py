@@ -7,7 +7,6 @@ as anything is below it. The server of the commands ends with its caller, and wi
 
 from __future__ import annotations
 
-import marshal
 import os
 import resource
 import select
@@ -112,8 +111,9 @@ class ForkServer:
         starter.wait()
         ours.settimeout(_START_S)
         try:
-            self._identity = Identity(*marshal.loads(ours.recv(512)))
-        except (OSError, EOFError, ValueError) as error:
+            pid, start = reaper.read_message(ours.recv(512))
+            self._identity = Identity(int(str(pid)), int(str(start)))
+        except (OSError, ValueError) as error:
             ours.close()
             raise ProcessError(
                 "The process that starts members did not start",
@@ -154,8 +154,6 @@ def ask_keeper(
     `more`: its seal, and how it contains the member."""
     order = {**_order(spec, directory.path), **more}
     os.makedirs(directory.path, mode=0o700, exist_ok=True)
-    if spec.hold:
-        directory.put_hold(spec.hold)
     for name in (OUTPUT, STDIN):
         if not os.path.exists(directory.file(name)):
             os.mkfifo(directory.file(name), 0o600)

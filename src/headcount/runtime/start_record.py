@@ -55,6 +55,8 @@ class Record:
     """The directory of its cgroup."""
     seals: tuple[str, ...] = field(default=(), compare=False)
     """Digests of the secrets that this incarnation's keepers were given; of several, after a crash."""
+    hold: str = field(default="", compare=False)
+    """What its terminal shows while nothing may be typed there. From the store: a member can write files."""
 
     def as_dict(self) -> dict[str, Any]:
         """For the store, which members do not write to."""
@@ -73,6 +75,7 @@ class Record:
             "init_start": self.init.start,
             "cgroup": self.cgroup,
             "seals": list(self.seals),
+            "hold": self.hold,
         }
 
     @classmethod
@@ -92,6 +95,7 @@ class Record:
             init=_identity(fields.get("init", 0), fields.get("init_start", 0)),
             cgroup=str(fields.get("cgroup", "")),
             seals=tuple(map(str, fields.get("seals", ()))),
+            hold=str(fields.get("hold", "")),
         )
 
 
@@ -134,25 +138,9 @@ class Emptied:
     """The digest of the secret that it carries."""
 
 
-_HOLD = "hold"
-
-
 class SpawnDirectory:
     def __init__(self, path: str) -> None:
         self.path = path
-
-    def put_hold(self, pattern: str) -> None:
-        """Before its start, so that whoever types there later, after whatever crash, knows of it."""
-        with open(self.file(_HOLD), "w", encoding="utf-8") as file:
-            file.write(pattern)
-
-    def hold(self) -> str:
-        """What the terminal shows while nothing may be typed there; "" when nothing is known."""
-        try:
-            with open(self.file(_HOLD), encoding="utf-8") as file:
-                return file.read()
-        except FileNotFoundError:
-            return ""
 
     def file(self, name: str) -> str:
         return f"{self.path}/{name}"

@@ -163,7 +163,7 @@ class TmuxRuntime(ProcessRuntime):
     def _terminal(self, handle: Handle, limit_s: float = math.inf) -> Terminal | None:
         if not self.server_alive(handle):
             return None
-        return Terminal(handle.record.pane, self._tmux, limit_s, handle.directory.hold())
+        return Terminal(handle.record.pane, self._tmux, limit_s, handle.record.hold)
 
     def kill(self, handle: Handle, limit_s: float = 10.0) -> Proof:
         return self._without_sessions(handle, super().kill(handle, limit_s))

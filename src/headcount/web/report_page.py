@@ -283,7 +283,7 @@ def _ended(member: Mapping[str, Any]) -> Child:
     if outcome is None:
         return str(member["state"])
     colour = "good" if outcome in _GOOD else "bad" if outcome == "stuck" else "warn"
-    said = "ended by itself" if outcome == "already_gone" else outcome
+    said = "exited on its own" if outcome == "already_gone" else outcome
     return el("span", said, class_=f"pill {colour}")
 
 

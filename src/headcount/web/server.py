@@ -192,7 +192,7 @@ def _announce(url: str, as_json: bool) -> None:
         print(json.dumps({"url": url}), flush=True)
         return
     print(f"Serving on {url}")
-    print("Whoever has this address acts as the operator. Ctrl-C ends it; the teams go on.", flush=True)
+    print("Anyone with this link controls your teams. Ctrl-C closes the page, not the teams.", flush=True)
 
 
 # --- protocol --------------------------------------------------------------------------------------------

@@ -113,12 +113,7 @@ def find_different(
             suspects[path] = entry
     if not suspects:
         return []
-    # The filter that attributes name for each path, whether or not it is configured anywhere.
-    asked = b"".join(path + b"\0" for path in suspects)
-    told = git.run("check-attr", "-z", "--stdin", "filter", stdin=asked).records()
-    pairs = zip(told[::3], told[2::3], strict=True)
-    named = {path: os.fsdecode(value) for path, value in pairs}
-    filters = {path: name for path, name in named.items() if name not in ("unspecified", "unset", "set")}
+    filters = read_filters(git, suspects)
     different = _convert(git, suspects, filters)
     pointers = _read_pointers(git, [suspects[path] for path in different])
     lfs_store = find_lfs_store() if pointers else None
@@ -134,6 +129,15 @@ def _directories_of(path: bytes) -> Iterator[bytes]:
     while end >= 0:
         yield path[:end]
         end = path.find(b"/", end + 1)
+
+
+def read_filters(git: Git, paths: Iterable[bytes]) -> dict[bytes, str]:
+    """The filter that attributes name for each path, whether or not it is configured anywhere."""
+    asked = b"".join(path + b"\0" for path in paths)
+    told = git.run("check-attr", "-z", "--stdin", "filter", stdin=asked).records()
+    pairs = zip(told[::3], told[2::3], strict=True)
+    named = {path: os.fsdecode(value) for path, value in pairs}
+    return {path: name for path, name in named.items() if name not in ("unspecified", "unset", "set")}
 
 
 def _convert(git: Git, suspects: Mapping[bytes, Entry], filters: Mapping[bytes, str]) -> list[bytes]:

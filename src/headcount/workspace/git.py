@@ -27,6 +27,7 @@ from headcount.workspace.git_settings import (
     Config,
     Recorded,
     compose,
+    find_changed_filters,
     find_common_dir,
     is_plain,
     private_directory,
@@ -217,6 +218,10 @@ class Git:
     def record_config(self) -> Recorded:
         """The whole configuration as it is now, with all includes resolved; without what we add ourselves."""
         return Recorded(self._read_config().entries)
+
+    def find_changed_filters(self) -> frozenset[str]:
+        """Names of filters that git runs otherwise, or not, when the member calls it."""
+        return find_changed_filters(self._read_config().entries, self.recorded)
 
     def _read_config(self) -> Config:
         """The last answer, while its files are as they were: most worktrees of a repository share one."""

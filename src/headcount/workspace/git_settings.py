@@ -63,6 +63,7 @@ _RUNS = re.compile(
     r"|extensions\.partialclone|remote\..*\.(promisor|partialclonefilter)",
     re.DOTALL,
 )
+_FILTER = re.compile(r"filter\.(.*)\.([^.]*)", re.DOTALL)
 _ALWAYS_LINKED = ("objects", "packed-refs", "refs", "shallow")  # though they may be made a moment later
 _NOT_LINKED = ("config", "config.worktree")
 
@@ -90,6 +91,8 @@ def is_plain(args: Sequence[str | bytes]) -> bool:
     command, options = words[0], words[1:]
     if command == "hash-object":
         return "--no-filters" in options or ("--stdin" in options and not any("--path" in o for o in options))
+    if command == "remote":
+        return options == ["--verbose"]  # lists them; each repository inside a workspace has its own
     if command == "worktree":
         return options[0] != "add" or "--no-checkout" in options
     return command in _PLAIN and not any(option in options for option in _WITH_FILES.get(command, ()))
@@ -154,6 +157,23 @@ def compose(now: Sequence[Entry], recorded: Recorded | None) -> list[Entry]:
         entry for entry in now if _is_live(entry[0])
     ]
     return [(key, value) for key, value in kept if key not in _DROPPED]
+
+
+def find_changed_filters(now: Sequence[Entry], recorded: Recorded | None) -> frozenset[str]:
+    """Names of the filters that are configured otherwise than when the team began."""
+    if recorded is None:
+        return frozenset()
+    here, then = _read_filters(now), _read_filters(recorded.entries)
+    return frozenset(name for name in here.keys() | then.keys() if here.get(name) != then.get(name))
+
+
+def _read_filters(entries: Sequence[Entry]) -> dict[str, dict[str, str | None]]:
+    """The settings of each filter by its name; of a setting that is given twice, the last one."""
+    filters: dict[str, dict[str, str | None]] = {}
+    for key, value in entries:
+        if found := _FILTER.fullmatch(key):
+            filters.setdefault(found[1], {})[found[2]] = value
+    return filters
 
 
 def runs_programs(entries: Sequence[Entry]) -> bool:

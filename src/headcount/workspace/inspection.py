@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -28,12 +28,14 @@ from headcount.workspace.contents import (
     find_unlisted,
     git_dir_of,
     read_far_remotes,
+    read_filters,
     read_submodule_paths,
     survey,
 )
 from headcount.workspace.git import Git, quiet_environment
 from headcount.workspace.git_state import (
     GITLINK,
+    Changed,
     Entry,
     Status,
     find_hidden,
@@ -206,7 +208,7 @@ class _Reading:
         with unhidden(git, hidden) as seeing:
             status = read_status(seeing)
         prefix = os.fsdecode(territory.root) + "/" if territory.root else ""
-        _StatusReport(self, prefix, kind, hidden).report(status)
+        _StatusReport(self, prefix, kind, hidden, _filtered(git, status)).report(status)
         tree = _Tree(git, territory, {entry.path: entry for entry in entries})
         for difference in find_unlisted(territory, tree.entries, status):
             self._add_difference(tree, difference, "read directory")
@@ -349,6 +351,7 @@ class _StatusReport:
     prefix: str
     kind: Kind | None
     hidden: frozenset[str]
+    filtered: Mapping[str, str]  # paths that may be modified for our git alone, and their filters
 
     def report(self, status: Status) -> None:
         for path in status.conflicts:
@@ -362,8 +365,7 @@ class _StatusReport:
                 )
             # What is changed inside a submodule is read there, name by name.
             if entry.unstaged != "." and (entry.submodule == "N..." or entry.submodule_commit_changed):
-                kind = Kind.HIDDEN if entry.path in self.hidden else Kind.MODIFIED
-                self._add(kind, entry.path, f"{name} ({_LETTERS.get(entry.unstaged, entry.unstaged)})")
+                self._report_unstaged(entry, name)
         for path in status.untracked:
             # A trailing slash is a repository of its own; it is found by looking for it.
             if not path.endswith("/"):
@@ -372,6 +374,15 @@ class _StatusReport:
             self.reading.add(
                 Kind.IGNORED, shown(self.prefix + path), "git status --ignored", path=self.prefix + path
             )
+
+    def _report_unstaged(self, entry: Changed, name: str) -> None:
+        if entry.path in self.filtered and entry.path not in self.hidden:
+            why = f"changed, or by the filter {self.filtered[entry.path]}, which the member has configured"
+            path = self.prefix + entry.path
+            self.reading.add(Kind.FILTERED, f"{name} ({why})", "git status --porcelain=v2", path=path)
+            return
+        kind = Kind.HIDDEN if entry.path in self.hidden else Kind.MODIFIED
+        self._add(kind, entry.path, f"{name} ({_LETTERS.get(entry.unstaged, entry.unstaged)})")
 
     def _add(self, kind: Kind, path: str, what: str) -> None:
         self.reading.add(self.kind or kind, what, "git status --porcelain=v2", path=self.prefix + path)
@@ -392,6 +403,18 @@ class _Tree:
             gitlinks = frozenset(path for path, entry in self.entries.items() if entry.mode == GITLINK)
             self._submodules = gitlinks & read_submodule_paths(self.git) if gitlinks else gitlinks
         return self._submodules
+
+
+def _filtered(git: Git, status: Status) -> dict[str, str]:
+    """Modified files whose filter is another one now than when the team began.
+
+    headcount does not run a filter of a member, so it cannot know whether the member's git calls the file
+    modified. A member must not be sent back for a file that its own git has nothing to commit of.
+    """
+    modified = [os.fsencode(entry.path) for entry in status.changed if entry.unstaged == "M"]
+    if not modified or not (changed := git.find_changed_filters()):
+        return {}
+    return {os.fsdecode(path): name for path, name in read_filters(git, modified).items() if name in changed}
 
 
 def _abandoned(git: Git, git_dir: str, head: str | None) -> list[str]:

@@ -281,5 +281,12 @@ def _parents(git: Git, picture: Picture) -> list[str]:
 def _message(findings: Findings | None) -> str:
     if findings is None:
         return ""
-    kinds = sorted({item.kind.value for item in findings.items if not item.dirty})
-    return "\n".join([*findings.issues(), *(f"also saved: {kind}" for kind in kinds)])
+    quiet: dict[str, list[str]] = {}
+    for item in findings.items:
+        if not item.dirty:
+            quiet.setdefault(item.kind.value, []).append(item.what)
+    lines = [
+        f"also saved: {kind}: {found[0]}{f' and {len(found) - 1} more' if found[1:] else ''}"
+        for kind, found in sorted(quiet.items())
+    ]
+    return "\n".join([*findings.issues(), *lines])

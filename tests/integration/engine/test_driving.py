@@ -111,9 +111,9 @@ def test_a_stand_down_that_is_watched_outlives_its_engine(lab: Lab) -> None:
 def test_status_says_when_nobody_drives(lab: Lab) -> None:
     lab.create()
     lab.start("ada")
-    assert "Nobody drives" not in "\n".join(describe_team(*status(lab.app)))
+    assert "No engine runs" not in "\n".join(describe_team(*status(lab.app)))
     lab.stop_driving()
-    assert "Nobody drives" in "\n".join(describe_team(*status(lab.app)))
+    assert "No engine runs" in "\n".join(describe_team(*status(lab.app)))
     lab.drive()
 
 

@@ -18,7 +18,7 @@ def test_who_refused_is_shown_as_rejected_and_goes_on_with_its_work(lab: Lab) ->
     answer = lab.finish(asked)
     assert {m["name"]: m["answer"] for m in answer["members"]} == {"ada": None, "ben": "rejected"}
     shown = progress(lab.app, TEAM, answer, TEAM)
-    assert shown == ["crew: rejected", *(f"  {name}  goes on with its work" for name in ("ada", "ben"))]
+    assert shown == ["crew: rejected", *(f"  {name}  continues its work" for name in ("ada", "ben"))]
 
 
 def test_a_request_that_was_refused_stays_refused_when_a_later_one_closed_the_team(lab: Lab) -> None:

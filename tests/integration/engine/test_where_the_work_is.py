@@ -56,11 +56,11 @@ def test_what_is_uncommitted_in_the_users_checkout_is_counted(lab: Lab) -> None:
     Path(lab.app.root, "README").write_text("changed\n")
     Path(lab.app.root, "new").touch()
     assert count_unseen(lab.app) == 2
-    assert "uncommitted here (2 files)" in _where_they_begin(lab.app)[0]
+    assert "Your 2 uncommitted files are not included" in _where_they_begin(lab.app)[0]
 
 
 def test_without_a_repository_it_is_said_that_members_begin_with_nothing(lab_without_git: Lab) -> None:
-    assert "they begin in empty directories" in _where_they_begin(lab_without_git.app)[0]
+    assert "members start in empty directories" in _where_they_begin(lab_without_git.app)[0]
 
 
 @pytest.mark.parametrize(

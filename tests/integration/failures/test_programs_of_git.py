@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine.lab import QUICK, TEAM, Lab, git
+from engine.lab import PATIENT, QUICK, TEAM, Lab, git
 
 from headcount.app.world import find_repository, make_commands, make_workspaces
 from headcount.domain.settings import Integration
 from headcount.workspace.inspection import read_findings
 from headcount.workspace.worktrees import Workspaces
 
-from .members import READY, WAIT, start
+from .members import APPROVES, READY, WAIT, start
 
 HEADCOUNT = shlex.join([sys.executable, "-m", "headcount"])
 
@@ -72,6 +72,28 @@ def test_F9_filter_that_a_member_configures_is_not_run_by_our_git(
     lab.finish(lab.ask(force=True))
     assert not ran.exists()
     assert "secret" in git(lab.app.root, "grep", "-h", "secret", f"refs/headcount/salvage/{TEAM}/ann/1")
+
+
+@pytest.mark.parametrize("before", ["", "tr A-Z a-z"], ids=["added", "changed"])
+def test_F9_a_file_that_only_a_members_own_filter_makes_clean_is_saved_and_no_reason_for_a_nudge(
+    lab: Lab, before: str
+) -> None:
+    """For the member's git nothing is left to commit, so a nudge would ask for what it cannot do."""
+    commit(lab.app.root, __gitattributes="*.txt filter=fmt\n", a__txt="1\n")
+    if before:
+        git(lab.app.root, "config", "filter.fmt.clean", before)
+    lab.create(PATIENT)
+    work = (
+        "git config filter.fmt.clean 'tr a-z A-Z' && echo secret > b.txt && git add b.txt && git commit -qm b"
+    )
+    # Another time: git must read the file, and runs the filter as its settings are where it runs.
+    seen = 'touch -d "1 hour ago" b.txt; git --no-optional-locks status --short > "$HEADCOUNT_HOME/seen"'
+    start(lab, "ann", f"{work} && {seen} && {APPROVES}")
+    answer = lab.finish(lab.ask())
+    assert Path(f"{lab.app.home}/seen").read_text() == ""
+    assert {entry.data["to"] for entry in lab.journal("moved")} & {"nudged", "escalated"} == set()
+    assert (answer["status"], answer["members"][0]["outcome"]) == ("shutdown", "salvaged")
+    assert git(lab.app.root, "show", f"{answer['members'][0]['salvage']}:files/b.txt") == "secret\n"
 
 
 def test_F9_filters_in_a_submodule_are_not_run_by_our_git(lab: Lab, tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+from pathlib import Path
 
 import pytest
 
@@ -45,3 +47,20 @@ def test_a_nudge_waits_until_a_person_has_answered(asked: Desk, urgent: bool) ->
 def test_its_way_to_exit_is_not_typed_either(asked: Desk) -> None:
     assert not asked.runtime.request_exit(asked.handle, "/exit", 1.0)
     assert not (asked.directory / "answer").exists()
+
+
+def test_the_member_cannot_change_what_is_taken_for_a_dialog(asked: Desk) -> None:
+    """It can write every file below `run/`: a pattern that never fits, one that takes for ever, or a pipe."""
+    known = asked.handle.as_dict()
+    place = asked.handle.directory
+    record = json.loads(Path(place.file("process.json")).read_text())
+    Path(place.file("process.json")).write_text(json.dumps({**record, "hold": "(x+x+)+y|never"}))
+    os.mkfifo(place.file("hold"))
+    again = TmuxRuntime(str(asked.directory))
+    for handle in (again.adopt(asked.handle.record.mark, known), again.adopt(record["mark"], {"hold": HOLD})):
+        assert handle is not None and handle.record.hold == HOLD
+        assert not again.nudge(handle, CHECK, urgent=True, tag="n1")
+        handle.close()
+    unknown = again.adopt(record["mark"])
+    assert unknown is not None and unknown.record.hold == ""
+    unknown.close()

@@ -29,13 +29,13 @@ def test_a_gate_ends_with_the_run_that_was_left_and_is_run_again_by_the_next(
     run.send_signal(number)
     _, err = run.communicate(timeout=LEAVES_S)
     assert (run.returncode, "Traceback" in err) == (code, False)
-    assert f"Go on with `headcount run {definition}`" in err
+    assert f"Continue with `headcount run {definition}`" in err
     [gate_pid] = (lab.desk / "began").read_text().split()
     wait_until(lambda: not _lives(int(gate_pid)))
     assert lab.journal("gate") == [], "what was broken off has neither passed nor failed"
     assert not [line for line in lab.git("worktree", "list").splitlines() if "headcount-gate" in line]
     status = lab.headcount("status").stdout
-    assert "run: verifying\n  It goes on with `headcount run FILE`." in status
+    assert "run: verifying\n  Continue it with `headcount run FILE`." in status
     (lab.desk / "go").touch()
     assert lab.run(definition)["status"] == "complete"
     assert lab.headcount("status", "crew").stdout.count("run: complete") == 1
@@ -63,7 +63,7 @@ def test_one_of_two_who_watch_is_told_that_the_run_goes_on_without_it(lab: RunLa
     second.send_signal(signal.SIGINT)
     _, err = second.communicate(timeout=LEAVES_S)
     assert "The run goes on: another process drives it." in err
-    assert "It goes on with" not in lab.headcount("status").stdout
+    assert "Continue it with" not in lab.headcount("status").stdout
     (lab.desk / "go").touch()
     first.communicate(timeout=100)
     assert first.returncode == 0

@@ -90,7 +90,7 @@ def test_a_definition_that_changed_under_a_run_is_said_and_not_mixed_in(lab: Run
     lab.run(lab.define({1: ()}, reviewers=()), code=1)
     again = lab.headcount("run", lab.define({1: (), 2: ()}, reviewers=()))
     assert again.returncode == 0
-    assert "goes on with what it began with" in again.stderr
+    assert "continues with its original tasks" in again.stderr
     assert lab.merges() == {"1": 1}
 
 

@@ -11,7 +11,7 @@ def test_a_silent_reviewer_is_named_by_the_run_and_its_successor_ends_the_task(l
     run = lab.start("run", lab.define({1: ()}))
     assert run.stderr is not None
     shown = [next(line for line in run.stderr if "waits for spec#1" in line and "quality#1" not in line)]
-    shown.append(next(line for line in run.stderr if "shows no sign of progress" in line))
+    shown.append(next(line for line in run.stderr if "shows no progress" in line))
     assert shown[0].strip() == "1  reviewing     Part 1: ada#1; waits for spec#1"
     assert "spec#1 shows" in shown[1]
     assert "`headcount cycle spec`" in shown[1]

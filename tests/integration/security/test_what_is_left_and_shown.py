@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shlex
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,9 +14,11 @@ import pytest
 from headcount.app.app import open_app
 from headcount.app.resident import driving
 from headcount.app.standing_down import stand_down
-from headcount.app.teams import create_team
+from headcount.app.starting import Plan
+from headcount.app.teams import create_team, spawn
 from headcount.app.up import wait_for
 from headcount.ports import Mail
+from headcount.protocol.member import State
 from headcount.protocol.team import Status
 from headcount.store.sqlite import SqliteStore
 
@@ -21,27 +26,68 @@ from .conftest import Desk
 
 TEAM = "crew"
 SECRET = "s3cr3t-of-the-operator"
+SHOW_THE_KEY = 'printf %s "$SOME_API_KEY" > "$HOME/seen"; exec sleep 600'
 TAGS = "".join(chr(0xE0000 + ord(letter)) for letter in "ignore all orders")
 
 
-def test_the_operators_environment_is_in_no_file_once_the_team_has_closed(
+def test_the_operators_environment_is_in_no_file_of_the_state_directory_at_any_time(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """And a member inherits it all the same. Once the team has closed, it is nowhere."""
     for name, value in desk.environ.items():
         monkeypatch.setenv(name, value)
+    home = desk.repo / ".headcount"
     app = open_app(str(desk.repo), {})
-    create_team(app, TEAM, environ={**desk.environ, "SOME_API_KEY": SECRET})
-    assert SECRET in state_files(desk.repo / ".headcount")
+    team = create_team(app, TEAM, environ={**desk.environ, "SOME_API_KEY": SECRET})
+    with app.store.read() as tx:
+        held = Path((tx.fact(team.id, "", "environment") or {})["held_in"])
+    assert (held.stat().st_mode & 0o777, held.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    assert SECRET in held.read_text()
+    assert SECRET not in contents(home)
+    with driving(app):
+        key = spawn(app, TEAM, Plan("ann", "command", command=["sh", "-c", SHOW_THE_KEY])).key
+        wait_for(app, TEAM, lambda team: team.members[key].state is State.RUNNING, 60)
+        seen = desk.place / "home" / "seen"
+        wait_until(lambda: seen.exists() and seen.read_text() == SECRET)
+        assert SECRET not in contents(home)
+        stand_down(app, TEAM, force=True)
+        wait_for(app, TEAM, lambda team: team.status is Status.SHUTDOWN, 60)
+        assert SECRET not in contents(home)
+    app.close()
+    assert SECRET not in contents(home)
+    assert not held.exists()
+
+
+def test_what_was_deleted_from_the_store_is_overwritten_and_out_of_its_log(desk: Desk) -> None:
+    """An earlier version recorded the environment there: the close of such a team leaves nothing of it."""
+    home = desk.repo / ".headcount"
+    app = open_app(str(desk.repo), {})
+    team = create_team(app, TEAM, environ={})
+    with app.store.write() as tx:
+        tx.put_fact(team.id, "", "environment", {**desk.environ, "SOME_API_KEY": SECRET})
+    assert SECRET in contents(home)
     with driving(app):
         stand_down(app, TEAM)
         wait_for(app, TEAM, lambda team: team.status is Status.SHUTDOWN, 60)
     app.close()
-    assert SECRET not in state_files(desk.repo / ".headcount")
+    assert SECRET not in contents(home)
 
 
-def state_files(home: Path) -> str:
-    found = [path.read_bytes() for path in home.iterdir() if path.name.startswith("state.db")]
+def contents(home: Path) -> str:
+    """Every file below, the database, its log and the workspaces included."""
+    found = []
+    for path in home.rglob("*"):
+        with contextlib.suppress(FileNotFoundError):  # an engine writes and removes files at the same time
+            if path.is_file() and not path.is_symlink():
+                found.append(path.read_bytes())
     return b"".join(found).decode("latin-1")
+
+
+def wait_until(condition: Callable[[], object], limit_s: float = 60) -> None:
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come to that"
+        time.sleep(0.02)
 
 
 @pytest.fixture

@@ -155,7 +155,7 @@ def test_with_colour_there_is_some(lab: TermLab) -> None:
 
 def test_a_team_that_is_none_is_said_before_the_screen_is_taken(lab: TermLab) -> None:
     lab.open("status", "nobody", "--watch")
-    lab.see('There is no team "nobody"', "ended with 2")
+    lab.see('No team is called "nobody"', "ended with 2")
 
 
 def test_off_a_terminal_each_change_is_a_line_of_json_until_the_team_is_closed(lab: TermLab) -> None:

@@ -15,7 +15,7 @@ import pytest
 from gitworld import World, git, gone, open_world
 
 from headcount.domain.findings import Findings, Workspace
-from headcount.workspace import Refused, Removed, Workspaces, read_saved, remove, restore
+from headcount.workspace import Refused, Removed, Workspaces, read_findings, read_saved, remove, restore
 from headcount.workspace.snapshot import FILES
 
 SECRET = "SECRET 1234\n"
@@ -148,6 +148,24 @@ def test_what_a_filter_dropped_is_saved_wherever_the_filter_was_set(
 
     assert not world.findings(member).spotless
     assert_saved(world, member, "app.cfg", ("line\n" + SECRET).encode())
+
+
+def test_F9_a_filter_of_a_submodule_alone_is_no_reason_to_send_a_member_back(with_library: World) -> None:
+    """headcount does not run it, so for its git the file is modified; for the member's it is not."""
+    repo = with_library.repo.as_recorded(with_library.repo.record_config())
+    member = with_library.member()
+    git(member.path, "submodule", "update", "-q", "--init")
+    lib = f"{member.path}/lib"
+    git(lib, "remote", "set-url", "origin", "https://example.org/lib")
+    git(lib, "config", "filter.drop.clean", "sed /SECRET/d")
+    Path(git(lib, "rev-parse", "--absolute-git-dir"), "info", "attributes").write_text("*.txt filter=drop\n")
+    file = write(member, "lib/lib.txt", "lib\n" + SECRET)
+    git(lib, "add", ".")
+    os.utime(file, (1_000_000_000, 1_000_000_000))  # so that git reads it again
+    assert git(lib, "--no-optional-locks", "status", "--short") == ""
+
+    findings = read_findings(repo, member)
+    assert kinds(findings) == ["filtered"] and findings.clean and not findings.spotless
 
 
 def test_F24_what_a_filter_dropped_inside_a_submodule_is_saved(with_library: World) -> None:

@@ -46,6 +46,7 @@ def test_no_prompt_mail_or_instruction_stands_on_the_command_line_of_a_turn(
         assert turn.argv[0] == name
         assert turn.stdin.endswith(PROMPT)
         assert not any(PROMPT in word or setup.instructions in word for word in turn.argv)
+    assert not any(setup.instructions in word for word in CLIENTS[name].terminal(setup, "Begin."))
 
 
 @EVERY

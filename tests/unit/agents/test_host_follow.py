@@ -113,14 +113,14 @@ def test_a_terminal_is_taken_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
         def __init__(self, home: str) -> None:
             self.nudge = lambda *_, tag: False
 
-        def adopt(self, mark: str) -> object:
-            taken_up.append(mark)
+        def adopt(self, mark: str, known: dict[str, str]) -> object:
+            taken_up.append((mark, known["hold"]))
             return object() if len(taken_up) > 1 else None
 
     monkeypatch.setattr(tmux, "TmuxRuntime", Runtime)
-    terminal = MemberTerminal("/home", "mark")
+    terminal = MemberTerminal("/home", "mark", "a dialog")
     assert not any(terminal.type("Go on.", "limit-1") for _ in range(10))
-    assert taken_up == ["mark", "mark"]  # once more than once: the first time it was not there
+    assert taken_up == [("mark", "a dialog")] * 2  # once more than once: the first time it was not there
 
 
 def test_a_record_that_vanishes_while_it_is_read_says_nothing_and_the_others_are_read(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headcount.agents.host.prompts import NOTHING_YET, Opening
+from headcount.agents.host.prompts import NOTHING_YET, Opening, with_task
 from headcount.ports import Mail
 
 
@@ -21,12 +21,12 @@ class Desk:
     def put(self, id: str, subject: str, body: str) -> None:
         self.mail.append(Mail(id, "t", "lead", "ann", subject, body, sent_at=1.0))
 
-    def open(self, task: str, *, hooked: bool) -> Opening:
+    def open(self, task: str) -> Opening:
         reports: Any = SimpleNamespace(
             unread=lambda: [one for one in self.mail if one.id not in self.read],
             mark_read=lambda shown: self.read.extend(one.id for one in shown),
         )
-        return Opening(reports, task, hooked)
+        return Opening(reports, task)
 
 
 @pytest.fixture
@@ -36,59 +36,40 @@ def desk() -> Desk:
     return desk
 
 
-def test_mail_from_before_the_start_is_told_to_a_client_without_hooks_and_read_then(desk: Desk) -> None:
+def test_neither_the_task_nor_mail_is_in_the_first_words(desk: Desk) -> None:
+    """They are on a command line, which other users can read."""
+    alone = desk.open("Fix it.\nThen commit.").words()
     desk.put("m2", "Careful", "Not on main.")
-    opening = desk.open("Fix it.\nThen commit.", hooked=False)
-    words = opening.words()
-    assert words.startswith("Fix it.\nThen commit.\n\nNew mail:\nm2 from lead")
-    assert "Not on main." in words and words.count("Fix it.") == 1
+    words = desk.open("Fix it.\nThen commit.").words()
+    for secret in ("Fix", "commit", "Careful", "main"):
+        assert secret not in words
+    assert words.startswith(alone) and "inbox" in words and "inbox" not in alone
+
+
+def test_the_task_is_at_the_end_of_the_instructions() -> None:
+    told = with_task("You are ann.", "- Fix it.\n- Then commit.")
+    assert told == "You are ann.\n\n# Your task\n\n- Fix it.\n- Then commit.\n"
+    assert with_task("You are ann.", "") == "You are ann."
+
+
+def test_a_task_that_is_too_long_is_cut_and_says_where_the_rest_is() -> None:
+    told = with_task("You are ann.", "Fix it.\0\n" + "x" * 200_000)
+    assert len(told.encode()) < 128 * 1024 and "\0" not in told and "$HEADCOUNT_PROMPT_FILE" in told
+
+
+def test_the_task_is_read_once_the_first_words_were_answered_and_other_mail_is_not(desk: Desk) -> None:
+    desk.put("m2", "Careful", "Not on main.")
+    opening = desk.open("Fix it.\nThen commit.")
+    assert opening.words() == opening.words()
     assert desk.read == []
     opening.answered()
-    assert desk.read == ["m1", "m2"]
-
-
-def test_mail_that_the_hooks_will_show_is_neither_told_nor_marked_read(desk: Desk) -> None:
-    desk.put("m2", "Careful", "Not on main.")
-    opening = desk.open("Fix it.\nThen commit.", hooked=True)
-    assert opening.words() == "Fix it.\nThen commit."
     opening.answered()
     assert desk.read == ["m1"]
-
-
-def test_mail_that_comes_after_the_first_words_stays_unread(desk: Desk) -> None:
-    opening = desk.open("Fix it.\nThen commit.", hooked=False)
-    opening.words()
-    desk.put("m2", "Careful", "Not on main.")
-    opening.answered()
-    opening.answered()
-    assert desk.read == ["m1"]
-
-
-def test_words_that_were_never_answered_are_said_again_with_the_mail_in_them(desk: Desk) -> None:
-    desk.put("m2", "Careful", "Not on main.")
-    opening = desk.open("Fix it.\nThen commit.", hooked=False)
-    assert opening.words() == opening.words()
-    opening.answered()
-    assert opening.words() == "Fix it.\nThen commit."
 
 
 def test_without_a_task_an_empty_mail_is_not_taken_for_one(desk: Desk) -> None:
     desk.put("m2", "Stop", "")
-    opening = desk.open("", hooked=True)
+    opening = desk.open("")
     assert opening.words() == NOTHING_YET
     opening.answered()
     assert desk.read == []
-
-
-@pytest.mark.parametrize("body", ["x" * 90_000, "x\n" * 45_000, "é" * 45_000])
-def test_first_words_are_never_longer_than_a_command_line_can_hold(desk: Desk, body: str) -> None:
-    desk.mail.clear()
-    for number in (2, 3, 4):
-        desk.put(f"m{number}", "Long", body)
-    opening = desk.open("Fix it.\0\n" + "x" * 200_000, hooked=False)
-    words = opening.words()
-    assert len(words.encode()) < 128 * 1024 and "\0" not in words
-    assert "$HEADCOUNT_PROMPT_FILE" in words and "`headcount read m2`" in words
-    assert "m3 from lead" not in words and words.endswith("2 more in your inbox.\n")
-    opening.answered()
-    assert desk.read == ["m2"]

@@ -192,3 +192,35 @@ def test_packages_that_the_user_wants_and_has_not_are_left_to_be_installed(tmp_p
     write(tmp_path / "home/.config/opencode/package.json", {"dependencies": {"their-plugin": "1"}})
     prepare("opencode", tmp_path)
     assert packages(tmp_path) is None
+
+
+@pytest.mark.parametrize("theirs", ["AGENTS.md", "AGENTS.override.md"])
+def test_codex_users_own_instructions_stay_and_ours_join_the_users_words(tmp_path: Path, theirs: str) -> None:
+    """Neither are on the command line."""
+    users = tmp_path / "home/.codex"
+    users.mkdir(parents=True)
+    (users / "config.toml").write_text('developer_instructions = "Be brief."\n')
+    (users / theirs).write_text("Speak plainly.")
+    prepare("codex", tmp_path)
+    own = tmp_path / "own/config"
+    assert tomllib.loads((own / "config.toml").read_text()) == {"developer_instructions": "Be brief."}
+    assert (own / theirs).read_text() == "Speak plainly.\n\nYou are ann."
+    assert (users / theirs).read_text() == "Speak plainly."
+    words = CLIENTS["codex"].terminal(
+        Setup(str(tmp_path / "own"), ("/py",), "s", instructions="You are ann."), "Begin."
+    )
+    assert not any("You are ann." in word for word in words)
+
+
+@pytest.mark.parametrize(
+    ("named", "names"), [(None, ["GEMINI.md"]), ("A.md", ["A.md"]), (["A.md", "B.md"], ["A.md", "B.md"])]
+)
+def test_gemini_reads_our_instructions_from_a_file_beside_the_users(
+    tmp_path: Path, named: object, names: list[str]
+) -> None:
+    write(tmp_path / "home/.gemini/settings.json", {"context": {"fileName": named, "x": 1}} if named else {})
+    prepare("gemini", tmp_path)
+    own = tmp_path / "own/config/.gemini"
+    context = json.loads((own / "settings.json").read_text())["context"]
+    assert context["fileName"] == [*names, "headcount-member.md"]
+    assert (own / "headcount-member.md").read_text() == "You are ann."

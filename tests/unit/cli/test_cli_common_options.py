@@ -45,7 +45,7 @@ def test_an_unknown_option_is_told_with_the_usage_of_the_very_command() -> None:
 
 def test_help_is_also_a_word(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["help"]) == 0
-    assert "bring everyone home:" in capsys.readouterr().out
+    assert "end it:" in capsys.readouterr().out
     with pytest.raises(SystemExit, match="0"):
         main(["help", "down"])
     assert capsys.readouterr().out.startswith("usage: headcount down ")

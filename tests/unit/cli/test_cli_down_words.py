@@ -32,9 +32,9 @@ def _gone(name: str) -> dict[str, Any]:
             "proof": "subreaper+mark", "processes": 1}  # fmt: skip
 
 
-def test_one_that_nobody_stopped_is_said_to_have_ended_by_itself() -> None:
+def test_one_that_nobody_stopped_is_said_to_have_exited_on_its_own() -> None:
     said = _already_gone({**_gone("m"), "outcome": "already_gone"})
-    assert said.startswith("m#1: gone already, ended by itself, proved at")
+    assert said.startswith("m#1: gone already, exited on its own, proved at")
 
 
 @pytest.mark.parametrize(

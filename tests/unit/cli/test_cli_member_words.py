@@ -27,8 +27,8 @@ def test_after_two_dashes_everything_is_a_word() -> None:
     ("line", "what"),
     [
         ([], "TO is missing"),
-        (["lead", "bob"], "'bob' is one word too many"),
-        (["lead", "--sbject", "x"], "There is no option --sbject"),
+        (["lead", "bob"], "Unexpected 'bob'"),
+        (["lead", "--sbject", "x"], "Unknown option --sbject"),
         (["lead", "-s"], "-s needs a value"),
     ],
 )

@@ -59,12 +59,10 @@ def test_a_limit_is_shown_with_the_rung_that_it_belongs_to(silences: int, said: 
 
 def test_after_a_refusal_members_go_on_and_nothing_is_waited_for() -> None:
     asked, free = (Member("ada", 1, state=State.RUNNING, request=request) for request in ("r", None))
-    assert (waits_for(asked), waits_for(free)) == ("waits for its turn", "goes on with its work")
-    assert _line(free, 3, 1800) == "  ada  goes on with its work"
+    assert (waits_for(asked), waits_for(free)) == ("waits until the others have ended", "continues its work")
+    assert _line(free, 3, 1800) == "  ada  continues its work"
 
 
 def test_a_start_that_failed_says_how_to_try_again() -> None:
-    assert (
-        "`headcount down crew` and `headcount up team.py`" in _next_steps("crew", "team.py", failed=True)[0]
-    )
+    assert "`headcount down crew && headcount up team.py`" in _next_steps("crew", "team.py", failed=True)[0]
     assert len(_next_steps("crew", "team.py", failed=False)) == 1

@@ -82,7 +82,7 @@ def test_who_decides_after_the_team_was_closed_hears_where_to_look(tmp_path: Pat
     with pytest.raises(UsageError) as refused:
         standing_down.decide(app, "e1", "wait")
     assert refused.value.code == "unknown-escalation"
-    assert "headcount escalations --all --team T" in refused.value.hints[0]
+    assert "headcount escalations --all --team TEAM" in refused.value.hints[0]
 
 
 def test_of_a_team_that_never_was_it_is_not_said_that_nothing_was_saved(app: App) -> None:

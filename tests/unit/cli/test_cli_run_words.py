@@ -44,7 +44,7 @@ def test_of_a_task_that_is_blocked_the_command_that_shows_why_is_named() -> None
 
 
 @pytest.mark.parametrize(
-    ("state", "said"), [("parked", "decides again"), ("decided", "`headcount down --member cy`")]
+    ("state", "said"), [("parked", "decide again"), ("decided", "`headcount down --member cy`")]
 )
 def test_one_that_is_parked_is_left_with_a_way_to_go_on_that_exists(state: str, said: str) -> None:
     assert said in _consequence({"member": "cy", "state": state}, "human")

@@ -16,9 +16,9 @@ from headcount.cli.command_parser import main
     [
         (["upp"], "did you mean up?"),
         (["inbx"], "did you mean inbox?"),
-        (["up"], "The following arguments are required: FILE"),
+        (["up"], "FILE is missing"),
         (["salvage", "lst"], "invalid choice: 'lst'"),
-        (["status", "a", "b"], "Unrecognized arguments: b"),
+        (["status", "a", "b"], "Unexpected 'b'"),
     ],
 )
 def test_a_wrong_call_says_what_is_wrong_and_exits_2(

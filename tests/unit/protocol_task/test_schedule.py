@@ -137,7 +137,7 @@ def test_a_run_in_which_nobody_can_start_says_what_it_waits_for() -> None:
     phase = phase_of(busy("a", State.ESCALATED, Presence.ESCALATED), Task("b"))
     nobody = replace(ROSTER, workers=("alice",), unavailable=frozenset(("alice",)))
     assert stalled(phase, nobody, Policy()) == (
-        "task a: somebody must decide about alice#1; task b waits for a free worker (alice)"
+        "task a: alice#1 needs your decision; task b waits for a free worker (alice)"
     )
     assert stalled(phase, ROSTER, Policy()) is None
     assert stalled(phase_of(busy("a", State.WORKING, Presence.HERE)), ROSTER, Policy()) is None

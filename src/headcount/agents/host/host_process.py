@@ -18,7 +18,7 @@ import time
 from typing import NamedTuple
 
 from headcount.agents.client import Client, Seen, Setup, Turn, add_seen, understand, write_file
-from headcount.agents.host.prompts import NOTHING_YET, Opening, brief, tell
+from headcount.agents.host.prompts import NOTHING_YET, Opening, brief, tell, with_task
 from headcount.agents.launch import HEADCOUNT
 from headcount.domain.names import SHOWN_MAIL
 from headcount.errors import ProcessError
@@ -42,10 +42,11 @@ class Options(NamedTuple):
     model: str = ""
     permissions: str = "edit"
     trusted: str = ""
+    terminal: bool = False
 
 
 class Host:
-    """`options` are those of the start: the model, the permissions, and the folder that the user trusts."""
+    """`options` are those of the start."""
 
     def __init__(self, reports: Reports, client: Client, options: Options) -> None:
         self._reports = reports
@@ -66,9 +67,7 @@ class Host:
 
         for name in _NO_COLOURS:
             self._env.pop(name, None)
-        with open(os.environ["HEADCOUNT_PROMPT_FILE"], encoding="utf-8", errors="replace") as file:
-            task = file.read().strip()
-        opening = Opening(self._reports, task, self._client.hooked)
+        opening = Opening(self._reports, _read_task())
         return Follower(self._reports, self._client, opening, self._start_in_terminal, terminal).run()
 
     def _start_in_terminal(self, prompt: str) -> tuple[subprocess.Popen[bytes], Setup]:
@@ -169,9 +168,16 @@ def _setup(options: Options) -> Setup:
     home, member = environ["HEADCOUNT_HOME"], environ["HEADCOUNT_MEMBER"]
     directory = f"{home}/teams/{environ['HEADCOUNT_TEAM']}/clients/{member}-{environ['HEADCOUNT_GENERATION']}"
     os.makedirs(directory, mode=0o700, exist_ok=True)
+    told = brief(environ["HEADCOUNT_TEAM"], member)
     return Setup(
-        directory, HEADCOUNT, "", *options, brief(environ["HEADCOUNT_TEAM"], member)
+        directory, HEADCOUNT, "", options.model, options.permissions, options.trusted,
+        with_task(told, _read_task()) if options.terminal else told,
     )  # fmt: skip
+
+
+def _read_task() -> str:
+    with open(os.environ["HEADCOUNT_PROMPT_FILE"], encoding="utf-8", errors="replace") as file:
+        return file.read().strip()
 
 
 def _shim(setup: Setup) -> str:

@@ -1,7 +1,8 @@
-"""What a client is told in its prompt, which is one word of a command line: the kernel takes none of 128 KiB.
+"""What one prompt of a client holds: the brief, the task, and the mail that fits.
 
-A message may be nearly as long as that, and several may wait. What does not fit waits for the next turn; of
-what alone is too long the beginning is told, and where the rest is.
+A message may be nearly as long as the limit, and several may wait. A message that does not fit waits for
+the next turn. Of a message that alone is too long, the prompt holds the beginning and says where the rest
+is.
 """
 
 from __future__ import annotations
@@ -41,33 +42,35 @@ def _size(text: str) -> int:
     return len(text.encode("utf-8", "replace"))
 
 
-# --- opening ---------------------------------------------------------------------------------------------
+# --- the first prompt in a terminal ----------------------------------------------------------------------
 #
-# The first prompt of a client in a terminal: its task, and the mail that arrived before it could run.
-# Mail counts as read only when it was shown. The task is in the mailbox too, and counts as read once the
-# client has answered that prompt. A client without hooks gets the other mail in the prompt; with hooks,
-# the hooks show it.
+# Other users can read it, because it is on the client's command line. So the task is at the end of the
+# client's instructions, which are in a file, and mail stays in the mailbox. The task is in the mailbox too,
+# and counts as read once the client has answered the first prompt.
+
+_TASK = "Your task is at the end of your instructions, under “Your task”. Begin with it."
+_MAIL = " There is mail in your inbox, too."
 
 
-_HALF = MOST // 2  # for the task, and as much for what came besides
+def with_task(instructions: str, task: str) -> str:
+    """The instructions of a client in a terminal."""
+    told = cut(plain(task), MOST, "the file $HEADCOUNT_PROMPT_FILE")
+    return f"{instructions}\n\n# Your task\n\n{told}\n" if told else instructions
 
 
 class Opening:
-    def __init__(self, reports: Reports, task: str, hooked: bool) -> None:
+    def __init__(self, reports: Reports, task: str) -> None:
         self._reports = reports
         self._task = task
-        self._hooked = hooked
         self._shown: list[Mail] = []
 
     def words(self) -> str:
         """For a conversation that begins now."""
         unread = self._reports.unread()
-        besides = [] if self._hooked else [one for one in unread if not self._is_task(one)]
-        news, told = tell(besides, _HALF)
-        self._shown = [one for one in unread if one in told or self._is_task(one)]
-        left = f"{len(besides) - len(told)} more in your inbox.\n" if len(besides) > len(told) else ""
-        task = cut(plain(self._task), _HALF, "the file $HEADCOUNT_PROMPT_FILE") or NOTHING_YET
-        return task + (f"\n\nNew mail:\n{news}{left}" if news else "")
+        self._shown = [one for one in unread if self._is_task(one)]
+        if not self._task:
+            return NOTHING_YET
+        return _TASK + (_MAIL if len(unread) > len(self._shown) else "")
 
     def _is_task(self, one: Mail) -> bool:
         """However a file may have changed its ends of lines."""

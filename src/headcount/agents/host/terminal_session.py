@@ -41,7 +41,7 @@ _TYPE_AGAIN_S = 5.0
 _GO_ON = "The usage limit is over. Go on with your work."
 _ANEW = (
     "You begin anew: your last conversation no longer fit. What you have done so far is in this worktree: "
-    "look at git status and git log, and at your inbox. Your task was:\n\n"
+    "look at git status and git log, and at your inbox. "
 )
 
 

@@ -208,10 +208,11 @@ def client(call: Call) -> int:
             ("Stand the member down, and start it again",), code="untrusted-repository",
         )  # fmt: skip
     words = call.words
-    options = Options(
-        words.get("--model") or "", words.get("--permissions") or "edit", words.get("--trusted") or ""
-    )
+    in_terminal = words.has("--terminal")
+    permissions = words.get("--permissions") or "edit"
+    options = Options(words.get("--model") or "", permissions, words.get("--trusted") or "", in_terminal)
     host = Host(MemberReports(call.session), CLIENTS[name], options)
-    if not words.has("--terminal"):
+    if not in_terminal:
         return host.run_turns()
-    return host.run_terminal(MemberTerminal(os.environ["HEADCOUNT_HOME"], os.environ["HEADCOUNT_MARK"]))
+    home, mark = os.environ["HEADCOUNT_HOME"], os.environ["HEADCOUNT_MARK"]
+    return host.run_terminal(MemberTerminal(home, mark, CLIENTS[name].screen.hold))

@@ -18,9 +18,9 @@ _SEND = Spec(
 COMMANDS: dict[str, tuple[Spec, str]] = {
     "inbox": (
         Spec(
-            "inbox [--wait S] [--unread] [--peek] [--from SENDER]",
-            "Print your messages, the unread ones whole, and mark those as read; --peek does not.\n"
-            "--wait returns as soon as there is something unread, or after S seconds.\n"
+            "inbox [--wait SECONDS] [--unread] [--peek] [--from SENDER]",
+            "Print your messages and mark unread ones as read; --peek does not mark them.\n"
+            "--wait returns when there is unread mail, or after SECONDS.\n"
             "--from prints and marks only the messages of one sender.",
             flags=("--unread", "--peek"),
             names={"--wait": "--wait", "--from": "--from"},
@@ -28,15 +28,15 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
         "member_commands:inbox",
     ),
     "read": (
-        Spec("read ID", "Print one message whole, and mark it as read.", required=("ID",)),
+        Spec("read ID", "Print one message and mark it as read.", required=("ID",)),
         "member_commands:read",
     ),
     "send": (_SEND, "member_commands:send"),
     "done": (
         Spec(
             "done [TASK] [--verified]",
-            "Say that your work is done: your workspace is inspected.\n"
-            "--verified: you went through the checklist (all committed, no stash, nothing in progress).",
+            "Report that your work is done. headcount then inspects your workspace.\n"
+            "--verified: you checked the list (all committed, no stash, nothing in progress).",
             most=1,
             flags=("--verified",),
             members_only=True,
@@ -44,13 +44,13 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
         "member_commands:done",
     ),
     "idle": (
-        Spec("idle", "Say that you have nothing to do; void once you claim a task.", members_only=True),
+        Spec("idle", "Report that you have nothing to do; void once you claim a task.", members_only=True),
         "member_commands:idle",
     ),
     "approve": (
         Spec(
-            "approve [REQUEST] [--reason R]",
-            "Agree to stand down; without an id, to the open request.",
+            "approve [REQUEST] [--reason REASON]",
+            "Agree to stand down; default: the open request.",
             most=1,
             names={"--reason": "--reason"},
             members_only=True,
@@ -59,8 +59,8 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
     ),
     "reject": (
         Spec(
-            "reject [REQUEST] --reason R",
-            "Refuse to stand down, and say why; the lead reads it word for word.",
+            "reject [REQUEST] --reason REASON",
+            "Refuse to stand down; the lead reads the reason word for word.",
             most=1,
             names={"--reason": "--reason"},
             members_only=True,
@@ -69,8 +69,8 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
     ),
     "task list": (
         Spec(
-            "task list [--status S] [--owner KEY] [--metadata KEY=VALUE]",
-            "List the team's tasks; --metadata: those with this value.",
+            "task list [--status STATUS] [--owner MEMBER] [--metadata KEY=VALUE]",
+            "List the team's tasks; --metadata selects those with this value.",
             names={"--status": "--status", "--owner": "--owner", "--metadata": "--metadata"},
         ),
         "member_commands:list_tasks",
@@ -78,7 +78,7 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
     "task claim": (
         Spec(
             "task claim [ID]",
-            "Claim a task; without an id, the next that is available.",
+            "Claim a task; default: the next available one.",
             most=1,
             members_only=True,
         ),
@@ -87,7 +87,7 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
     "task complete": (
         Spec(
             "task complete ID [--verified]",
-            "A worker's is a done signal; the lead's completes the task.",
+            "Complete a task; from a worker this is a done signal.",
             required=("ID",),
             flags=("--verified",),
         ),
@@ -95,8 +95,8 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
     ),
     "review pass": (
         Spec(
-            "review pass TASK [--reason R]",
-            "Your review of TASK passed.",
+            "review pass TASK [--reason REASON]",
+            "Report that your review of TASK passed.",
             required=("TASK",),
             names={"--reason": "--reason"},
         ),
@@ -104,8 +104,8 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
     ),
     "review changes": (
         Spec(
-            "review changes TASK --reason R",
-            "TASK needs changes; the reason goes to whoever works on it.",
+            "review changes TASK --reason REASON",
+            "Request changes to TASK; its worker reads the reason.",
             required=("TASK",),
             names={"--reason": "--reason"},
         ),
@@ -113,8 +113,8 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
     ),
     "client": (
         Spec(
-            "client NAME [--model M] [--permissions edit|full] [--trusted ROOT] [--terminal]",
-            "What a member of a known agent client runs as. The engine starts it; not for use by hand.",
+            "client NAME [--model MODEL] [--permissions edit|full] [--trusted ROOT] [--terminal]",
+            "Host an agent client for a member. The engine starts it; not for use by hand.",
             required=("NAME",),
             flags=("--terminal",),
             names={"--model": "--model", "--permissions": "--permissions", "--trusted": "--trusted"},
@@ -124,9 +124,9 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
     "hook": (
         Spec(
             "hook EVENT [--lead]",
-            "What an agent client calls at its pauses, with the event as JSON on standard input: shows new\n"
-            "mail, and keeps a member with open orders from ending. Outside of a member it does nothing.\n"
-            "--lead: for the session of whoever leads; says how much mail waits there, and marks none.",
+            "Handle an event of an agent client, as JSON on standard input: show new mail, and continue\n"
+            "the turn of a member that has open requests. Outside a member it does nothing.\n"
+            "--lead: for the session of a lead; print how much mail waits, and mark none.",
             required=("EVENT",),
             flags=("--lead",),
         ),

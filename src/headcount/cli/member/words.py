@@ -1,4 +1,4 @@
-"""Reading a member's command line by hand: `argparse` costs more than everything the command does."""
+"""Parse a member's command line by hand. Importing `argparse` would take longer than the command."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ HELP = ("-h", "--help")
 
 
 class Spec:
-    """One command: how it is written, what it does, how many words it takes, which options."""
+    """One command: its usage, help text, arguments and options."""
 
     __slots__ = ("flags", "lines", "members_only", "most", "names", "required", "usage")
 
@@ -25,23 +25,19 @@ class Spec:
     ) -> None:
         self.usage = usage
         self.lines = lines
-        self.members_only = members_only  # the operator may not; see `--help`
-        self.required = required  # the words that must be there
+        self.members_only = members_only  # not for the operator
+        self.required = required  # arguments that must be given
         self.most = len(required) if most is None else most
         self.flags = ("--json", *flags)
         self.names = {"--team": "--team", **(names or {})}  # options with a value, by each of their names
 
     def help(self) -> str:
         head = f"usage: headcount {self.usage} [--json]\n\n{self.lines}\n"
-        return (
-            head
-            if self.members_only
-            else f"{head}As the operator, where there are several teams: --team T.\n"
-        )
+        return head if self.members_only else f"{head}As the operator with several teams: --team TEAM.\n"
 
 
 class Words:
-    """What was on the line."""
+    """A parsed command line."""
 
     __slots__ = ("_options", "plain")
 
@@ -60,7 +56,7 @@ class Words:
 
 
 def asks_for_help(spec: Spec, words: list[str]) -> bool:
-    """Not where it is what an option says: a message may be about `--help`."""
+    """Return whether `--help` is an option of its own, not the value of another one."""
     rest = iter(words)
     for word in rest:
         if word in HELP:
@@ -87,13 +83,13 @@ def parse(spec: Spec, words: list[str]) -> Words:
         elif word in spec.names:
             options[spec.names[word]] = _value_of(spec, word, next(rest, None))
         elif word.startswith("-") and word != "-":
-            raise _usage(spec, f"There is no option {word}")
+            raise _usage(spec, f"Unknown option {word}")
         else:
             plain.append(word)
     if len(plain) < len(spec.required):
         raise _usage(spec, f"{spec.required[len(plain)]} is missing")
     if len(plain) > spec.most:
-        raise _usage(spec, f"{plain[spec.most]!r} is one word too many")
+        raise _usage(spec, f"Unexpected {plain[spec.most]!r}")
     return Words(plain, options)
 
 

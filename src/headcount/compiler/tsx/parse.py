@@ -188,8 +188,7 @@ def _parse_with_ampersands(data: bytes) -> Parsed:
     masked = bytearray(data)
     for start, end in _text_ranges(everywhere.root):
         masked[start:end] = masked[start:end].replace(b"&", b"|")
-    in_text = parse_tree(bytes(masked))
-    return everywhere if in_text.root.has_error else in_text
+    return parse_tree(bytes(masked))
 
 
 def _text_ranges(root: Node) -> list[tuple[int, int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from headcount.compiler.element import UNKNOWN, Diagnostic, Span
 from headcount.compiler.tsx.grammar import MAX_BYTES, MAX_DIAGNOSTICS
@@ -148,6 +148,15 @@ def _line_starts(data: bytes) -> list[int]:
 # --- report ----------------------------------------------------------------------------------------------
 #
 # Collects diagnostics: each once, though a component is evaluated many times.
+
+
+class Problem(NamedTuple):
+    """One thing that is invalid: the node to point at, what is wrong, and what to write instead."""
+
+    node: Node
+    message: str
+    hint: str
+    code: str = "syntax"
 
 
 class GiveUp(Exception):

@@ -41,12 +41,12 @@ async function choose(button, team, one, decision, onProblem) {
 }
 
 const PHASES = [
-  ["Asked", (m) => m.state === "asked" && !m.answer],
-  ["Answered", (m) => m.state === "asked" && m.answer],
-  ["Inspected", (m) => ["inspecting", "nudged", "verified", "escalated", "running", "starting"].includes(m.state)],
-  ["Saved", (m) => m.state === "salvaging"],
-  ["Stopped", (m) => ["stopping", "killing", "stuck"].includes(m.state)],
-  ["Proved gone", (m) => m.state === "gone"],
+  ["waiting for an answer", (m) => m.state === "asked" && !m.answer],
+  ["answered", (m) => m.state === "asked" && m.answer],
+  ["being inspected", (m) => ["inspecting", "nudged", "verified", "escalated", "running", "starting"].includes(m.state)],
+  ["being saved", (m) => m.state === "salvaging"],
+  ["being stopped", (m) => ["stopping", "killing", "stuck"].includes(m.state)],
+  ["gone", (m) => m.state === "gone"],
 ];
 
 export function drawProgress(state) {
