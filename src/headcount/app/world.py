@@ -1,4 +1,4 @@
-"""The adapters that an engine works with."""
+"""The adapters that an engine works with. They are imported when they are made: most commands make none."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, TypedDict, cast
 
 from headcount.app.judge import judge
 from headcount.engine.job import World
-from headcount.runtime.commands import Commands
-from headcount.runtime.plain import PlainRuntime
-from headcount.runtime.process_runtime import Shared
-from headcount.runtime.reaper_client import members_file_limit
-from headcount.runtime.tmux import TmuxRuntime
-from headcount.workspace.git_workspaces import EngineWorkspaces
-from headcount.workspace.repository import Repository
 
 if TYPE_CHECKING:
     from headcount.app.app import App
     from headcount.ports import Runtime
+    from headcount.runtime.commands import Commands
+    from headcount.runtime.plain import PlainRuntime
+    from headcount.runtime.tmux import TmuxRuntime
+    from headcount.workspace.git_workspaces import EngineWorkspaces
+    from headcount.workspace.repository import Repository
 
 
 def make_world(app: App) -> World:
@@ -29,10 +27,15 @@ def make_world(app: App) -> World:
 
 
 def make_commands() -> Commands:
+    from headcount.runtime.commands import Commands
+    from headcount.runtime.reaper_client import members_file_limit
+
     return Commands(members_file_limit())
 
 
 def make_workspaces(app: App, commands: Commands | None = None) -> EngineWorkspaces:
+    from headcount.workspace.git_workspaces import EngineWorkspaces
+
     repository = find_repository(app, commands)
     return EngineWorkspaces(repository, f"{app.home}/worktrees", f"{app.home}/archive")
 
@@ -54,6 +57,10 @@ class Runtimes(TypedDict):
 
 
 def make_runtimes(app: App) -> Runtimes:
+    from headcount.runtime.plain import PlainRuntime
+    from headcount.runtime.process_runtime import Shared
+    from headcount.runtime.tmux import TmuxRuntime
+
     shared = Shared()
     return {"plain": PlainRuntime(app.home, shared), "tmux": TmuxRuntime(app.home, shared)}
 
@@ -65,4 +72,6 @@ def find_repository(app: App, commands: Commands | None = None) -> Repository | 
     """
     if not os.path.isdir(app.root):
         return None
+    from headcount.workspace.repository import Repository
+
     return Repository.find(app.root, reaper=(commands or make_commands()).execute)

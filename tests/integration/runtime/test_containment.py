@@ -15,7 +15,6 @@ import pytest
 from places import SHAPES, Place, wait_until
 
 from headcount.errors import ProcessError
-from headcount.runtime import Handle, PlainRuntime, TmuxRuntime
 from headcount.runtime import containment as containment_module
 from headcount.runtime.containment import (
     Cgroup,
@@ -25,8 +24,11 @@ from headcount.runtime.containment import (
     choose,
     scope_command,
 )
+from headcount.runtime.plain import PlainRuntime
+from headcount.runtime.process_runtime import Handle
 from headcount.runtime.processes import is_alive
 from headcount.runtime.proof import BY_CGROUP, BY_NAMESPACE
+from headcount.runtime.tmux import TmuxRuntime
 
 METHOD = {"cgroup": BY_CGROUP, "namespace": BY_NAMESPACE}
 AVAILABLE = {"cgroup": can_make_cgroup(cgroup_of()), "namespace": can_make_namespace()}

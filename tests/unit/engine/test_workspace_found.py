@@ -19,8 +19,8 @@ from headcount.protocol import events as ev
 from headcount.protocol.effects import Act, ActKind
 from headcount.protocol.member import Member
 from headcount.protocol.team import Team
-from headcount.workspace import Repository
 from headcount.workspace.git_workspaces import EngineWorkspaces
+from headcount.workspace.repository import Repository
 
 ALICE = Member("alice", 1, epoch=3)
 
