@@ -24,11 +24,8 @@ IO = {
     "socket", "subprocess", "tempfile", "threading",
 }  # fmt: skip
 
-# Names that two modules still share, and names that differ only by an ending, by the package that is to give
-# up its own. Take out what is mended.
-SHARED: dict[str, set[str]] = {
-    "app": {"run"},
-}
+# Names that differ only by an ending from one of another package, by the package that is to give up its own.
+# Take out what is mended.
 ALIKE: dict[str, set[str]] = {
     "app": {"archive", "member", "report", "salvage", "task", "team"},
     "cli/member": {"call"},
@@ -50,7 +47,7 @@ def _names() -> dict[str, list[str]]:
 
 def test_no_two_modules_have_the_same_name() -> None:
     shared = {name: paths for name, paths in _names().items() if len(paths) > 1}
-    assert set(shared) == set().union(*SHARED.values()), shared
+    assert shared == {}
 
 
 def test_no_two_modules_differ_only_by_an_ending() -> None:

@@ -19,10 +19,10 @@ from headcount.app.app import App, open_app
 from headcount.app.definition import read_definition
 from headcount.app.progress import follow
 from headcount.app.resident import driving
-from headcount.app.run import begin_run, read_run
 from headcount.app.salvages import restore_saved
 from headcount.app.standing_down import stand_down
 from headcount.app.story import tell
+from headcount.app.task_run import begin_run, read_run
 from headcount.app.world import make_runtimes
 from headcount.errors import UsageError, WorldError
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from headcount.app.app import policy_of
 from headcount.app.progress import waits_for
 from headcount.app.report import describe_salvage
-from headcount.app.run import describe_run
 from headcount.app.stand_down_answer import report as read_stand_down
 from headcount.app.story import tell, whom
+from headcount.app.task_run import describe_run
 from headcount.app.teams import read_dialogs, shown_activity
 from headcount.app.timeline import Timeline
 from headcount.domain.findings import Findings

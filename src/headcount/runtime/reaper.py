@@ -72,9 +72,8 @@ _REAPED_KEPT = 50
 _MESSAGE_MOST = 8 << 20
 _LINGER_S = 60
 _KILL_PAUSE_S = 0.0002  # between two rounds of kills: what was killed needs a moment to end
-_ARGUMENTS = slice(
-    45, 47
-)  # in /proc/PID/stat, counted from the state: where the command line begins and ends
+# In /proc/PID/stat, counted from the state: where the command line begins and ends.
+_ARGUMENTS = slice(45, 47)
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.signal.argtypes = (ctypes.c_int, ctypes.c_void_p)

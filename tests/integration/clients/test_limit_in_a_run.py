@@ -13,7 +13,7 @@ from test_limits import LIMITS
 from test_two_members import APPROVE, commit_file
 
 from headcount.app.definition import read_definition
-from headcount.app.run import begin_run, follow_run
+from headcount.app.task_run import begin_run, follow_run
 from headcount.cli.run_commands import _progress_lines
 
 TEAM = """\

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headcount.app.definition import read_definition
-from headcount.app.run import abort, begin_run
+from headcount.app.task_run import abort, begin_run
 from headcount.protocol import events as ev
 from headcount.protocol.member import State
 

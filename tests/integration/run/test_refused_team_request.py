@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from headcount.app.app import App
 from headcount.app.definition import read_definition
-from headcount.app.run import begin_run
+from headcount.app.task_run import begin_run
 from headcount.engine.apply import apply
 from headcount.protocol import events as ev
 from headcount.protocol import phase_events as pe

@@ -13,7 +13,7 @@ import pytest
 from engine.lab import TEAM, Lab, git
 
 from headcount.app.definition import read_definition
-from headcount.app.run import begin_run
+from headcount.app.task_run import begin_run
 from headcount.domain.settings import Settings
 from headcount.protocol import events as ev
 from headcount.protocol.member import State
