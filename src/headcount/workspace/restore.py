@@ -74,23 +74,7 @@ def restore(repo: Repository, ref: str, target: str, commit: str | None = None) 
             f"object {broken[0]} is missing or broken",
             code="salvage-differs",
         )
-    _check_room(repo, saved, target)
-    # Without a commit of its own to stand on, the salvage serves: HEAD is replaced below.
-    start = saved.manifest["head"] or saved.commit
-    repo.git.run("worktree", "add", "--quiet", "--no-checkout", "--detach", target, start)
-    git_dir = repo.find_git_dir(target)
-    assert git_dir is not None
-    try:
-        return _Restoring(repo, saved, target, git_dir).restore()
-    except BaseException:
-        # Both were made a moment ago, and all that is in them came from the salvage.
-        shutil.rmtree(target, ignore_errors=True)
-        shutil.rmtree(git_dir, ignore_errors=True)
-        raise
-
-
-def _check_room(repo: Repository, saved: Saved, target: str) -> None:
-    """Before the first byte: a small pack can name one large file a thousand times."""
+    # Before the first byte: a small pack can name one large file a thousand times.
     sizes = read_sizes(repo.git, {leaf.oid for leaf in saved.content.values()})
     needed = sum(sizes.get(leaf.oid, 0) for leaf in saved.content.values())
     above = target
@@ -103,6 +87,18 @@ def _check_room(repo: Repository, saved: Saved, target: str) -> None:
             f"it has {needed:,} bytes, and {free:,} are free in {above}",
             code="salvage-failed",
         )
+    # Without a commit of its own to stand on, the salvage serves: HEAD is replaced below.
+    start = saved.manifest["head"] or saved.commit
+    repo.git.run("worktree", "add", "--quiet", "--no-checkout", "--detach", target, start)
+    git_dir = repo.find_git_dir(target)
+    assert git_dir is not None
+    try:
+        return _Restoring(repo, saved, target, git_dir).restore()
+    except BaseException:
+        # Both were made a moment ago, and all that is in them came from the salvage.
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.rmtree(git_dir, ignore_errors=True)
+        raise
 
 
 @dataclass(slots=True)

@@ -125,7 +125,8 @@ def take_picture(repo: Repository, workspace: Workspace, limits: Limits, timeout
             if os.path.isdir(git_dir) and not git_dir.startswith(inside):
                 picture.left_out.append(_left_out(place + b"/", 0, f"a worktree of {shown(git_dir)}"))
     for prefix, listing in ((FILES, files), (STATE, state)):
-        _note_unreadable(picture, prefix, listing)
+        for path, why in listing.unreadable:
+            picture.left_out.append(_left_out(prefix + path + b"/", 0, f"could not be read: {why}"))
     # Without a work tree: the directory may be gone, and its refs are read all the same.
     about = _read_refs(repo, workspace, repo.git.on(workspace.git_dir, None), picture)
     picture.manifest = {
@@ -257,11 +258,6 @@ def _leave_out_over_limit(repo: Repository, picture: Picture, limit: int) -> Non
         node = picture.sources.pop(path).node
         del picture.leaves[path]
         picture.left_out.append(_left_out(node.path, node.size, _OVER_LIMIT))
-
-
-def _note_unreadable(picture: Picture, prefix: bytes, listing: Listing) -> None:
-    for path, why in listing.unreadable:
-        picture.left_out.append(_left_out(prefix + path + b"/", 0, f"could not be read: {why}"))
 
 
 def _modes(listings: list[tuple[bytes, Listing]]) -> dict[str, Any]:

@@ -51,7 +51,16 @@ class Host:
     def __init__(self, reports: Reports, client: Client, options: Options) -> None:
         self._reports = reports
         self._client = client
-        self._setup = _setup(options)
+        environ = os.environ
+        team, member = environ["HEADCOUNT_TEAM"], environ["HEADCOUNT_MEMBER"]
+        own = f"{member}-{environ['HEADCOUNT_GENERATION']}"
+        directory = f"{environ['HEADCOUNT_HOME']}/teams/{team}/clients/{own}"
+        os.makedirs(directory, mode=0o700, exist_ok=True)
+        told = brief(team, member)
+        self._setup = Setup(
+            directory, HEADCOUNT, "", options.model, options.permissions, options.trusted,
+            with_task(told, _read_task()) if options.terminal else told,
+        )  # fmt: skip
         self._env = {**os.environ, **client.prepare(self._setup, os.environ)}
         self._env["PWD"] = os.getcwd()
         self._env["HEADCOUNT_CLIENT_DIRECTORY"] = self._setup.directory
@@ -91,7 +100,11 @@ class Host:
             self._reports.record_turn(seen, code)
             if seen.limit:
                 limits += 1
-                self._wait_for_limit(seen, limits)
+                # As long as the client says; else a little longer each time. Its mail stays unread
+                # meanwhile.
+                until = self._reports.limit_end(seen.resets_at, limits)
+                self._reports.park(seen.limit, until)
+                time.sleep(max(until - time.time(), 0) + _LIMIT_MARGIN_S)
             elif code != 0:
                 failures += 1
                 self._begun = self._begun and not seen.overflow
@@ -100,7 +113,11 @@ class Host:
                 time.sleep(_AGAIN_S * failures)
             else:
                 failures = limits = 0
-                self._end_turn(mail)
+                self._begun = True
+                self._reports.mark_read(mail)
+                self._reports.lift_limit()
+                self._reports.end_work()
+                self._reports.wait_for_mail()
         return 0
 
     def _next(self, prompt: str) -> Turn:
@@ -108,19 +125,6 @@ class Host:
         if self._begun:
             return self._client.next_turn(self._setup, prompt)
         return self._client.first_turn(self._new_session(), prompt)
-
-    def _end_turn(self, mail: list[Mail]) -> None:
-        self._begun = True
-        self._reports.mark_read(mail)
-        self._reports.lift_limit()
-        self._reports.end_work()
-        self._reports.wait_for_mail()
-
-    def _wait_for_limit(self, seen: Seen, limits: int) -> None:
-        """As long as the client says; else a little longer each time. Its mail stays unread meanwhile."""
-        until = self._reports.limit_end(seen.resets_at, limits)
-        self._reports.park(seen.limit, until)
-        time.sleep(max(until - time.time(), 0) + _LIMIT_MARGIN_S)
 
     def _new_session(self) -> Setup:
         import uuid
@@ -161,18 +165,6 @@ def _as_file(text: str) -> IO[bytes]:
     file.write(text.encode("utf-8", "surrogateescape"))
     file.seek(0)
     return file
-
-
-def _setup(options: Options) -> Setup:
-    environ = os.environ
-    home, member = environ["HEADCOUNT_HOME"], environ["HEADCOUNT_MEMBER"]
-    directory = f"{home}/teams/{environ['HEADCOUNT_TEAM']}/clients/{member}-{environ['HEADCOUNT_GENERATION']}"
-    os.makedirs(directory, mode=0o700, exist_ok=True)
-    told = brief(environ["HEADCOUNT_TEAM"], member)
-    return Setup(
-        directory, HEADCOUNT, "", options.model, options.permissions, options.trusted,
-        with_task(told, _read_task()) if options.terminal else told,
-    )  # fmt: skip
 
 
 def _read_task() -> str:

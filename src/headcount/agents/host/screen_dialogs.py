@@ -154,16 +154,14 @@ class Attendant:
         if dialog is None:
             self._seems_over()
         elif self._until is None or self._away_since is not None:
-            self._reached(dialog[0])
+            # Also when it was tried again too early, and the dialog is back.
+            text = dialog[0]
+            until = self._reports.limit_end(reset_time(text), self._count + 1)
+            self._reports.park(text.partition("\n")[0].strip(" │"), until)
+            self._count += 1
+            self._until, self._away_since = until, None
         elif self._now() > self._until:
             self._terminal.press(_ENTER)
-
-    def _reached(self, text: str) -> None:
-        """Also when it was tried again too early, and the dialog is back."""
-        until = self._reports.limit_end(reset_time(text), self._count + 1)
-        self._reports.park(text.partition("\n")[0].strip(" │"), until)
-        self._count += 1
-        self._until, self._away_since = until, None
 
     def _seems_over(self) -> None:
         if self._until is None:

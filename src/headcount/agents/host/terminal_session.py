@@ -142,19 +142,16 @@ class Follower:
             try:
                 act()
             except (HeadcountError, OSError) as error:
-                self._remember(error)
+                # Once each, when it can be said: the screen is the client's.
+                if str(error) not in self._troubles:
+                    self._troubles.add(str(error))
+                    text = f"What it did could not be followed for a while: {error}"
+                    self._to_tell.append(partial(self._reports.warn, text))
 
     def _tell(self) -> None:
         while self._to_tell:
             self._to_tell[0]()
             self._to_tell.popleft()
-
-    def _remember(self, error: HeadcountError | OSError) -> None:
-        """Once each, when it can be said: the screen is the client's."""
-        if str(error) not in self._troubles:
-            self._troubles.add(str(error))
-            text = f"What it did could not be followed for a while: {error}"
-            self._to_tell.append(partial(self._reports.warn, text))
 
     def _tell_login(self, text: str) -> None:
         """Once, however often it is asked to go on meanwhile; `""` when the model has answered again."""
