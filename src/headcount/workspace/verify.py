@@ -22,7 +22,7 @@ from headcount.workspace.packing import check_pack, find_pack
 from headcount.workspace.ref_names import SALVAGE, from_tree, parse_salvage_ref, shown, to_tree
 from headcount.workspace.repository import Repository
 from headcount.workspace.safe_files import find_fault
-from headcount.workspace.snapshot import FILES, PLACE, STATE, Limits, Picture, take_picture
+from headcount.workspace.snapshot import FILES, PLACE, STATE, Limits, Snapshot, take_snapshot
 
 MANIFEST = b"manifest.json"
 _LARGEST_MANIFEST = 64 << 20  # bytes; one path for each of 500,000 files fits
@@ -287,21 +287,21 @@ def _promised(git: Git, commit: str) -> set[str]:
     return {line.removeprefix("?") for line in listed if line.startswith("?")}
 
 
-def retake(repo: Repository, saved: Saved, workspace: Workspace, timeout_s: float) -> Picture:
+def retake(repo: Repository, saved: Saved, workspace: Workspace, timeout_s: float) -> Snapshot:
     """The workspace as it is now, under the limits that the salvage was taken with."""
-    return take_picture(repo, workspace, Limits(*saved.manifest["limits"]), timeout_s)
+    return take_snapshot(repo, workspace, Limits(*saved.manifest["limits"]), timeout_s)
 
 
-def differences(saved: Saved, picture: Picture) -> list[str]:
+def differences(saved: Saved, snapshot: Snapshot) -> list[str]:
     """What is not the same in both: contents, links, modes, HEAD, branches, stashes."""
     content = saved.content
     paths = sorted(
         path
-        for path in content.keys() | picture.leaves.keys()
-        if content.get(path) != picture.leaves.get(path)
+        for path in content.keys() | snapshot.leaves.keys()
+        if content.get(path) != snapshot.leaves.get(path)
     )
     told = [f"{shown(os.fsdecode(path))} differs" for path in paths]
-    now = json.loads(json.dumps(picture.manifest))
+    now = json.loads(json.dumps(snapshot.manifest))
     return told + [f"{key} differs" for key in sorted(now) if now[key] != saved.manifest.get(key)]
 
 
