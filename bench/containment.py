@@ -32,7 +32,9 @@ def left(token: str) -> list[int]:
     found = []
     for name in filter(str.isdecimal, os.listdir("/proc")):
         try:
-            if token.encode() in Path(f"/proc/{name}/cmdline").read_bytes():
+            # By its threads: of a process whose main thread has ended, only they have a command line.
+            threads = Path(f"/proc/{name}/task").iterdir()
+            if any(token.encode() in (thread / "cmdline").read_bytes() for thread in threads):
                 found.append(int(name))
         except OSError:
             continue
@@ -67,6 +69,8 @@ SHAPES: dict[str, Callable[[Handle], None]] = {
     "double fork": nothing,
     "scrubbed daemon": nothing,
     "fork chain": nothing,
+    "zombie leader": nothing,
+    "zombie leader, keeper killed": kill_keeper,
     "keeper stopped": stop_keeper,
     "keeper killed later": kill_keeper,
     "keeper killed, scrubbed daemon": nothing,

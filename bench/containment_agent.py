@@ -1,10 +1,12 @@
 """The members of bench/containment.py, as `containment_agent.py SHAPE TOKEN`. All that they start has TOKEN
 in its command line. They import nothing of headcount."""
 
+import ctypes
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 
@@ -13,8 +15,6 @@ def again(shape: str, token: str, env: dict[str, str]) -> None:
 
 
 def idle() -> None:
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-        signal.signal(number, signal.SIG_IGN)
     open("ready", "w").close()
     while True:
         time.sleep(60)
@@ -49,6 +49,8 @@ def leave_cgroup() -> None:
 
 def agent(shape: str, token: str) -> None:
     env = dict(os.environ)
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
     match shape:
         case "plain child":
             leave(token, env, setsid=False, twice=False)
@@ -70,6 +72,12 @@ def agent(shape: str, token: str) -> None:
         case "left its cgroup" | "left its cgroup, keeper and subreaper killed":
             leave_cgroup()
             leave(token, {})
+        case "zombie leader" | "zombie leader, keeper killed":
+            if os.fork() == 0:
+                again("dead main thread", token, {})
+        case "dead main thread":
+            threading.Thread(target=idle).start()
+            ctypes.CDLL(None).pthread_exit(None)
         case "own tmux server":
             words = [sys.executable, "-I", "-S", os.path.abspath(__file__), "idle", token]
             subprocess.run(

@@ -1,6 +1,9 @@
 """Members' commands as fresh processes through the installed command, beside `python -c 'import sqlite3'`.
 
-    python bench/member_commands.py [--runs N]
+    python bench/member_commands.py [--runs N] [--at-most R]
+
+The hook is what an agent client calls after every tool use. With --at-most the exit code is 1 if the
+processor time of one command is more than R times that of the import.
 
 All are run in turn, so that a busy machine slows them alike; what counts is the ratio. Bytecode is compiled
 first (into a directory of its own), as an install does. `--alone`: no engine has the database open, so each
@@ -28,6 +31,9 @@ COMMANDS = {
     BASE: [PYTHON, "-c", "import sqlite3"],
     "headcount inbox (nothing new)": [HEADCOUNT, "inbox"],
     "headcount send": [HEADCOUNT, "send", "lead", "-s", "subject", "-m", "body"],
+    "headcount done": [HEADCOUNT, "done"],
+    "headcount hook PostToolUse": [HEADCOUNT, "hook", "PostToolUse"],
+    "headcount hook Stop": [HEADCOUNT, "hook", "Stop"],
     "headcount approve": [HEADCOUNT, "approve"],
     "headcount idle": [HEADCOUNT, "idle"],
     "headcount task list": [HEADCOUNT, "task", "list"],
@@ -38,7 +44,7 @@ COMMANDS = {
 def run(argv: list[str], env: dict[str, str], null: int) -> tuple[float, float]:
     """Seconds by the clock, and seconds of processor time."""
     before = time.perf_counter()
-    quiet = [(os.POSIX_SPAWN_DUP2, null, 1), (os.POSIX_SPAWN_DUP2, null, 2)]
+    quiet = [(os.POSIX_SPAWN_DUP2, null, fd) for fd in (0, 1, 2)]
     pid = os.posix_spawn(argv[0], argv, env, file_actions=quiet)
     _, status, used = os.wait4(pid, 0)
     if status:
@@ -56,9 +62,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=40)
     parser.add_argument("--alone", action="store_true")
+    parser.add_argument("--at-most", type=float, metavar="R")
     args = parser.parse_args()
     runs = args.runs
-    with tempfile.TemporaryDirectory() as place, open(os.devnull, "w") as null:
+    with tempfile.TemporaryDirectory() as place, open(os.devnull, "r+") as null:
         env = make_team_with_mail(place)
         env["PYTHONPYCACHEPREFIX"] = f"{place}/bytecode"
         env.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -76,12 +83,17 @@ def main() -> None:
                     store = SqliteStore(env["HEADCOUNT_HOME"])
     print(f"{'':32} {'clock':>9} {'ratio':>6} {'processor':>10} {'ratio':>6}   median of {runs}")
     base = [statistics.median(column) for column in zip(*measured[BASE], strict=True)]
+    slow: list[str] = []
     for name, rows in measured.items():
         clock, processor = (statistics.median(column) for column in zip(*rows, strict=True))
         ratios = clock / base[0], processor / base[1]
         print(
             f"{name:32} {clock * 1e3:6.1f} ms {ratios[0]:5.2f}x {processor * 1e3:7.1f} ms {ratios[1]:5.2f}x"
         )
+        if args.at_most and ratios[1] > args.at_most:
+            slow.append(f"{name} takes {ratios[1]:.2f} times {BASE}")
+    if slow:
+        raise SystemExit("\n".join(slow))
 
 
 if __name__ == "__main__":

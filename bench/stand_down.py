@@ -32,12 +32,12 @@ from torture.contenders import Supervisord
 
 from headcount.app.app import App
 from headcount.app.lock import is_driven
+from headcount.app.member_start import Plan
 from headcount.app.progress import follow
 from headcount.app.resident import ensure_driven
 from headcount.app.standing_down import stand_down
-from headcount.app.starting import Plan
+from headcount.app.team_start import wait_for
 from headcount.app.teams import create_team, spawn
-from headcount.app.up import wait_for
 from headcount.domain.policy import Limits
 from headcount.protocol.member import State
 

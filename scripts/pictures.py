@@ -109,8 +109,8 @@ class Place:
 
     def start(self) -> None:
         from headcount.app.app import open_app
+        from headcount.app.member_start import Plan
         from headcount.app.resident import ensure_driven
-        from headcount.app.starting import Plan
         from headcount.app.teams import create_team, spawn
 
         app = open_app(str(self.root), {})

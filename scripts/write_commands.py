@@ -12,8 +12,8 @@ from typing import Any
 
 from headcount.cli import COMMANDS
 from headcount.cli.command_parser import configure
-from headcount.cli.member.table import COMMANDS as OF_MEMBERS
-from headcount.cli.member.words import Spec
+from headcount.cli.member.command_line import Spec
+from headcount.cli.member.command_table import COMMANDS as OF_MEMBERS
 
 PAGE = Path(__file__).parents[1] / "docs/reference/commands.md"
 

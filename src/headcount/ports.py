@@ -1,16 +1,17 @@
 """What the engine needs from the world, as protocols. Adapters implement them; nothing here does anything.
 
+The driver uses the **Store** alone. The performer uses all the others; the **Executor** calls it back in
+workers, one call at a time for each lane.
+
 **Store.** One write transaction at a time, whole or not at all: state, journal, mail, tasks and acts still
 to do change together. What members say arrives as *inputs*: durable at once, heard by the next step in the
 order in which they came.
-
-**Runtime** and **Workspaces** are reached from worker threads, one call at a time for each incarnation.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from headcount.domain.records import Identity as Identity
 from headcount.domain.records import Mail as Mail
@@ -18,7 +19,7 @@ from headcount.domain.records import MemberCard, TeamCard
 from headcount.domain.records import Task as Task
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from subprocess import CompletedProcess
 
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from headcount.protocol.events import Event
     from headcount.protocol.member import Member
     from headcount.protocol.team import Team
+
+Item = TypeVar("Item")
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,7 @@ class Tx(Protocol):
     def add_report(self, team_id: str, kind: str, fields: Mapping[str, object]) -> None:
         """An input by the name and the fields of its event, for callers that do not import the rules."""
 
+    def has_inputs(self, team_id: str) -> bool: ...
     def take_inputs(self, team_id: str) -> list[Event]: ...
     def unheard_answer(self, team_id: str, key: str, request_id: str) -> str | None: ...
 
@@ -94,8 +99,8 @@ class Tx(Protocol):
     # mail goes, and who may send it, is decided in `engine/delivery.py` and `app/mail.py`
     def post(self, mail: Mail) -> str: ...
     def find_mail(self, team_id: str, mail_id: str) -> Mail | None: ...
-    def forget_mail(self, read_before: float) -> int:
-        """Delete what was read before then, and only of closed teams; how many."""
+    def forget_mail(self, team_id: str, read_before: float) -> int:
+        """Delete what was read before then, if the team is closed; how many."""
 
     def inbox(self, team_id: str, boxes: Iterable[str] | None, *, unread: bool = False) -> list[Mail]: ...
     def has_unread(self, team_id: str, boxes: Iterable[str]) -> bool: ...
@@ -143,8 +148,9 @@ class Store(Protocol):
         drives begins anew. `FencedOut` when something else has begun in its place, or, with the code
         `state-gone`, when nobody can ever look into it again."""
 
-    def take_lease(self, name: str, holder: str, ttl_s: float, *, steal: bool = False) -> Fence | None:
-        """None while another holds it; with `steal`, its holder is fenced out (we know that it is dead)."""
+    def take_lease(self, name: str, holder: str, ttl_s: float) -> Fence | None:
+        """None while another holder has it. The same holder gets a higher token, which voids its earlier
+        one: a host takes over from its own engine that has ended."""
 
     def renew_lease(self, fence: Fence, ttl_s: float) -> bool: ...
     def release_lease(self, fence: Fence) -> None: ...
@@ -185,8 +191,6 @@ class SpawnSpec:
     """Digests of the secrets of earlier attempts: one of them may have started it."""
     containment: str = "subreaper"
     """How its processes are held together: auto, namespace, cgroup or subreaper."""
-    agent: str = "command"
-    """The kind of agent: `auto` uses a namespace only for kinds that were tested in one."""
     hold: str = ""
     """What its terminal shows while nothing may be typed there, because it would answer a dialog: a regular
     expression, for each line by itself."""
@@ -228,7 +232,9 @@ class Runtime(Protocol):
         """Write down again what is known of it: its records were removed."""
 
     def cancel(self, mark: str, known: Mapping[str, Any] | None = None) -> Handle | None: ...
-    def discard(self, mark: str) -> None: ...
+    def discard(self, mark: str, log_to: str = "") -> None:
+        """Remove the records of a start that has ended. What it printed moves to the directory `log_to`."""
+
     def alive(self, handle: Any) -> bool: ...
     def exit_status(self, handle: Any) -> object | None: ...
     def nudge(self, handle: Any, text: str, *, urgent: bool = False, tag: str = "") -> bool:
@@ -304,7 +310,7 @@ class Commands(Protocol):
         as_operator: bool = False,
     ) -> CompletedProcess[str]:
         """Run it, and leave nothing of it. A text is for the shell, a list is not. To headcount
-        it is nobody, unless `as_operator`."""
+        it is nobody, unless `as_operator`. `TimeoutError` when its time is over."""
 
     def end(self) -> None:
         """The engine leaves: what runs is ended, and nothing is begun."""
@@ -313,3 +319,63 @@ class Commands(Protocol):
 class Judge(Protocol):
     def __call__(self, team: Team, member: Member, findings: Findings, policy: Policy) -> Verdict | None:
         """None: the witness is sent the findings, and its verdict will come as an input."""
+
+
+# --- where acts are performed ----------------------------------------------------------------------------
+
+
+class Files(Protocol):
+    """Files in the state directory: prompts, what other programs read, and archives."""
+
+    def exists(self, path: str) -> bool: ...
+    def is_directory(self, path: str) -> bool: ...
+    def write(self, path: str, data: bytes, *, sync: bool = True) -> None:
+        """A reader sees the old file or the new one. Makes the directory."""
+
+    def append(self, path: str, data: bytes) -> None: ...
+    def write_directory(self, path: str, files: Mapping[str, bytes]) -> None:
+        """All of it, on disk, or nothing under that name."""
+
+    def move_directory(self, source: str, target: str) -> None:
+        """Nothing, where there is no source or the target is there: a repeat after a crash."""
+
+
+class Executor(Protocol):
+    """Workers. What is put into one lane is performed in order, and never two at a time."""
+
+    @property
+    def busy(self) -> bool: ...
+    def put(self, lane: str, work: Callable[[], Any]) -> None: ...
+    def finished(self) -> list[Any]:
+        """What work returned since the last call, in the order in which it ended."""
+
+    def seconds_under_way(self, lane: str) -> float | None:
+        """Since work in it began; 0 while it waits for a worker, None when there is nothing to do."""
+
+    def map(self, work: Callable[[Item], Made], items: Sequence[Item], at_once: int) -> list[Made]:
+        """The result for each, in their order. If one fails, it raises when all have ended."""
+
+    def close(self, within_s: float | None = None) -> bool:
+        """Begin nothing more; whether all that had begun has ended within that time. May be called again."""
+
+
+class Exited(NamedTuple):
+    """An end that was seen: of the agent's own process, or of its keeper."""
+
+    team: str
+    key: str
+    agent: bool
+
+
+class ExitWatch(Protocol):
+    """The handles of living members, by incarnation. Each end is reported once."""
+
+    def held(self, team: str, key: str) -> Handle | None: ...
+    def hold(self, team: str, key: str, handle: Handle) -> Handle:
+        """Keep it and watch it; the handle that is kept. An agent that is dead already is reported too."""
+
+    def drop(self, team: str, key: str) -> None: ...
+    def ends(self) -> list[Exited]:
+        """The ends seen since the last call."""
+
+    def close(self) -> None: ...

@@ -42,13 +42,13 @@ def make_spans(report: Mapping[str, Any]) -> Sequence[ReadableSpan]:
 
 
 def send_trace(report: Mapping[str, Any], endpoint: str, timeout_s: float = 10) -> int:
-    """To a collector that speaks OTLP over HTTP; the number of spans that it took."""
+    """Send a trace to an OTLP collector over HTTP, and return the number of spans."""
     spans = make_spans(report)
     exporter = OTLPSpanExporter(endpoint=f"{endpoint.rstrip('/')}/v1/traces", timeout=timeout_s)
     for first in range(0, len(spans), _AT_ONCE):
         if exporter.export(spans[first : first + _AT_ONCE]) is not SpanExportResult.SUCCESS:
             raise WorldError(
-                f"The trace of {report['team']} was not taken", f"{endpoint} did not answer, or refused",
+                f"The trace of {report['team']} was not accepted", f"{endpoint} did not answer, or refused",
                 ("Is a collector there? Its OTLP over HTTP is usually on port 4318",), code="not-taken",
             )  # fmt: skip
     exporter.shutdown()  # type: ignore[no-untyped-call]

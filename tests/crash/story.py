@@ -21,8 +21,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 
 from headcount.app.app import App, open_app
+from headcount.app.member_start import Plan
 from headcount.app.standing_down import decide, stand_down
-from headcount.app.starting import Plan
 from headcount.app.teams import create_team, spawn
 from headcount.protocol import events as ev
 from headcount.protocol.member import Member, State

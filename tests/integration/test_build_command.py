@@ -440,3 +440,13 @@ def test_a_new_project_builds_for_todays_client(here: Path, capsys: pytest.Captu
     assert main(["build", "team.py"]) == 0
     assert "Agent({" in (here / "team.md").read_text()
     assert capsys.readouterr().err == ""
+
+
+def test_a_tsx_build_imports_neither_the_rules_nor_the_store(here: Path) -> None:
+    definition("team.tsx")
+    script = (
+        "import sys; from headcount.cli import main; main(['build', 'team.tsx'])\n"
+        "print(*(name for name in sys.modules if name.startswith(('headcount.store', 'headcount.protocol'))))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "Wrote team.md\n\n"

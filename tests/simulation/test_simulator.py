@@ -1,4 +1,4 @@
-"""Seeded runs of whole teams on the real commit path; the long campaign is
+"""Seeded runs of whole teams on the real driver and performer; the long campaign is
 `python -m tests.support.simulate --runs 1000000`."""
 
 from __future__ import annotations
@@ -13,6 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from headcount.engine import driver
+from headcount.engine.deadlines import RetryQueue
+from headcount.engine.driver import Driver
+from headcount.engine.job import Result
 from headcount.protocol import codec
 from headcount.protocol.member import TABLE, State, Trigger
 from tests.support import simulate as command
@@ -55,7 +59,8 @@ def test_the_runs_meet_what_they_are_there_for(some_runs: list[Run]) -> None:
         "cue=silent_thrice", "cue=again", "stand_down_joined", "code=draining", "decision=wait",
         "exits by itself", "unread=no space left", "parked", "late answer=reject", "delays ", "doubles ",
         "after what was said later", "engine       starts again", "limit_over", "by=policy",
-        "Its budget is used up",
+        "Its budget is used up", "is taken over by another", "notices that another engine drives",
+        "store        is busy", "loses a ring",
     ):  # fmt: skip
         assert happened in told, f"no run has: {happened}"
     assert {cast.temper for run in some_runs for cast in run.plan.cast} == set(TEMPERS)
@@ -67,7 +72,8 @@ AGENTS = {
     "answering twice", "answering for others", "limited", "costly",
 }  # fmt: skip
 FAULTS = {
-    "crash", "crash_commit", "fail", "delay", "double", "lose_word", "late_word", "double_word", "clock",
+    "crash", "crash_before", "crash_commit", "crash_call", "take_over", "busy", "lose_ring", "fail", "delay",
+    "double", "lose_word", "late_word", "double_word", "clock",
 }  # fmt: skip
 
 
@@ -76,8 +82,8 @@ def test_every_kind_of_agent_and_of_fault_is_drawn(some_runs: list[Run]) -> None
     assert {fault.what for run in some_runs for fault in run.plan.faults} == FAULTS
 
 
-def test_every_kind_of_event_is_heard(some_runs: list[Run]) -> None:
-    assert {name for run in some_runs for name in run.heard} == set(codec.EVENTS)
+def test_every_kind_of_event_is_applied(some_runs: list[Run]) -> None:
+    assert {name for run in some_runs for name in run.applied} == set(codec.EVENTS)
 
 
 def test_a_run_ends_within_the_bound_of_its_policy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,6 +150,57 @@ def test_a_broken_rule_fails_with_its_seed_and_a_story_and_shrinks(mutant: Mutan
     assert story.startswith(f"seed {failure.run.plan.seed}\nmembers: ")
     assert story.endswith(str(smaller))
     assert len(smaller.run.story) <= len(failure.run.story)
+
+
+# One bug planted in the driver for each of its rules, and how the simulator says that it is there.
+def _supersedes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "is_superseded", lambda team, act: False)
+
+
+def _never_retries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RetryQueue, "put", lambda self, act, seconds: None)
+
+
+def _waits_for_a_retry_that_is_due(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RetryQueue, "take_due", lambda self: [])
+
+
+def _forgets_results_of_a_busy_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    commit = Driver._commit
+
+    def forgets(self: Driver, name: str, results: list[Result]) -> None:
+        self._results.pop(name, None)
+        commit(self, name, results)
+
+    monkeypatch.setattr(Driver, "_commit", forgets)
+
+
+def _finds_nobody_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Driver, "_find_again", lambda *_: None)
+
+
+def _writes_without_a_lease(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Driver, "_write", lambda self: self._store.write())
+
+
+PLANTED = {
+    "superseding": (_supersedes_nothing, "superseded"),
+    "retry": (_never_retries, "undone"),
+    "retry that is due": (_waits_for_a_retry_that_is_due, "spins"),
+    "retry of results": (_forgets_results_of_a_busy_store, "undone|unnoticed"),
+    "recovery": (_finds_nobody_again, "unnoticed"),
+    "lease loss": (_writes_without_a_lease, "I13"),
+}
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_bug_planted_in_the_driver_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant, noticed_by = PLANTED[name]
+    plant(monkeypatch)
+    failure = first_failure(range(400))
+    print(f"seed {failure.run.plan.seed}: {failure}")
+    assert re.fullmatch(noticed_by, failure.what)
 
 
 def test_a_planted_bug_is_told_in_a_few_lines() -> None:

@@ -21,15 +21,15 @@ from headcount.protocol.team import CLOSE_STEPS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    Rules = Mapping[Any, Any]  # by state and cue; each of the tables has types of its own
+    Rules = Mapping[Any, Any]  # by state and trigger; each table has its own types
 
 # A team's status is read from its requests (`shutdown.py`), so its moves are listed here, and the explorer's
 # test checks that no other is ever seen.
 TEAM_MOVES = (
     ("active", "pending_shutdown", "stand down"),
-    ("active", "stopping", "stand down, nobody to ask"),
+    ("active", "stopping", "stand down, no member to ask"),
     ("active", "escalated", "stand down, only escalated ones left"),
-    ("active", "closing", "stand down, nobody there"),
+    ("active", "closing", "stand down, no member there"),
     ("pending_shutdown", "active", "a refusal"),
     ("pending_shutdown", "stopping", "all answered"),
     ("pending_shutdown", "escalated", "all answered, only escalated ones left"),
@@ -40,7 +40,7 @@ TEAM_MOVES = (
     ("stopping", "closing", "all gone"),
     ("stopping", "active", "all gone, and the team is kept"),
     ("escalated", "stopping", "decided, exited, or force"),
-    ("stuck", "stopping", "asked again, or gone after all"),
+    ("stuck", "stopping", "requested again, or gone after all"),
     ("closing", "shutdown", "finalizers, workspaces, archive, tombstone"),
 )
 
@@ -63,7 +63,7 @@ def rule_table(rules: Rules) -> str:
         (str(state), _words(cue), str(rule.to) if rule.to != state else "(stays)", _deeds(rule.do))
         for (state, cue), rule in rules.items()
     ]
-    return _table(("state", "cue", "leads to", "and does, in this order"), rows)
+    return _table(("state", "trigger", "leads to", "actions, in order"), rows)
 
 
 def _deeds(deeds: tuple[str, ...]) -> str:

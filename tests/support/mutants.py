@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from headcount.protocol import authority, member, phase, shutdown, task
+from headcount.protocol import authority, member, phase, shutdown, task, task_turn
 from headcount.protocol.team import DECISIONS, Status
 from tests.support import diagram
 
@@ -19,6 +19,9 @@ TABLES: dict[str, Callable[[], Any]] = {
     "task": lambda: task.TABLE,
     "phase": lambda: phase.TABLE,
     "authority": lambda: authority.MAY,
+    "board": lambda: task.BOARD,  # what the task list shows for each state
+    "aims": lambda: task_turn._OVER,  # what a task becomes when all of its members have left
+    "gates": lambda: phase._GATE_OF,  # what a run waits for
 }
 # Tables that are sequences are replaced where they are read; the others are changed in place.
 _PLACES: dict[str, tuple[Any, str]] = {
@@ -57,8 +60,8 @@ def mutants(table: str) -> Iterator[Mutant]:
         yield from _of_moves(rows)
     elif table == "closing":
         yield from (Mutant(table, None, changed) for changed in (*_shorter(rows), *_swapped(rows)))
-    elif table == "decisions":
-        yield from _of_decisions(rows)
+    elif table in ("decisions", "board", "aims", "gates"):
+        yield from _of_values(table, rows)
     elif table == "authority":
         yield from _of_callers(rows)
     else:
@@ -92,10 +95,10 @@ def _of_moves(rows: Sequence[Any]) -> Iterator[Mutant]:
             yield Mutant("team", None, (*rows[:index], (before, other, why), *rows[index + 1 :]))
 
 
-def _of_decisions(rows: dict[str, Any]) -> Iterator[Mutant]:
-    for decision, cue in rows.items():
-        yield Mutant("decisions", decision, None)
-        yield from (Mutant("decisions", decision, c) for c in rows.values() if c is not cue)
+def _of_values(table: str, rows: dict[str, Any]) -> Iterator[Mutant]:
+    for row, value in rows.items():
+        yield Mutant(table, row, None)
+        yield from (Mutant(table, row, other) for other in dict.fromkeys(rows.values()) if other != value)
 
 
 def _of_callers(rows: dict[str, frozenset[str]]) -> Iterator[Mutant]:

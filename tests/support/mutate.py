@@ -84,6 +84,9 @@ _CHECKS = {
     "task": ("laws", "stories of tasks", PAGE),
     "phase": ("laws", "stories of tasks", PAGE),
     "authority": ("what callers may", PAGE),
+    "board": ("stories of tasks",),
+    "aims": ("stories of tasks",),
+    "gates": ("stories of tasks",),
 }
 
 

@@ -28,6 +28,14 @@ class Violation(AssertionError):
     """An invariant does not hold; says which, and about whom."""
 
 
+class Found(BaseException):
+    """A violation inside the engine's own code, which must not take it for a bug about one team."""
+
+    def __init__(self, violation: Violation) -> None:
+        super().__init__(str(violation))
+        self.violation = violation
+
+
 class Step:
     """One step as an onlooker sees it, with what every checker asks for laid out once."""
 

@@ -45,7 +45,7 @@ class Deed(NamedTuple):
 class Fault(NamedTuple):
     """`nth` counts commits, acts of a kind, or words, as `what` says."""
 
-    what: str  # crash, crash_commit, fail, delay, double, lose_word, double_word, late_word, clock
+    what: str  # see `_FAULTS`
     nth: int = 0
     kind: str = ""
     at: float = 0.0
@@ -129,17 +129,17 @@ def _draw_deeds(rng: Random, names: list[str]) -> Iterator[Deed]:
 def _draw_faults(rng: Random) -> Iterator[Fault]:
     for _ in range(rng.choice((0, 0, 1, 2, 4, 8))):
         what = rng.choice(_FAULTS)
-        if what in ("crash", "clock"):
+        if what in ("crash", "clock", "take_over"):
             yield Fault(what, at=rng.uniform(1, FAULTS_UNTIL_S))
         elif what in ("fail", "delay", "double"):
             yield Fault(what, rng.randint(0, 3), str(rng.choice(_FAILING)))
         else:
-            yield Fault(what, rng.randint(0, 40))
+            yield Fault(what, rng.randint(0, 40 if what != "crash_call" else 80))
 
 
 _FAULTS = (
-    "crash", "crash_commit", "crash_commit", "fail", "fail", "fail", "delay", "double",
-    "lose_word", "double_word", "late_word", "clock",
+    "crash", "crash_before", "crash_commit", "crash_call", "crash_call", "take_over", "busy", "lose_ring",
+    "fail", "fail", "fail", "delay", "double", "lose_word", "double_word", "late_word", "clock",
 )  # fmt: skip
 
 

@@ -262,7 +262,8 @@ class Explorer:
 
     def _take(self, state: int, here: Situation, event: AnyEvent) -> Situation:
         try:
-            with watched() as steps:
+            steps: list[Step] = []
+            with watched(steps):
                 after, ready = step(here.team, event, self.variant.policy)
             seen = dict(here.seen)
             for inner in steps:

@@ -1,9 +1,10 @@
-"""One simulated run: the rules, the commit path and the clock are the real ones, all else is faked.
+"""One simulated run: the real rules, store, driver and performer; all that they meet is faked.
 
-A priority queue of actions on virtual time. The engine commits through `engine.apply` on SQLite in memory,
-keeps its limits on `engine.clock`, and performs acts in lanes; it can crash after any commit and in the
-middle of any act, and then starts again from what is durable. Checkers look at every step. After a while
-faults end and somebody goes on asking and deciding: then everything must end, in time.
+A priority queue of actions on virtual time. The engine is the product's own driver and performer
+(`engines.py`), on SQLite in memory and on fakes that pass the conformance suites. It can crash before and
+after any commit, between any two calls of an adapter, and with acts under way. It can lose its lease to a
+second engine. Checkers look at every step, at every act that begins, and regularly at what was left undone.
+After a while faults end and an operator asks and decides: then everything must end, in time.
 
 Same seed, same trace: nothing here reads a clock, an address or the order of a set.
 """
@@ -13,38 +14,53 @@ from __future__ import annotations
 import heapq
 import random
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from headcount.app.judge import judge
 from headcount.app.tasks import claim_task
 from headcount.engine.apply import apply
-from headcount.engine.clock import Clock
 from headcount.engine.delivery import deliver
-from headcount.engine.writing import write_ready
-from headcount.errors import HeadcountError
+from headcount.errors import HeadcountError, StoreError
 from headcount.ports import Mail, Task
 from headcount.protocol import authority
 from headcount.protocol import events as ev
 from headcount.protocol.bound import bound_s
-from headcount.protocol.effects import Act, ActKind, Post, Ready
-from headcount.protocol.phase_events import PhaseEvent
+from headcount.protocol.effects import ActKind, Ready
+from headcount.protocol.member import Activity, State
 from headcount.protocol.team import Status
 from tests.support import tasks
-from tests.support.agents import TEMPERS, Agent
+from tests.support.agents import TEMPERS, Agent, Temper
+from tests.support.engines import HOME, Crashed, SimulatedEngine
+from tests.support.fake_adapters import FakeCommands, FakeFiles
+from tests.support.fake_runtime import FakeMachine, FakeTree
+from tests.support.fake_workspaces import FakeRepository
 from tests.support.invariants import OVER_HISTORIES, I4_the_next_task_waits, check
-from tests.support.onlooker import Seen, Step, Violation, remember
+from tests.support.onlooker import Found, Seen, Step, Violation, remember
 from tests.support.people import People
-from tests.support.performer import perform
 from tests.support.plan import FAULTS_UNTIL_S, Plan, draw_plan
 from tests.support.reused_store import give_back, take_store
 from tests.support.window import watched
-from tests.support.world import Postmen, World
+from tests.support.world import Postmen, World, key_of, mark_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping
 
-    from headcount.store.sqlite import SqliteTx
+    from headcount.domain.findings import Findings, Verdict
+    from headcount.domain.policy import Policy
+    from headcount.protocol.member import Member
+    from headcount.protocol.phase_events import PhaseEvent
+    from headcount.protocol.team import Team
+    from tests.support.reused_store import Watched
 
-_TIMELESS = (ActKind.NOTIFY, ActKind.CLOSE_STEP, ActKind.MERGE, ActKind.ASK_REVIEW, ActKind.RUN_GATE)
+# The calls of adapters that a failing act fails in.
+_FAILING_CALLS = frozenset(
+    ("start", "create", "read", "salvage", "kill", "nudge", "merge", "run", "remove", "write directory")
+)
+_LOOK_EVERY_S = 10.0
+_UNDONE_S = 65.0  # longer than the longest wait before a retry, 60 s
+_RING_LOST_S = 10.0
+_SPINS = 1000
 
 
 class Line(NamedTuple):
@@ -57,6 +73,8 @@ class Line(NamedTuple):
 
 
 class Run:
+    engine: SimulatedEngine  # the one that holds the lease, or that crashed last
+
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.rng = random.Random(plan.seed * 2 + 1)
@@ -65,34 +83,51 @@ class Run:
         self.story: list[Line] = []
         self.commits = 0
         self.steps = 0
-        self.heard: set[str] = set()  # the kinds of events
+        self.applied: set[str] = set()  # the kinds of events
         self.faulty = True
-        self.world = World(self._tell_exit, self.tell)
         self.agents: dict[str, Agent] = {}
         self.postmen = Postmen()
-        self.store = take_store(lambda: 1e9 + self.now + self.wall_jump)
+        self.machine = FakeMachine(
+            now=self.clock, on_end=self._see_end, on_start=self._start_agent, on_nudge=self._nudge_agent,
+            on_call=self._call,
+        )  # fmt: skip
+        self.repository = FakeRepository(on_call=self._call)
+        self.world = World(self.machine, self.repository, self.tell)
+        self.commands = FakeCommands(self._call)
+        self.files = FakeFiles(HOME, self._call)
+        self.pending: dict[str, ActKind] = {}  # durable acts that have not ended
+        self.pending_idle: dict[str, float] = {}  # since when no worker performs one that is pending
+        self._acting: SimulatedEngine | None = None
+        self._failing = False
+        self._unwatched: dict[str, float] = {}  # since when an end, or a frozen tree, was left unnoticed
+        self._look_at = 0.0
+        self._spins = 0
+        self._mailboxes: set[str] = set()  # that may have unread mail
         self._queue: list[tuple[float, int, Callable[[], object]]] = []
         self._numbers = 0
         self._counts: Counter[str] = Counter()
         self._faults = Counter((f.what, f.kind, f.nth) for f in plan.faults if not f.at)
+        self._steps: list[Step] = []
         self._seen: dict[str, Seen] = {}
         self._act_ids: set[str] = set()
         self._words = 0  # how many were said
         self._newest = 0  # the last said of those that were accepted
-        self._to_write: list[Callable[[SqliteTx], object]] = []
-        self._boot()
+        self.store = take_store(self)
+        self.people = People(self)
+        self._fault_free = True
         with self.store.write() as tx:
             self.team = tx.create_team("demo", "", {})
             for n in range(0 if plan.tasks else 3):
                 tx.add_task(Task(f"t{n}", self.team.id, f"task {n}"))
-        self.people = People(self)
-        if plan.tasks:
-            with watched() as steps:
-                tasks.open_run(self)
-            for taken in steps:
-                self._check(taken)
+        self._fault_free = False
 
     # --- time
+
+    def clock(self) -> float:
+        return self.now
+
+    def clock_time(self) -> float:
+        return 1e9 + self.now + self.wall_jump
 
     def after(self, seconds: float, deed: Callable[[], object]) -> None:
         self._numbers += 1
@@ -101,79 +136,147 @@ class Run:
     def go_until(self, end: float) -> bool:
         """Do what is due until `end`; False when nothing is left to come."""
         while self._queue and self._queue[0][0] <= end:
-            self.now, _, deed = heapq.heappop(self._queue)
+            at, _, deed = heapq.heappop(self._queue)
+            self._spins = self._spins + 1 if at == self.now else 0
+            if self._spins > _SPINS:
+                raise Violation("spins: the engine does the same again and again, and time stands still")
+            self.now = at
             deed()
             if self.team.status is Status.SHUTDOWN:
                 break
+            if self.now >= self._look_at:
+                self._look_at = self.now + _LOOK_EVERY_S
+                self._check_nothing_is_left_undone()
         return bool(self._queue)
 
     def tell(self, who: str, what: str) -> None:
         self.story.append(Line(self.now, who, what))
 
-    def _fault(self, what: str, kind: str = "") -> bool:
+    def fault(self, what: str, kind: str = "") -> bool:
         """Does this one, counted by its kind, go wrong?"""
-        count = self._counts[what + kind]
-        self._counts[what + kind] += 1
+        name = what + kind
+        count = self._counts[name]
+        self._counts[name] = count + 1
         return self.faulty and (what, kind, count) in self._faults
 
     # --- the engine
 
-    def _boot(self) -> None:
-        self.up = True
-        self.clock = Clock(now=lambda: self.now)
-        self._under_way: dict[str, Act] = {}
-        self._lanes: dict[str, float] = {}
-        self._tick_at = float("inf")
-        self._life = object()
+    @contextmanager
+    def acting(self, engine: SimulatedEngine, failing: bool = False) -> Iterator[None]:
+        """In here the engine's own code runs: its writes and its calls of adapters may go wrong."""
+        before, self._acting, self._failing = self._acting, engine, failing
+        try:
+            yield
+        finally:
+            self._acting, self._failing = before, False
+
+    def _call(self, name: str) -> bool:
+        """Before each call of an adapter: whether it fails. A crash here is one in the middle of an act."""
+        engine = self._acting
+        if engine is None:
+            return False
+        if not engine.alive:
+            raise Crashed  # what `finally` wants to do, no process does any more
+        if self.fault("crash_call"):
+            engine.alive = False
+            raise Crashed
+        return self._failing and name in _FAILING_CALLS and (name != "create" or self.rng.random() < 0.3)
 
     def crash(self) -> None:
-        """Whatever was under way may have been done; nobody will ever know from the engine."""
-        if not (self.up and self.faulty):
-            return
-        self.tell("engine", "crashes")
-        self.up = False
-        self._life = object()
-        for act in self._under_way.values():
-            if self.rng.random() < 0.5:
-                perform(self, act, fails=False)
-        self.after(self.rng.uniform(0.1, 60), self.restart)
+        if self.engine.alive and self.faulty:
+            self.engine.crash()
 
-    def restart(self) -> None:
-        if self.up:
+    def crashed(self, engine: SimulatedEngine) -> None:
+        if engine is self.engine:
+            longest = 60 if self.rng.random() < 0.7 else 300
+            self.after(self.rng.uniform(0.1, longest), self.start_engine)
+
+    def start_engine(self) -> None:
+        if self.engine.alive:
             return
-        self._boot()
         self.tell("engine", "starts again")
-        for member in self.team.live():
-            died = member.key in self.world.started and not self.world.agent_alive(member.key)
-            if died and not member.exited:
-                self._tell_exit(member.key)
-        self.commit()
+        SimulatedEngine(self).wake()
 
-    def commit(self, *events: ev.Event | PhaseEvent, act: Act | None = None) -> None:
-        """One transaction, as the engine makes it; then the new acts are begun."""
-        if not self.up:
-            return
-        with watched() as steps, self.store.write() as tx:
-            if act is not None:
-                tx.end_act(self.team.id, act.id)
-            self._write_down(tx)
-            applied = apply(tx, self.team, events, self.plan.policy, tasks.make_start)
-            pending = tx.pending_acts(self.team.id)
-        self.team = applied.team
+    def take_over(self) -> None:
+        """A second engine takes the lease while the first still runs: it was only thought to be dead."""
+        if self.engine.alive and self.faulty:
+            self.tell("engine", "is taken over by another")
+            SimulatedEngine(self).wake()
+
+    def policy_of(self, settings: Mapping[str, Any]) -> Policy:
+        return self.plan.policy
+
+    def make_start(self, team: Team, member: Member, plan: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {
+            **plan,
+            "mark": mark_of(member.key),
+            "argv": ["agent", *_words(self._temper(member.name))],
+            "prompt_file": f"{HOME}/teams/demo/prompts/{member.key}.md",
+        }
+
+    def judge(self, team: Team, member: Member, findings: Findings, policy: Policy) -> Verdict | None:
+        verdict = judge(self.commands.run, team, member, findings, policy)
+        if verdict is None:
+            self.after(self.rng.uniform(1, 90), lambda: self._say_verdict(member.key))
+        return verdict
+
+    # --- the store, as the run observes it
+
+    def before_write(self) -> None:
+        if self._acting is not None and self.fault("busy"):
+            self.tell("store", "is busy")
+            raise StoreError("The store is busy", "a fault")
+
+    def before_commit(self) -> None:
+        if self._acting is not None and self.fault("crash_before"):
+            self._acting.alive = False
+            raise Crashed
+
+    def rolled_back(self) -> None:
+        self._steps.clear()
+
+    def after_commit(self, watched: Watched) -> None:
+        try:
+            self._check_commit(watched)
+        except Violation as violation:
+            raise Found(violation) from None
+        if self._acting is not None and self.fault("crash_commit"):
+            self._acting.alive = False
+            raise Crashed
+
+    def _check_commit(self, watched: Watched) -> None:
+        if self._acting is not None and self._acting is not self.engine:
+            raise Violation("I13: an engine that lost its lease has committed")
+        self.commits += 1
+        steps = self._steps[:]
+        self._steps.clear()
+        if watched.team is not None:
+            self.team = watched.team
+        self._mailboxes.update(watched.mailboxes)
+        for act in watched.ordered:
+            if act.id not in self.pending:
+                self.pending[act.id] = act.kind
+                self.pending_idle[act.id] = self.now
+        for act_id in watched.ended:
+            self.pending.pop(act_id, None)
+            self.pending_idle.pop(act_id, None)
         for taken in steps:
             self._check(taken)
-        self.commits += 1
-        if self._fault("crash_commit"):
-            self.crash()
-            return
-        self.clock.watch(self.team, self.plan.policy)
-        self._begin(pending)
-        self._set_tick()
-        self.people.look()
+        if steps:
+            self.people.look()
+
+    def rung(self, channels: set[str]) -> None:
+        if "engine" in channels and not self._fault_free:
+            lost = self.fault("lose_ring")
+            if lost:
+                self.tell("mail", "loses a ring")
+            self.engine.ring(_RING_LOST_S if lost else 0.001)
+
+    # --- checkers
 
     def _check(self, taken: Step) -> None:
         self.steps += 1
-        self.heard.add(type(taken.event).__name__)
+        self.applied.add(type(taken.event).__name__)
         self._seen = remember(self._seen, taken)
         self._narrate(taken.ready)
         check(taken, self._seen, OVER_HISTORIES)
@@ -188,21 +291,29 @@ class Run:
         ):
             raise Violation(f"I4_the_next_task_waits: {problem}")
 
-    def keep_fact(self, about: str, name: str, value: dict[str, object]) -> None:
-        """What an act found, written with its result."""
-        self._to_write.append(lambda tx: tx.put_fact(self.team.id, about, name, value))
+    def _check_nothing_is_left_undone(self) -> None:
+        """An engine that runs performs every pending act, notices every end, and leaves no tree frozen."""
+        engine = self.engine
+        since = self.now - _UNDONE_S
+        if not engine.alive or engine.began > since or engine.performer.next_due is not None:
+            self._unwatched.clear()
+            return
+        for act_id, idle in self.pending_idle.items():
+            if max(idle, engine.began) < since and self.pending[act_id] is not ActKind.RUN_GATE:
+                raise Violation(f"undone: {act_id} is pending, and no worker performs it")
+        for key, member in self.team.members.items():
+            if not self._is_unwatched(member) or engine.executor.holds(f"{self.team.id}/{key}"):
+                self._unwatched.pop(key, None)
+            elif self._unwatched.setdefault(key, self.now) < since:
+                raise Violation(f"unnoticed: {key} has ended or is frozen, and no engine does anything")
 
-    def reviewed_commit(self, key: str) -> str:
-        with self.store.read() as tx:
-            return str((tx.fact(self.team.id, key, "reviewing") or {}).get("commit", ""))
-
-    def post(self, post: Post) -> None:
-        self._to_write.append(lambda tx: write_ready(tx, self.team, Ready(mail=(post,))))
-
-    def _write_down(self, tx: SqliteTx) -> None:
-        for write in self._to_write:
-            write(tx)
-        self._to_write.clear()
+    def _is_unwatched(self, member: Member) -> bool:
+        tree = self.world.tree(member.key)
+        if tree is None or not member.live or member.state is not State.RUNNING:
+            return False
+        if not tree.agent_alive:
+            return not member.exited
+        return tree.processes[0].state == "T" and member.activity is not Activity.PAUSED
 
     def _narrate(self, ready: Ready) -> None:
         for note in ready.entries:
@@ -211,72 +322,42 @@ class Run:
         for post in ready.mail:
             self.tell(post.to, f"gets mail: {post.subject}")
 
-    def _begin(self, pending: list[Act]) -> None:
-        for act in pending:
-            if act.id in self._under_way:
-                continue
-            if self._superseded(act):
-                with self.store.write() as tx:
-                    tx.end_act(self.team.id, act.id)
-                continue
-            self._under_way[act.id] = act
-            takes = self.rng.uniform(0.05, 2.0) + (400.0 if self._fault("delay", act.kind) else 0.0)
-            lane = f"{act.about}/nudge" if act.kind is ActKind.NUDGE else act.about
-            begins = max(self.now, self._lanes.get(lane, 0.0))
-            self._lanes[lane] = begins + takes
-            life = self._life
-            self.after(begins + takes - self.now, lambda act=act, life=life: self._finish(act, life))  # type: ignore[misc]
+    # --- front ends
 
-    def _superseded(self, act: Act) -> bool:
-        if act.kind is ActKind.CLOSE_STEP:
-            return act.epoch != self.team.close_epoch
-        return act.kind not in _TIMELESS and self.team.members[act.about].epoch != act.epoch
+    def commit(self, *events: ev.Event | PhaseEvent) -> None:
+        """As a front end commits: one transaction, then the engine is rung."""
+        with self.store.write() as tx:
+            team = tx.load_team("demo")
+            assert team is not None
+            applied = apply(tx, team, events, self.plan.policy, self.make_start)
+            for spawned in (event for event in events if isinstance(event, ev.Spawn)):
+                member = applied.team.latest(spawned.name)
+                if applied.refused is None and member is not None:
+                    plan = {"prompt": "work"}
+                    tx.put_fact(team.id, member.key, "plan", plan)
+                    tx.put_fact(team.id, member.key, "start", self.make_start(team, member, plan))
+        self.store.ring(applied.channels)
 
-    def _finish(self, act: Act, life: object) -> None:
-        if life is not self._life:
-            return
-        fails = self._fault("fail", act.kind)
-        self.tell(act.about or "team", f"{act.kind}{' fails' if fails else ''}")
-        events = perform(self, act, fails)
-        if self._fault("double", act.kind):  # its result was lost, it is done again, and then heard of twice
-            events = perform(self, act, fails=False) * 2
-        self._under_way.pop(act.id, None)
-        self.commit(*events, act=act)
-
-    def _set_tick(self) -> None:
-        wait = self.clock.seconds_to_next()
-        if wait is not None and self.now + wait < self._tick_at:
-            self._tick_at = self.now + wait
-            life = self._life
-            self.after(wait, lambda: self._tick(life))
-
-    def _tick(self, life: object) -> None:
-        if life is not self._life:
-            return
-        self._tick_at = float("inf")
-        due = [timeout for _, timeout in self.clock.take_due()]
-        if due:
-            self.commit(*due)
-        else:
-            self._set_tick()
-
-    def _tell_exit(self, key: str) -> None:
-        """The runtime saw it end; an engine that is down will find out when it starts."""
-        life = self._life
-        self.after(0.01, lambda: self._saw_exit(key) if life is self._life else None)
-
-    def _saw_exit(self, key: str) -> None:
-        proof = (ev.TreeEmpty(key, "keeper"),) if self.world.empty(key) else ()
-        self.commit(ev.Exited(key, "exit 0"), *proof)
+    def reviewed_commit(self, key: str) -> str:
+        with self.store.read() as tx:
+            return str((tx.fact(self.team.id, key, "reviewing") or {}).get("commit", ""))
 
     # --- members
 
-    def start_agent(self, key: str) -> None:
-        name = key.rpartition("#")[0]
-        temper = next((c.temper for c in self.plan.cast if c.name == name), "cooperative")
-        if self.world.start(key, TEMPERS[temper]):
-            self.agents[key] = Agent(self, key, TEMPERS[temper])
-            self.agents[key].begin()
+    def _temper(self, name: str) -> Temper:
+        return TEMPERS[next((c.temper for c in self.plan.cast if c.name == name), "cooperative")]
+
+    def _start_agent(self, tree: FakeTree) -> None:
+        key = key_of(tree)
+        self.agents[key] = Agent(self, key, self._temper(key.rpartition("#")[0]))
+        self.agents[key].begin()
+
+    def _nudge_agent(self, tree: FakeTree) -> None:
+        self.agents[key_of(tree)].nudged()
+
+    def _see_end(self, tree: FakeTree, agent: bool) -> None:
+        if self.engine.alive:
+            self.engine.watch.see_end(tree, agent)
 
     def say(self, caller: str, action: str, event: ev.Event) -> None:
         """The gate: whoever speaks is known by its token, and the one table says what it may."""
@@ -291,23 +372,23 @@ class Run:
             return
         self.carry(event)
 
-    def say_verdict(self, key: str) -> None:
+    def _say_verdict(self, key: str) -> None:
         if self.rng.random() < 0.8:
             self.carry(ev.Judged(key, self.rng.random() < 0.5))
 
     def carry(self, event: ev.Event) -> None:
         """Before it is accepted a word may be lost; it may come late, after later ones, and twice."""
         name = type(event).__name__
-        if self._fault("lose_word"):
+        if self.fault("lose_word"):
             self.tell("mail", f"loses {name}")
             return
         self._words += 1
         number, late = self._words, self.rng.uniform(0, 0.5)
-        if self._fault("late_word"):
+        if self.fault("late_word"):
             self.tell("mail", f"delays {name}")
             late = self.rng.uniform(20, 200)
         self.after(late, lambda: self._accept(event, number))
-        if self._fault("double_word"):
+        if self.fault("double_word"):
             self.tell("mail", f"doubles {name}")
             self.after(self.rng.uniform(0, 100), lambda: self._accept(event, number))
 
@@ -321,7 +402,7 @@ class Run:
         except HeadcountError as refusal:
             self.tell("store", refusal.what)
             return
-        self.commit()
+        self.store.ring(["engine"])
 
     def claim_task(self, key: str) -> None:
         role = self.team.members[key].role
@@ -334,7 +415,7 @@ class Run:
         except HeadcountError as refusal:
             self.tell(key, f"may not claim: {refusal.what}")
             return
-        self.commit()
+        self.store.ring(["engine"])
 
     def send_mail(self, sender: str, to: str, subject: str) -> None:
         try:
@@ -344,6 +425,10 @@ class Run:
             self.tell(sender, refusal.what)
 
     def read_inbox(self, box: str) -> list[Mail]:
+        boxes = {box, box.partition("#")[0]}
+        if not boxes & self._mailboxes:
+            return []
+        self._mailboxes -= boxes
         with self.store.write() as tx:
             mails = tx.inbox(self.team.id, (box,), unread=True)
             tx.mark_read(self.team.id, [m.id for m in mails])
@@ -355,21 +440,24 @@ class Run:
     # --- from the first to the last
 
     def play(self) -> None:
+        with watched(self._steps):
+            self._play()
+
+    def _play(self) -> None:
+        SimulatedEngine(self).wake()
+        if self.plan.tasks:
+            tasks.open_run(self)
         for fault in self.plan.faults:
-            if fault.what == "crash" and fault.at:
-                self.after(fault.at, self.crash)
-            elif fault.what == "clock":
-                self.after(fault.at, self._jump)
+            deed = {"crash": self.crash, "clock": self._jump, "take_over": self.take_over}.get(fault.what)
+            if deed is not None and fault.at:
+                self.after(fault.at, deed)
         self.people.begin()
-        self.commit()
         self.go_until(FAULTS_UNTIL_S)
         self.faulty = False
         if self.team.status is not Status.SHUTDOWN:
             self.tell("world", "nothing goes wrong any more")
-            self.restart()
-            self.go_until(
-                max(self._lanes.values(), default=0.0)
-            )  # what hangs in a lane comes to its end first
+            self.start_engine()
+            self.go_until(self.engine.executor.free_at)  # what hangs comes to its end first
             self.people.bring_home(bound_s(self.plan.policy, len(self.team.members)))
         if self.plan.tasks:
             tasks.check_phase(self)
@@ -384,6 +472,13 @@ class Run:
         self.tell("clock", "jumps")
 
 
+def _words(temper: Temper) -> list[str]:
+    """How the fake runtime is told what ends such an agent."""
+    endings = {"exit": [], "term": ["ignore-exit"], "kill": ["ignore-exit", "ignore-term"]}
+    deaf = [] if temper.heeds_nudges else ["deaf"]
+    return [*endings[temper.exits_on], *["stray"] * temper.strays, *deaf]
+
+
 def simulate(seed: int) -> Run:
     """Play the run of a seed; a failure carries its story."""
     return play(draw_plan(seed, random.Random(seed)))
@@ -393,6 +488,8 @@ def play(plan: Plan) -> Run:
     run = Run(plan)
     try:
         run.play()
+    except Found as found:
+        raise Failure(run, found.violation) from found
     except Exception as problem:
         raise Failure(run, problem) from problem
     return run

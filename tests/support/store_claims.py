@@ -306,18 +306,24 @@ class IdentityClaims:
 
 
 class LeaseClaims:
-    def test_B4_one_holder_at_a_time_and_the_old_one_is_fenced_out(self, store: Store) -> None:
-        first = store.take_lease("engine", "one", 60)
-        assert first is not None and store.take_lease("engine", "two", 60) is None
+    def test_B4_one_holder_at_a_time_and_nothing_steals_a_lease(self, store: Store) -> None:
+        first = store.take_lease("team/review", "one", 60)
+        assert first is not None and store.take_lease("team/review", "two", 60) is None
         with store.write(first) as tx:
             make_team(tx, "review")
-        second = store.take_lease("engine", "two", 60, steal=True)
+        second = store.take_lease("team/review", "one", 60)
         assert second is not None and second.token > first.token
         with pytest.raises(FencedOut), store.write(first) as tx:
             make_team(tx, "stale")
         assert not store.renew_lease(first, 60) and store.renew_lease(second, 60)
-        with store.write(second) as tx:
+        with store.write(second, team="review") as tx:
             assert tx.team_names() == ["review"]
+
+    def test_a_renewed_lease_lasts_and_leases_of_teams_are_apart(self, store: Store) -> None:
+        first = store.take_lease("team/a", "one", -1)
+        assert first is not None and store.renew_lease(first, 60)
+        assert store.take_lease("team/a", "two", 60) is None
+        assert store.take_lease("team/b", "two", 60) is not None
 
     def test_a_released_lease_is_free_and_its_token_is_void(self, store: Store) -> None:
         first = store.take_lease("engine", "one", 60)

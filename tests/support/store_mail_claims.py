@@ -93,8 +93,9 @@ class MailClaims:
                 tx.mark_read(team.id, [tx.post(mail(team, "alice#1", "read"))])
                 tx.post(mail(team, "alice#1", "unread"))
             close_team(tx, old)
-            assert tx.forget_mail(read_before=0) == 0
-            assert tx.forget_mail(read_before=1e12) == 1
+            assert tx.forget_mail(old.id, read_before=0) == 0
+            assert tx.forget_mail(new.id, read_before=1e12) == 0
+            assert tx.forget_mail(old.id, read_before=1e12) == 1
             assert [m.subject for m in tx.inbox(old.id, None)] == ["unread"]
             assert [m.subject for m in tx.inbox(new.id, None)] == ["read", "unread"]
 

@@ -1,34 +1,23 @@
-"""A run of tasks in the simulator: the real conductor, with faked merges, reviews and gates."""
+"""A run of tasks in the simulator: how it is opened, and what must hold when its team is closed."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headcount.domain.settings import Gates
 from headcount.engine.apply import apply
-from headcount.engine.preparing import ROSTER
+from headcount.engine.ordered_starts import ROSTER
 from headcount.ports import Task as BoardTask
 from headcount.protocol import phase_events as pe
-from headcount.protocol import task_events as te
-from headcount.protocol.effects import Post
 from headcount.protocol.phase import Crew, State
 from headcount.protocol.task import Task
 from tests.support.onlooker import Violation
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from headcount.protocol.effects import Act
-    from headcount.protocol.member import Member
-    from headcount.protocol.team import Team
     from tests.support.simulator import Run
 
 REVIEWERS = (("spec-reviewer", "spec"), ("code-quality-reviewer", "quality"))
 _NOON = "2026-01-01T12:00:00+00:00"
-
-
-def make_start(team: Team, member: Member, plan: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {"mark": f"{team.id}/{member.key}"}
 
 
 def open_run(run: Run) -> None:
@@ -51,28 +40,8 @@ def open_run(run: Run) -> None:
         tx.put_fact(run.team.id, "", ROSTER, roster)
         crew = Crew(tuple(workers), tuple((role, name) for role, name in reviewers), "integration", "c0")
         tasks = tuple(Task(i) for i in ids)
-        opened = pe.RunOpened(_NOON, tasks, Gates(verify="make"), crew)
-        run.team = apply(tx, run.team, [opened], run.plan.policy, make_start).team
-
-
-def merge(run: Run, act: Act, fails: bool) -> tuple[pe.PhaseEvent, ...]:
-    commit = str(act.data["commit"])
-    event: te.TaskEvent = te.Merged(act.epoch, commit)
-    if fails:
-        event = te.Conflicted(act.epoch, commit, ("a file",))
-    return (pe.TaskHappened(_NOON, act.about, event),)
-
-
-def ask_review(run: Run, act: Act, fails: bool) -> tuple[pe.PhaseEvent, ...]:
-    key, commit = str(act.data["key"]), str(act.data["commit"])
-    run.keep_fact(key, "reviewing", {"commit": commit})
-    run.post(Post(key, "Review again", "", sender="lead"))
-    return ()
-
-
-def run_gate(run: Run, act: Act, fails: bool) -> tuple[pe.PhaseEvent, ...]:
-    verdict = "failed" if fails else "passed"
-    return (pe.GateEnded(_NOON, str(act.data["tag"]), act.epoch, verdict, "seen"),)
+        opened = pe.RunOpened(_NOON, tasks, Gates(verify="true"), crew)
+        run.team = apply(tx, run.team, [opened], run.plan.policy, run.make_start).team
 
 
 def check_phase(run: Run) -> None:

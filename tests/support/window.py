@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def watched() -> Iterator[list[Step]]:
-    """The steps of a team taken inside, in order. Not for threads: the window is the module's own."""
-    steps: list[Step] = []
+def watched(steps: list[Step]) -> Iterator[None]:
+    """Append the steps of teams taken inside, in order. Not for threads: the window is the module's own."""
 
     def seen(team: Team, event: Event, policy: Policy) -> tuple[Team, Ready]:
         after, ready = step_team(team, event, policy)
@@ -34,6 +33,6 @@ def watched() -> Iterator[list[Step]]:
 
     setattr(run, "step_team", seen)  # noqa: B010 - mypy knows the name as imported, not as the module's
     try:
-        yield steps
+        yield
     finally:
         setattr(run, "step_team", step_team)  # noqa: B010

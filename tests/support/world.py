@@ -1,92 +1,65 @@
-"""A world in memory: processes, workspaces, refs. Its checkers are those that need one (I2, I3, I7, I10).
+"""The world of a simulated run, seen from outside: what agents do there, and what must hold at the end.
 
-A **piece** stands for anything that can be lost: a changed file, a stash, a commit. It is safe once it is
-committed, or in a salvage ref.
+The processes and workspaces are those of the fakes. The checkers are those that need a world (I2, I3, I7).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tests.support.onlooker import Violation
+from tests.support.fake_runtime import FakeMachine
+from tests.support.fake_workspaces import FakeRepository
+from tests.support.onlooker import Found, Violation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from headcount.ports import Mail
-    from tests.support.agents import Temper
+    from tests.support.fake_runtime import FakeTree
+    from tests.support.fake_workspaces import FakeWorkspace
 
-FOREIGN = "the user's own shell"
+
+def mark_of(key: str) -> str:
+    return f"demo#1/{key}"
 
 
-@dataclass(slots=True)
-class Workspace:
-    loose: set[int] = field(default_factory=set)  # pieces that only the workspace has
-    committed: set[int] = field(default_factory=set)
-    there: bool = True
+def key_of(tree: FakeTree) -> str:
+    return tree.record.mark.rpartition("/")[2]
 
 
 class World:
-    def __init__(self, tell_exit: Callable[[str], None], story: Callable[[str, str], None]) -> None:
-        self._tell_exit = tell_exit
+    def __init__(
+        self, machine: FakeMachine, repository: FakeRepository, story: Callable[[str, str], None]
+    ) -> None:
+        self._machine = machine
+        self._repository = repository
         self._story = story
-        self.processes: dict[str, dict[str, str]] = {}  # of each incarnation: name, and what ends it
-        self.foreign = {FOREIGN}
-        self.started: set[str] = set()
-        self.paused: set[str] = set()
-        self.workspaces: dict[str, Workspace] = {}
-        self.refs: dict[str, set[int]] = {}
         self.pieces = 0
-        self.unkillable = False  # while faults last, SIGKILL may find a process in an endless system call
+        repository.on_remove = self._check_unused
 
-    # --- processes
-
-    def start(self, key: str, temper: Temper) -> bool:
-        """By its mark: a repeat finds what the first try started."""
-        if key in self.started:
-            return False
-        self.started.add(key)
-        strays = {f"stray {n}": "kill" for n in range(temper.strays)}
-        self.processes[key] = {"agent": temper.exits_on, **strays}
-        self.workspaces.setdefault(key, Workspace())
-        return True
+    def tree(self, key: str) -> FakeTree | None:
+        return self._machine.trees.get(mark_of(key))
 
     def runs(self, key: str) -> bool:
-        return "agent" in self.processes.get(key, ()) and key not in self.paused
-
-    def agent_alive(self, key: str) -> bool:
-        return "agent" in self.processes.get(key, ())
-
-    def empty(self, key: str) -> bool:
-        return not self.processes.get(key)
+        tree = self.tree(key)
+        return tree is not None and tree.agent_alive and tree.processes[0].state != "T"
 
     def end_agent(self, key: str) -> None:
         """It ends by itself."""
-        if self.agent_alive(key):
-            del self.processes[key]["agent"]
+        tree = self.tree(key)
+        if tree is not None and tree.agent_alive:
             self._story(key, "exits by itself")
-            self._tell_exit(key)
-
-    def signal(self, key: str, how: str) -> None:
-        """exit, term or kill. I10: what is signalled is found by its incarnation alone."""
-        had_agent = self.agent_alive(key)
-        strength = _STRENGTHS.index(how)
-        left = {n: e for n, e in self.processes.get(key, {}).items() if _STRENGTHS.index(e) > strength}
-        if how == "kill" and self.unkillable and self.processes.get(key):
-            left = dict(list(self.processes[key].items())[-1:])
-        if how != "exit":
-            self.paused.discard(key)
-        if key in self.processes:
-            self.processes[key] = left
-        if had_agent and "agent" not in left:
-            self._tell_exit(key)
+            tree.end(tree.processes[0], 0)
 
     # --- work
 
+    def _workspace(self, key: str) -> FakeWorkspace | None:
+        tree = self.tree(key)
+        return self._repository.workspaces[tree.cwd] if tree is not None and self.runs(key) else None
+
     def write(self, key: str) -> None:
-        space = self.workspaces.get(key)
-        if space is None or not self.runs(key):
+        space = self._workspace(key)
+        if space is None:
             return
         if not space.there:
             raise Violation(f"I2: {key} is alive, and its workspace was removed")
@@ -95,71 +68,33 @@ class World:
         self._story(key, f"writes piece {self.pieces}")
 
     def commit_work(self, key: str) -> None:
-        space = self.workspaces.get(key)
-        if space is not None and self.runs(key) and space.loose:
+        space = self._workspace(key)
+        if space is not None and space.loose and space.value.branch is not None:
             self._story(key, "commits its work")
             space.committed |= space.loose
             space.loose = set()
 
-    def head(self, key: str) -> tuple[str, int]:
-        """The commit that a workspace is at, and how many are its own."""
-        space = self.workspaces.get(key, Workspace())
-        commits = sorted(space.committed)
-        return f"c{key}-{commits[-1]}" if commits else "c0", len(commits)
-
-    def spotless(self, key: str) -> bool:
-        return key not in self.workspaces or not self.workspaces[key].loose
-
-    def salvage(self, key: str) -> tuple[str | None, bool]:
-        """The ref that has everything, and whether it is new: a repeat finds what the first try saved."""
-        space = self.workspaces.get(key)
-        if space is None or not space.loose:
-            return None, False
-        mine = [ref for ref in self.refs if ref.startswith(f"{key}/")]
-        unsaved = space.loose - self._in_refs(key)
-        if not unsaved:
-            return mine[-1], False
-        ref = f"{key}/{len(mine) + 1}"
-        self.refs[ref] = set(unsaved)
-        return ref, True
-
-    def remove(self, key: str) -> None:
-        """I2: nothing goes that is nowhere else, and nothing under a living process."""
-        space = self.workspaces.get(key)
-        if space is None or not space.there:
-            return
-        if not self.empty(key):
-            raise Violation(
-                f"I2: the workspace of {key} is removed while {', '.join(self.processes[key])} is alive"
-            )
-        if lost := space.loose - self._in_refs(key):
-            raise Violation(f"I2: pieces {sorted(lost)} of {key} are lost with its workspace")
-        space.there = False
-        self._story(key, "its workspace is removed")
-
-    def _in_refs(self, key: str) -> set[int]:
-        return {p for ref, pieces in self.refs.items() if ref.startswith(f"{key}/") for p in pieces}
+    def _check_unused(self, path: str) -> None:
+        """I2: nothing is removed under a living process."""
+        for tree in self._machine.trees.values():
+            if tree is not None and tree.cwd == path and tree.alive():
+                raise Found(Violation(f"I2: the workspace of {key_of(tree)} is removed while it is alive"))
 
     # --- at the end
 
     def check_nobody_lives(self) -> None:
-        """I3: no team is closed while one of its processes is alive; I10: the user's own are untouched."""
-        alive = {key: sorted(tree) for key, tree in self.processes.items() if tree}
+        """I3: no team is closed while one of its processes is alive."""
+        alive = [key_of(tree) for tree in self._machine.trees.values() if tree is not None and tree.alive()]
         if alive:
-            raise Violation(f"I3: the team is closed, and {alive} is alive")
-        if self.foreign != {FOREIGN}:
-            raise Violation("I10: something that we did not start was ended")
+            raise Violation(f"I3: the team is closed, and {', '.join(alive)} is alive")
 
     def check_nothing_is_lost(self) -> None:
-        """Every piece that was ever written is in a workspace, on a branch or in a ref."""
-        kept = {p for pieces in self.refs.values() for p in pieces}
-        for space in self.workspaces.values():
+        """I2: every piece that was ever written is in a workspace, on a branch or in a ref."""
+        kept = {piece for pieces in self._repository.refs.values() for piece in pieces}
+        for space in self._repository.workspaces.values():
             kept |= space.committed | (space.loose if space.there else set())
         if lost := set(range(1, self.pieces + 1)) - kept:
             raise Violation(f"I2: pieces {sorted(lost)} are lost")
-
-
-_STRENGTHS = ("exit", "term", "kill")
 
 
 class Postmen:

@@ -1,4 +1,4 @@
-"""Claude Code."""
+"""Define the client Claude Code."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _STATE = (
 
 
 def hooks(headcount: tuple[str, ...]) -> dict[str, Any]:
-    """Events of Claude Code, each handed to `headcount hook`, which knows what to say to it."""
+    """Return hooks that pass events of Claude Code to `headcount hook`."""
     return {
         event: [{"hooks": [_hook(headcount, event)]}]
         for event in ("UserPromptSubmit", "PostToolUse", "Stop", "PreCompact", "SessionEnd")
@@ -54,7 +54,7 @@ def _hook(headcount: tuple[str, ...], event: str) -> dict[str, Any]:
 
 
 def mcp_servers(headcount: tuple[str, ...]) -> dict[str, Any]:
-    """`alwaysLoad`: the tools stand in the first request, not behind a search."""
+    """Return the MCP servers. With `alwaysLoad` the tools are in the first request, not behind a search."""
     program, *arguments = headcount
     return {SERVER: {"command": program, "args": [*arguments, "mcp"], "alwaysLoad": True}}
 
@@ -63,14 +63,14 @@ _TRUST = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
 
 
 def _read_about_user(environ: Mapping[str, str]) -> dict[str, Any]:
-    """Beside the user's directory by default, inside of it when the directory is named."""
+    """Read `.claude.json`: next to the default directory, or inside a named one."""
     named = environ.get("CLAUDE_CONFIG_DIR")
     home = environ.get("HOME", "")
     return read_json(f"{named or f'{home}/.claude'}/.claude.json") or read_json(f"{home}/.claude.json")
 
 
 def _trusts(root: str, environ: Mapping[str, str]) -> bool:
-    """By the entry of the folder itself: inside of a repository Claude Code does not look above its root."""
+    """Return whether Claude Code trusts the folder. It does not search above a repository's root."""
     projects = _read_about_user(environ).get("projects")
     entry = projects.get(root) if isinstance(projects, dict) else None
     return isinstance(entry, dict) and entry.get("hasTrustDialogAccepted") is True
@@ -149,7 +149,7 @@ def _tokens(usage: Mapping[str, Any]) -> int:
 
 
 def _read_record(line: str) -> Seen:
-    """One line of a transcript. What a subagent does is part of the turn that asked for it."""
+    """Read one line of a transcript. The work of a subagent is part of the turn that started it."""
     event = as_event(line)
     kind = event.get("type")
     if kind == "user" and event.get("promptSource") and not event.get("isSidechain"):

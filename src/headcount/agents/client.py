@@ -1,11 +1,11 @@
-"""What headcount knows about an agent client, as data: one `Client` a file, all of one shape.
+"""Describe agent clients as data: one `Client` for each file, all of one shape.
 
 A client is started in one of two ways. **Headless**, turn by turn: each turn is one run of the program, which
-takes up the conversation of the last one, and between two turns nothing of it is alive; `headcount client`
+continues the conversation of the last one. Between two turns no process of it is alive; `headcount client`
 (`agents/host/host_process.py`) waits for mail there. Or in a **terminal**, where it is one long run.
 
-Whatever it is told about headcount (the MCP server, hooks, permissions) it is told for that process alone: on
-its command line, or in a configuration directory of its own. The user's directories are read, never written.
+Its configuration for headcount (the MCP server, hooks, permissions) is for that process alone: on its command
+line, or in its own configuration directory. headcount reads the user's directories and never writes them.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Turn(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What one line of a client's output, or of its record, says. Empty for most lines."""
+    """The content of one line of a client's output or record. Empty for most lines."""
 
     tokens: int = 0
     limit: str = ""
@@ -82,8 +82,7 @@ _FURTHEST_S = 35 * 86400.0  # no window of a limit is longer than a month
 
 
 def understand(read: Callable[[str], Seen], line: str) -> Seen:
-    """What `read` makes of a line. Clients change: a shape that is not known yet says nothing, or less, and
-    is never the end of a member."""
+    """Return what `read` finds in a line. An unknown shape yields nothing and never ends a member."""
     try:
         seen = read(line)
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
@@ -95,13 +94,13 @@ def understand(read: Callable[[str], Seen], line: str) -> Seen:
 
 
 def add_seen(so_far: Seen, now: Seen) -> Seen:
-    """Of two lines of one turn. What is newer counts; tokens add up."""
+    """Combine two lines of one turn. The newer one counts; tokens add up."""
     newer = {name: value for name, value in now._asdict().items() if value}
     return so_far._replace(**newer)._replace(tokens=so_far.tokens + now.tokens)
 
 
 class Record(NamedTuple):
-    """What a client writes down of its conversations, for whoever follows it in a terminal."""
+    """The record that a client writes of its conversations, to follow it in a terminal."""
 
     files: str
     """Where, as a glob below the client's directory, which may have any name."""
@@ -109,7 +108,7 @@ class Record(NamedTuple):
 
 
 class Screen(NamedTuple):
-    """What a terminal shows, as regular expressions, each line by itself (`re.MULTILINE`)."""
+    """Regular expressions for the screen of a terminal, line by line (`re.MULTILINE`)."""
 
     ready: str
     dialog: str
@@ -122,7 +121,7 @@ class Screen(NamedTuple):
 
     @property
     def hold(self) -> str:
-        """While this is shown, nothing is typed."""
+        """Return the pattern of screens in which headcount types nothing."""
         return f"{self.asks}|{self.limit}" if self.limit else self.asks
 
 
@@ -178,17 +177,17 @@ OWN_COMMANDS = (
 
 
 def allowed_commands() -> list[str]:
-    """The first words of every command that `edit` allows in a shell."""
+    """Return the first words of every command that `edit` allows in a shell."""
     return [f"git {name}" for name in GIT_COMMANDS] + [f"headcount {name}" for name in OWN_COMMANDS]
 
 
 def server_command(setup: Setup) -> tuple[str, list[str]]:
-    """The program and the arguments of our MCP server."""
+    """Return program and arguments of our MCP server."""
     return setup.headcount[0], [*setup.headcount[1:], "mcp"]
 
 
 def write_file(path: str, content: str) -> str:
-    """For the owner alone: settings may name what others need not know."""
+    """Write a file for its owner alone, because settings may hold secrets."""
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(fd, "w", encoding="utf-8") as file:
@@ -201,7 +200,7 @@ def write_json(path: str, value: object) -> str:
 
 
 def read_json(path: str) -> dict[str, Any]:
-    """Somebody else's settings: what cannot be read is as good as not there."""
+    """Return the settings in a file of the user; empty if it cannot be read."""
     try:
         with open(path, encoding="utf-8") as file:
             value = json.load(file)
@@ -211,7 +210,7 @@ def read_json(path: str) -> dict[str, Any]:
 
 
 def as_event(line: str) -> dict[str, Any]:
-    """A line of JSON output; empty when it is something else."""
+    """Return a line of JSON output; empty for anything else."""
     if not line.startswith("{"):
         return {}
     try:
@@ -222,8 +221,10 @@ def as_event(line: str) -> dict[str, Any]:
 
 
 def mirror(source: str, target: str, *, copied: tuple[str, ...] = (), left_out: tuple[str, ...] = ()) -> None:
-    """A directory of our own that reads as the user's: entries are links, but for those that the client may
-    write to, which are copies, and those that are its own state, which begin anew."""
+    """Create a directory that mirrors the user's.
+
+    Its entries are links. Files that the client may write are copies, and its state starts empty.
+    """
     os.makedirs(target, mode=0o700, exist_ok=True)
     for entry in os.listdir(source) if os.path.isdir(source) else ():
         there, here = f"{source}/{entry}", f"{target}/{entry}"
@@ -247,7 +248,7 @@ _JUST_PASSED_S = 600.0  # a message may be older than the minute it names, and c
 
 
 def reset_time(text: str, now: float | None = None) -> float | None:
-    """The time that a message about a limit names, if it names one."""
+    """Return the time that a message about a limit names, if any."""
     found = _RESETS.search(text)
     if found:
         return float(found[1])
@@ -256,7 +257,7 @@ def reset_time(text: str, now: float | None = None) -> float | None:
 
 
 def _read_clock(clock: re.Match[str], now: float) -> float | None:
-    """Rounded up to the end of that minute; without a day, the next such time, or one just passed."""
+    """Return a clock time, rounded up to its minute; without a day, the next one or one just passed."""
     month, day, year, hour, half = clock.groups()
     today = time.localtime(now)
     date = f"{month} {day} {year}" if month else time.strftime("%b %d %Y", today)

@@ -1,4 +1,4 @@
-"""Codex."""
+"""Define the client Codex."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _users_directory(environ: Mapping[str, str]) -> str:
 
 
 def _read_settings(directory: str) -> dict[str, Any]:
-    """Empty where there are none, or none that can be read."""
+    """Return the settings; empty if there are none or they cannot be read."""
     import tomllib
 
     try:
@@ -88,8 +88,10 @@ def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _add_instructions(own: str, instructions: str) -> None:
-    """In the settings, above all tables: other users can read a command line. Where the user has some of his
-    own there, they stay, and ours join the user's words for every folder."""
+    """Add the instructions to the settings, above all tables, because other users can read a command line.
+
+    If the user has instructions there, they stay, and ours join the user's instructions for every folder.
+    """
     if _INSTRUCTIONS in _read_settings(own):
         first = f"{own}/AGENTS.override.md"  # where it is there, it is read instead of the other
         path = first if os.path.exists(first) else f"{own}/AGENTS.md"
@@ -126,7 +128,7 @@ def _overrides(setup: Setup) -> list[str]:
 
 
 def _trusted(setup: Setup) -> str:
-    """The workspace and its repository: it asks about the latter, in a dialog."""
+    """Return the trusted folders: the workspace and its repository, about which Codex asks."""
     places = filter(None, (os.getcwd(), setup.repository))
     return (
         "{"
@@ -162,7 +164,7 @@ def _read_error(text: str) -> Seen:
 
 
 def _read_record(line: str) -> Seen:
-    """One line of a rollout."""
+    """Read one line of a rollout."""
     event = as_event(line)
     payload = event.get("payload")
     if not isinstance(payload, dict):

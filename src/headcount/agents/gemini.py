@@ -1,4 +1,4 @@
-"""Gemini CLI."""
+"""Define the client Gemini CLI."""
 
 from __future__ import annotations
 
@@ -82,14 +82,14 @@ priority = 5
 
 
 def _mcp_servers(setup: Setup) -> dict[str, Any]:
-    """The variables by reference: it hands a cleaned environment on to servers, and no token is on disk."""
+    """Return the MCP servers with variables by reference, so that no token is on disk."""
     program, arguments = server_command(setup)
     env = {name: f"${name}" for name in (*MEMBER_VARIABLES, "HEADCOUNT_CLIENT_DIRECTORY")}
     return {SERVER: {"command": program, "args": arguments, "env": env, "trust": True}}
 
 
 def _hooks(setup: Setup, users: Mapping[str, Any]) -> dict[str, Any]:
-    """Ours after the user's."""
+    """Return the user's hooks, then ours."""
     merged = dict(users)
     for event, ours in _HOOKS.items():
         command = shlex.join([*setup.headcount, "hook", ours])
@@ -99,7 +99,7 @@ def _hooks(setup: Setup, users: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _trusts(root: str, environ: Mapping[str, str]) -> bool:
-    """As it decides itself: a variable, else the switch in the user's settings, else the longest rule."""
+    """Return whether Gemini CLI trusts the folder: by variable, by setting, or by the longest rule."""
     said = environ.get("GEMINI_CLI_TRUST_WORKSPACE")
     if environ.get("GEMINI_RESTRICTED_MODE") == "true" or said in ("true", "false"):
         return said == "true" and environ.get("GEMINI_RESTRICTED_MODE") != "true"
@@ -189,7 +189,7 @@ def _read_error(text: str, tokens: int) -> Seen:
 
 
 def _read_record(line: str) -> Seen:
-    """One line of a conversation. Of a turn that ended well, and of its cost, the hook tells."""
+    """Read one line of a conversation. The hook reports successful turns and their cost."""
     event = as_event(line)
     if _is_prompt(event):
         return Seen(turn="begun")
@@ -199,7 +199,7 @@ def _read_record(line: str) -> Seen:
 
 
 def _is_prompt(event: Mapping[str, Any]) -> bool:
-    """The results of tools are the user's words too, to it."""
+    """Return whether an event is a prompt of the user, not a result of a tool."""
     content = event.get("content")
     return (
         event.get("type") == "user" and isinstance(content, list) and any("text" in part for part in content)
@@ -207,7 +207,8 @@ def _is_prompt(event: Mapping[str, Any]) -> bool:
 
 
 def turn_tokens(path: str) -> int:
-    """What the last turn has cost. An answer is written down twice, first without what its tools said."""
+    """Return the tokens of the last turn. The record has each answer twice, first without its tool
+    results."""
     answers: dict[str, int] = {}
     try:
         with open(path, encoding="utf-8", errors="replace") as file:

@@ -1,4 +1,4 @@
-"""From "who is it" to "what is started": one order in, one launch out, whatever client the agent is."""
+"""Turn an order (who is started) into a launch (what is started), for every client."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HEADCOUNT = (sys.executable, "-P", "-m", "headcount")
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a member is to be started with."""
+    """The input of a start: who, where and how."""
 
     home: str
     team: str
@@ -38,7 +38,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What the runtime is given."""
+    """The command, environment and files that the runtime starts."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
@@ -90,11 +90,11 @@ def plan_launch(agent: str, order: Order) -> Launch:
 
 
 def check_agent(agent: str, *, installed: bool = False) -> None:
-    """Known, and, if that is wanted, here and new enough: asking costs the start of a program."""
+    """Check that an agent is known and, if requested, installed and new enough."""
     if agent not in AGENTS:
         raise UsageError(
             f"There is no agent {agent!r}",
-            f"these are known: {', '.join(AGENTS)}",
+            f"known ones: {', '.join(AGENTS)}",
             ('Give the worker a command: define_worker("bob", command=["./agent.sh", "bob"])',),
             code="unknown-agent",
         )

@@ -1,4 +1,4 @@
-"""opencode."""
+"""Define the client opencode."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _texts(environ: Mapping[str, str]) -> list[str]:
-    """The repository's words for agents. It leaves them out together with the repository's settings."""
+    """Return the repository's instructions, which opencode omits together with its settings."""
     if _reads_project(environ):
         return []
     found = (f"{os.getcwd()}/{name}" for name in ("AGENTS.md", "CLAUDE.md"))
@@ -100,8 +100,10 @@ def _texts(environ: Mapping[str, str]) -> list[str]:
 
 
 def _settle_packages(directory: str) -> None:
-    """It has npm install a package into its configuration directory before it loads any plugin, by asking the
-    network each time. Ours needs none; and what the user's plugins need is there, or else is installed."""
+    """Mark its plugin package as installed, unless the user's plugins need missing packages.
+
+    Otherwise opencode lets npm install it before it loads a plugin, and needs the network each time.
+    """
     wanted = read_json(f"{directory}/package.json").get("dependencies") or {}
     if wanted and not os.path.exists(f"{directory}/node_modules"):
         return
@@ -123,7 +125,7 @@ def _copied(variable: str) -> tuple[str, ...]:
 
 
 def _left(variable: str) -> tuple[str, ...]:
-    """Of its data only the login is the user's; the rest is state."""
+    """Return entries that start empty: of its data only the login is the user's."""
     if variable == "XDG_CONFIG_HOME":
         return ()
     return ("storage", "log", "snapshot", "project", "opencode.db", "opencode.db-wal", "opencode.db-shm",
@@ -136,7 +138,7 @@ def _headless(setup: Setup, prompt: str, *more: str) -> Turn:
 
 
 def _terminal(setup: Setup, prompt: str) -> list[str]:
-    """One word: a task may begin with a dash, as a list does."""
+    """Return the arguments in a terminal. The prompt is one word, because it may begin with a dash."""
     return ["opencode", *(["--model", setup.model] if setup.model else []), f"--prompt={prompt}"]
 
 

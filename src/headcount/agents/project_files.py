@@ -25,7 +25,7 @@ class Change(NamedTuple):
 
 
 def lead_hooks() -> dict[str, Any]:
-    """For the session of whoever leads: what waits for it, at its next prompt."""
+    """Return hooks for the session of a lead, which show waiting mail at its next prompt."""
     hook = {"type": "command", "command": "headcount hook UserPromptSubmit --lead", "timeout": 10}
     return {"UserPromptSubmit": [{"hooks": [hook]}]}
 
@@ -83,7 +83,7 @@ def _entries(section: dict[str, Any], name: str) -> list[Any]:
 
 
 def _dump(settings: dict[str, Any], text: str | None) -> str:
-    """Indented as the file was, so that the diff shows what is new and nothing else."""
+    """Return JSON with the file's own indentation, to keep the diff small."""
     found = re.search(r"\n([ \t]+)\S", text or "")
     return json.dumps(settings, indent=found[1] if found else 2, ensure_ascii=False) + "\n"
 

@@ -1,4 +1,4 @@
-"""All clients that headcount knows, and whether the one on this machine can be used."""
+"""List the known clients, and check whether the installed ones can be used."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ASK_S = 30
 
 
 def read_version(program: str, path: str | None = None) -> str:
-    """What it says about itself, or nothing. `path` is searched as PATH is."""
+    """Return the version that a program prints, or "". `path` is searched like PATH."""
     found = shutil.which(program, path=path)
     variable = CLIENTS[program].writes_when_asked if program in CLIENTS else ""
     try:
@@ -32,7 +32,7 @@ def read_version(program: str, path: str | None = None) -> str:
 
 @lru_cache
 def _ask_version(found: str, _: float, variable: str) -> str:
-    """Once for each program as it is: asking may take seconds. One that failed is asked again."""
+    """Run a program for its version, once for each file, because it may take seconds. Retry failures."""
     with tempfile.TemporaryDirectory(prefix="headcount-") as elsewhere:
         done = subprocess.run(
             [found, "--version"], capture_output=True, text=True, errors="replace", timeout=_ASK_S,
@@ -54,7 +54,7 @@ def check_installed(name: str, path: str | None = None) -> None:
     if shutil.which(name, path=path) is None:
         raise WorldError(
             f"{client.title} is not installed", f"there is no {name} on PATH",
-            (hint, "See which clients are here with `headcount doctor`"), code="client-missing",
+            (hint, "See the installed clients with `headcount doctor`"), code="client-missing",
         )  # fmt: skip
     said = read_version(name, path)
     if version_numbers(said) < client.oldest:

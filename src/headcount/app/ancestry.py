@@ -22,15 +22,19 @@ NAMESPACE = "engine.namespace"
 """In the state directory: the PID namespace of the engine that holds the lock."""
 MARK = "HEADCOUNT_MARK"
 CODE_MARK = "hc1.code"  # `runtime.mark.CODE`; a member's command imports as little as it can
-MEMBER, CODE, OPERATOR = "member", "code", ""
+MEMBER, CODE = "member", "code"
 _KEEPER = b"hc-keeper"
 _REAPERS = {  # the names in `runtime.reaper`
     _KEEPER: MEMBER,
     b"hc-reaper": MEMBER,
     b"hc-command": CODE,
     b"hc-commands": CODE,
-    b"hc-operator": OPERATOR,
 }
+# A command that acts as the operator is below these two. Any program can take their names, so the search goes
+# on above them, and what is there decides.
+_OPERATORS_COMMAND, _ITS_SERVER = b"hc-operator", b"hc-commands"
+_NO_TRICKS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # follow no link, wait for no pipe
+_RECORD_MOST = 256
 _MOST = 1 << 20  # an environment is smaller; a command line may be as long as the kernel allows
 
 
@@ -43,26 +47,28 @@ def descends_from_member(pid: int | None = None, proc: str = "/proc") -> bool:
 def find_above(pid: int | None = None, proc: str = "/proc") -> str:
     """`MEMBER` below a member, `CODE` below code that headcount runs for a team, else ""."""
     pid = os.getppid() if pid is None else pid
+    below = b""
     while pid > 0:  # in a namespace of its own a member's keeper has the number 1
         mark = _mark_of(pid, proc)
         if mark is not None:
             return CODE if mark == CODE_MARK else MEMBER
         name, pid = _name_and_parent(str(pid), proc)
-        if name in _REAPERS:
+        if name in _REAPERS and (below, name) != (_OPERATORS_COMMAND, _ITS_SERVER):
             return _REAPERS[name]
+        below = name
     return ""
 
 
 def why_not_own(home: str, team: str, key: str) -> str:
     """Why a process that presents the token of `key` is not in that member's process tree, or ""."""
+    if below_our_tmux(home):
+        return "the tmux server of the terminals started this process"
     marks = [mark for mark in (_mark_of(pid) for pid, _ in _ancestors()) if mark]
     if marks:
         parts = marks[-1].split(".")
         if len(parts) == 6 and (parts[2], f"{parts[3]}#{parts[4]}") != (team, key):
             return f"this process belongs to {parts[3]}#{parts[4]} of {parts[2]}"
         return ""
-    if below_our_tmux(home):
-        return "the tmux server of the terminals started this process"
     return "this process is in a PID namespace of its own" if is_elsewhere(home) else ""
 
 
@@ -85,11 +91,10 @@ def read_namespace() -> str:
 
 def is_elsewhere(home: str) -> bool:
     """Whether an engine drives this state directory from another PID namespace than ours."""
+    theirs = read_record(f"{home}/{NAMESPACE}")
     try:
-        with open(f"{home}/{NAMESPACE}", encoding="ascii") as file:
-            theirs = file.read().strip()
-        fd = os.open(f"{home}/{LOCK}", os.O_RDONLY | os.O_CLOEXEC)
-    except (OSError, ValueError):
+        fd = os.open(f"{home}/{LOCK}", os.O_RDONLY | _NO_TRICKS)
+    except OSError:
         return False
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -98,6 +103,22 @@ def is_elsewhere(home: str) -> bool:
         return theirs != read_namespace()
     finally:
         os.close(fd)
+
+
+def read_record(path: str) -> str:
+    """The one line of a small file; "" of anything else. A member may put a pipe or a link there."""
+    try:
+        fd = os.open(path, os.O_RDONLY | _NO_TRICKS)
+    except OSError:
+        return ""
+    try:
+        return os.read(fd, _RECORD_MOST).decode("ascii", "replace").strip() if _is_file(fd) else ""
+    finally:
+        os.close(fd)
+
+
+def _is_file(fd: int) -> bool:
+    return os.fstat(fd).st_mode & 0o170000 == 0o100000
 
 
 def _ancestors() -> Iterator[tuple[int, bytes]]:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from headcount.app.caller import identify
 from headcount.app.home import find_checkout, find_home, make_home
 from headcount.app.lock import refuse_suspended
+from headcount.app.member_start import make_start
 from headcount.app.place import check_own
 from headcount.app.session import Session, unknown_team
 from headcount.app.settings_file import find_settings, read_settings
-from headcount.app.starting import make_start
 from headcount.domain.policy import Policy
 from headcount.engine.apply import apply
 from headcount.store import open_store, passing_store

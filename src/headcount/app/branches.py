@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from headcount.app.world import checkout_git_dir, find_repository
+from headcount.app.adapters import checkout_git_dir, find_repository
 from headcount.errors import GitError
 from headcount.workspace.git_state import read_status
 

@@ -104,7 +104,7 @@ def _find_member(store: Store, environ: Mapping[str, str], home: str) -> Caller:
         raise NotAllowed(
             f"{show(claimed)} is not known here",
             "HEADCOUNT_TOKEN is missing, wrong, or of an incarnation that is gone",
-            ("A member keeps the environment that it was started with",),
+            ("Keep the environment that the member was started with",),
             code="bad-token",
         )
     team = found.team.partition("#")[0]
@@ -113,14 +113,14 @@ def _find_member(store: Store, environ: Mapping[str, str], home: str) -> Caller:
     for variable, value in expected.items():
         if environ.get(variable, value) != value:
             raise NotAllowed(
-                f"{show(claimed)} is not who its token says",
+                f"{show(claimed)} does not match its token",
                 f"{variable} is {show(environ[variable])}, the token is for {found.key} of {found.team}",
                 code="bad-token",
             )
     elsewhere = ancestry.why_not_own(home, team, found.key)
     if elsewhere:
         raise NotAllowed(
-            f"{show(claimed)} is not who its token says",
+            f"{show(claimed)} does not match its token",
             f"the token is for {found.key} of {found.team}, and {elsewhere}",
             ("A member calls from the processes that it started",), code="bad-token",
         )  # fmt: skip
@@ -142,7 +142,7 @@ def refuse_python(sources: Iterable[str], environ: Mapping[str, str]) -> None:
     if found is None or not (has_member_variables(environ) or ancestry.descends_from_member()):
         return
     raise NotAllowed(
-        f"Did not read {found}", "a definition in Python is a program, and this runs inside of a member",
+        f"Did not read {found}", "a definition in Python is a program, and this runs inside a member",
         ("Write the definition in TSX, which is read and never run", "Or let the operator build it"),
         code="python-in-member",
     )  # fmt: skip

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headcount.app.members import find_member
 from headcount.app.standing_down import status_of
 from headcount.engine.apply import apply
-from headcount.engine.cycling import cycling, why_not_cycle
-from headcount.engine.succession import store_handover
+from headcount.engine.cycling import cycling, store_handover, why_not_cycle
 from headcount.errors import Declined, UsageError
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ def own_name(app: App) -> str:
     """For a member that cycles itself."""
     if not app.caller.is_member:
         raise UsageError(
-            "Nobody to cycle", "--self is for members, and you are the operator",
+            "No member to cycle", "--self is for members, and you are the operator",
             ("Name the member: `headcount cycle MEMBER`",), code="not-a-member",
         )  # fmt: skip
     return app.caller.who.partition("#")[0]
@@ -76,6 +75,6 @@ def _check(tx: Tx, team: Team, key: str) -> None:
     refused = why_not_cycle(tx, team, key)
     if refused is not None:
         raise Declined(
-            f"Did not cycle {key}", refused[1], (f"See how it stands with `headcount status {team.name}`",),
+            f"Did not cycle {key}", refused[1], (f"See its state with `headcount status {team.name}`",),
             code=refused[0],
         )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headcount.app.caller import refuse_python
 from headcount.app.definition_files import compile_file
-from headcount.app.starting import Plan
+from headcount.app.member_start import Plan
 from headcount.domain.names import check_member_name, check_team_name, show
 from headcount.errors import DefinitionError, HeadcountError, UsageError
 
@@ -51,8 +51,8 @@ def read_definition(path: str) -> Definition:
     if len(document.teams) != 1:
         raise DefinitionError(
             f"{path} has {len(document.teams)} teams",
-            "up and run carry out exactly one",
-            ("Put each team in a file of its own",),
+            "up and run start exactly one",
+            ("Put each team in a separate file",),
             code="one-team",
         )
     return _definition(path, document)

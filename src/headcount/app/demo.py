@@ -15,15 +15,15 @@ import tempfile
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from headcount.app.adapters import make_runtimes
 from headcount.app.app import App, open_app
 from headcount.app.definition import read_definition
+from headcount.app.journal_sentences import tell
 from headcount.app.progress import follow
 from headcount.app.resident import driving
 from headcount.app.salvages import restore_saved
 from headcount.app.standing_down import stand_down
-from headcount.app.story import tell
 from headcount.app.task_run import begin_run, read_run
-from headcount.app.world import make_runtimes
 from headcount.errors import UsageError, WorldError
 
 if TYPE_CHECKING:
@@ -165,8 +165,8 @@ def _scratch(directory: str | None) -> str:
     if taken:
         raise UsageError(
             f"{directory} is not empty",
-            "the demo makes a repository of its own",
-            ("Name a directory that is new or empty, or none",),
+            "the demo creates its own repository",
+            ("Name a new or empty directory, or none",),
             code="target-not-empty",
         )
     return os.path.abspath(directory)
@@ -226,9 +226,9 @@ def _wait_for_work(app: App, story: _Story) -> None:
             return
         app.store.wait(f"team/{TEAM}", 0.2)
     raise WorldError(
-        "The demo's agents did not get to work",
-        f"they were given {_PATIENCE_S:g} s; this machine may be very busy",
-        (f"See what they printed with `cd {app.root} && headcount logs ada`", "Try again"),
+        "The agents of the demo did not start to work",
+        f"they had {_PATIENCE_S:g} s; this machine may be very busy",
+        (f"See their output with `cd {app.root} && headcount logs ada`", "Try again"),
         code="demo",
     )
 

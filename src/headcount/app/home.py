@@ -64,7 +64,7 @@ def make_home(home: str) -> str:
         raise StoreError(
             f"Could not make {home}",
             error.strerror or str(error),
-            ("Set HEADCOUNT_HOME to a directory that is yours to write",),
+            ("Set HEADCOUNT_HOME to a directory that you may write to",),
             code="store-io",
         ) from error
     git_dir = f"{os.path.dirname(home)}/.git"

@@ -49,12 +49,12 @@ class MemberReports:
         mail.mark_read(self._session, list(shown))
 
     def begin_work(self) -> None:
-        """Not the end of a limit: that is over when the model has answered."""
+        """Report that the client began a turn. It does not end a usage limit; an answer of the model does."""
         if self._state()[1] == "idle":
             self._report("WorkResumed")
 
     def _state(self) -> tuple[str, str]:
-        """The member's state, and its activity."""
+        """Return the member's state and activity."""
         with self._session.store.read() as tx:
             member = tx.member_card(self._team(), self._session.caller.who)
         return (member.state, member.activity or "") if member is not None else ("", "")
@@ -89,7 +89,7 @@ class MemberReports:
         signals.idle(self._session)
 
     def record_turn(self, seen: Seen, code: int) -> None:
-        """For status and budget: what a turn cost, and how it ended."""
+        """Record what a turn cost and how it ended, for status and budget."""
         team, key = self._team(), self._session.caller.who
         with self._session.store.write(team=team) as tx:
             so_far = tx.fact(team, key, "usage") or {}
@@ -123,7 +123,7 @@ class MemberReports:
             tx.add_entry(team, "warning", self._session.caller.who, {"text": text})
 
     def wait_for_mail(self) -> None:
-        """Until there is mail. A nudge on standard input is a hint to read it: its mail is there."""
+        """Wait for mail. A nudge on standard input also wakes it, because its mail is there."""
         store, team, boxes = self._session.store, self._team(), self._session.caller.boxes
         channels = [channel(team, box) for box in boxes]
         for each in channels:
@@ -157,7 +157,7 @@ class MemberReports:
         self._write_dialog({}, f"{member} goes on", f"{self._session.caller.who} no longer needs a person.")
 
     def _write_dialog(self, fact: dict[str, str], subject: str = "", body: str = "") -> None:
-        """A lead's own dialog is the operator's to answer."""
+        """Store the dialog and mail it to the lead; about the lead's own, to the operator."""
         session, key, team = self._session, self._session.caller.who, self._session.caller.team or ""
         with session.store.write(team=team) as tx:
             card = session.find_team(tx, team)
@@ -171,7 +171,7 @@ class MemberReports:
 
 
 def _has_closed(fd: int) -> bool:
-    """Whether nothing can be written to `fd` any more; takes what was written."""
+    """Return whether `fd` is closed. Discard what was written to it."""
     poll = select.poll()
     poll.register(fd, select.POLLIN)
     return any(what & select.POLLIN == 0 or not os.read(fd, 65536) for _, what in poll.poll(0))
@@ -202,7 +202,7 @@ class MemberTerminal:
         return self._taken_up
 
     def printed(self) -> int:
-        """How many bytes, ever: as long as it stays the same, the screen does too."""
+        """Return how many bytes were ever printed. While it is the same, so is the screen."""
         from headcount.runtime.log import end_of_log
 
         found = self._take_up()
@@ -218,6 +218,6 @@ class MemberTerminal:
             found[0].press(found[1], keys)
 
     def type(self, text: str, tag: str) -> bool:
-        """By the runtime's own rules: when the screen stands still, once for a tag, and seen to be taken."""
+        """Type a text by the runtime's rules: at a pause, once for each tag, and check that it was taken."""
         found = self._take_up()
         return found is not None and found[0].nudge(found[1], text, tag=tag)

@@ -11,7 +11,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from headcount.app.ancestry import NAMESPACE, read_namespace
+from headcount.app.ancestry import LOCK, NAMESPACE, read_namespace, read_record
 from headcount.errors import ProcessError
 from headcount.runtime.processes import read_process
 
@@ -35,7 +35,7 @@ class DriveLock:
 @contextmanager
 def drive_lock(home: str) -> Iterator[DriveLock | None]:
     """The lock while this process is the one that drives; None at once when another is."""
-    fd = os.open(f"{home}/engine.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fd = _open(home)
     lock = None
     try:
         if not _lock(fd):
@@ -61,6 +61,18 @@ def _write_namespace(home: str) -> None:
     os.replace(new, f"{home}/{NAMESPACE}")
 
 
+def _open(home: str) -> int:
+    """A link is not followed and a pipe not waited for: a member can put either there."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        return os.open(f"{home}/{LOCK}", flags, 0o600)
+    except OSError as error:
+        raise ProcessError(
+            f"{home}/{LOCK} cannot be opened", error.strerror or str(error),
+            ("Look at what is there, and remove it",), code="unwritable",
+        ) from error  # fmt: skip
+
+
 def _lock(fd: int) -> bool:
     for _ in range(_LOOKS):
         try:
@@ -73,13 +85,12 @@ def _lock(fd: int) -> bool:
 
 def is_driven_by_another(home: str) -> bool:
     """Not by this very process, which may keep its lock (`DriveLock`)."""
-    with open(f"{home}/engine.lock", encoding="utf-8") as file:
-        return is_driven(home) and file.read().strip() != str(os.getpid())
+    return is_driven(home) and read_record(f"{home}/{LOCK}") != str(os.getpid())
 
 
 def is_driven(home: str) -> bool:
     """By a shared lock, so that two who look at once do not take each other for the one that drives."""
-    fd = os.open(f"{home}/engine.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fd = _open(home)
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
         return False
@@ -94,8 +105,7 @@ def suspended_driver(home: str) -> int | None:
     try:
         if not is_driven(home):
             return None
-        with open(f"{home}/engine.lock", encoding="utf-8") as file:
-            process = read_process(int(file.read()), with_mark=False)
+        process = read_process(int(read_record(f"{home}/{LOCK}")), with_mark=False)
     except (OSError, ValueError):
         return None  # it has just begun, or ended
     return process.pid if process is not None and process.stopped else None
@@ -106,7 +116,7 @@ def refuse_suspended(home: str) -> None:
     if pid is not None:
         raise ProcessError(
             "The engine is suspended",
-            f"process {pid} was stopped, as Ctrl-Z does it, and nobody else may drive meanwhile",
-            (f"Let it go on with `kill -CONT {pid}`, or `fg` in its terminal", "Then call this again"),
+            f"process {pid} was stopped, for example with Ctrl-Z; no other engine may act until it continues",
+            (f"Continue it with `kill -CONT {pid}`, or `fg` in its terminal", "Then repeat the command"),
             code="engine-suspended",
         )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import TYPE_CHECKING, Any
 
+from headcount.app.adapters import make_runtimes
 from headcount.app.resident import ensure_driven
-from headcount.app.up import wait_for
-from headcount.app.world import make_runtimes
+from headcount.app.team_start import wait_for
 from headcount.domain.names import show
+from headcount.engine.state_files import log_path
 from headcount.errors import Declined, UsageError
 from headcount.protocol import events as ev
 from headcount.protocol.member import State
@@ -36,14 +38,14 @@ def find_member(app: App, name: str, team: str | None = None) -> tuple[str, Memb
     if found:
         raise UsageError(
             f"Which {show(name)}?",
-            f"{' and '.join(team.name for team, _ in found)} have one of that name",
-            ("Say which with --team TEAM",),
+            f"{' and '.join(team.name for team, _ in found)} have one with that name",
+            ("Name it with --team TEAM",),
             code="which-team",
         )
     raise UsageError(
         f"There is no member {show(name)}",
         f"looked in {', '.join(looked_in) or 'no team: none is open'}",
-        ("See who is there with `headcount status`", "Name a closed team with --team TEAM"),
+        ("See the members with `headcount status`", "Name a closed team with --team TEAM"),
         code="unknown-member",
     )
 
@@ -95,11 +97,10 @@ def read_output(app: App, name: str, team: str | None = None, *, follow: bool = 
     """
     app.check("logs")
     team_name, member, start = find_member(app, name, team)
-    home = f"{app.home}/run/{start.get('mark', '')}"
     offset, rest = 0, b""
     while True:
         try:
-            chunk = read_log(home, offset)
+            chunk = read_log(find_log(app, team_name, member.key, start), offset)
         except FileNotFoundError:
             return
         if chunk.data:
@@ -117,6 +118,16 @@ def read_output(app: App, name: str, team: str | None = None, *, follow: bool = 
         time.sleep(0.2)
 
 
+def find_log(app: App, team: str, key: str, start: Mapping[str, Any]) -> str:
+    """The directory with what a member printed: with its records, or in the archive of a closed team."""
+    there = f"{app.home}/run/{start.get('mark', '')}"
+    if os.path.isdir(there):
+        return there
+    with app.store.read() as tx:
+        archived = tx.fact(app.load(tx, team).id, "", "archive") or {}
+    return log_path(str(archived.get("path", "")), key) if archived else there
+
+
 def attach_command(app: App, name: str, team: str | None = None) -> list[str]:
     """The command that puts a person in front of its terminal."""
     app.check("attach")
@@ -127,7 +138,7 @@ def attach_command(app: App, name: str, team: str | None = None) -> list[str]:
         raise Declined(
             f"Did not attach to {name}",
             "it is gone" if not member.live else "it runs without a terminal",
-            (f"See what it printed with `headcount logs {name} --team {team_name}`",),
+            (f"See its output with `headcount logs {name} --team {team_name}`",),
             code="no-terminal",
         )
     return list(runtime.attach_command(handle))

@@ -96,7 +96,7 @@ def end_native(app: App, name: str, pid: int, environ: Mapping[str, str]) -> dic
             else "no process of that team whose lead is dead has this id"
         )
         raise Declined(
-            f"Did not end process {pid}", why, ("See who is there with `headcount sweep --dry-run`",),
+            f"Did not end process {pid}", why, ("See the processes with `headcount sweep --dry-run`",),
             code="not-an-orphan",
         )  # fmt: skip
     sent = process is not None and send_signal(process.identity, signal.SIGTERM)
@@ -176,7 +176,7 @@ def _mate(entry: Mapping[str, Any], running: dict[str, list[tuple[int, str]]]) -
 
 def _open(cwd: str) -> Repository:
     # Imported when a team of Claude Code's own was found: `status` calls `observe` each time.
-    from headcount.app.world import make_commands
+    from headcount.app.adapters import make_commands
     from headcount.workspace.repository import Repository
 
     return Repository.open(cwd, reaper=make_commands().execute)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headcount.app.app import policy_of
+from headcount.app.journal_sentences import tell, whom
 from headcount.app.progress import waits_for
 from headcount.app.report import describe_salvage
 from headcount.app.stand_down_answer import report as read_stand_down
-from headcount.app.story import tell, whom
 from headcount.app.task_run import describe_run
 from headcount.app.teams import read_dialogs, shown_activity
 from headcount.app.timeline import Timeline
@@ -176,7 +176,7 @@ def read_member(app: App, team_name: str, key: str) -> Row:
         team = app.load(tx, team_name)
         if key not in team.members:
             raise UsageError(
-                f"There is no member {show(key)}", f"{team.name} has no such one", code="unknown-member"
+                f"There is no member {show(key)}", f"{team.name} has no such member", code="unknown-member"
             )
         facts = {name: tx.fact(team.id, key, name) for name in ("workspace", "findings", "proof", "plan")}
         journal = [entry for entry in tx.journal(team.id) if entry.about == key]

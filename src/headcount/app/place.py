@@ -38,9 +38,9 @@ def check_place(home: str) -> None:
         write_place(home)
     else:
         raise WorldError(
-            f"{home} was not made here",
+            f"{home} was not created here",
             f"it was made {describe_place(made)}",
-            ("See what it would do with `headcount adopt`", "Or remove it, and begin anew"),
+            ("See its content with `headcount adopt`", "Or delete it, and start again"),
             code="moved-state",
         )
 
@@ -65,13 +65,13 @@ def read_place(home: str) -> dict[str, Any] | None:
         return None
     except OSError:
         return {}
-    with os.fdopen(fd, "rb") as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            return {}
-        try:
-            found = json.loads(file.read(_MOST_BYTES))
-        except (ValueError, RecursionError):
-            return {}
+    try:
+        # Anything else than a file, such as a directory, is a record of elsewhere, too.
+        found = json.loads(os.read(fd, _MOST_BYTES)) if stat.S_ISREG(os.fstat(fd).st_mode) else {}
+    except (ValueError, RecursionError):
+        return {}
+    finally:
+        os.close(fd)
     return found if isinstance(found, dict) else {}
 
 
@@ -127,8 +127,8 @@ def _check_owner(home: str) -> None:
     if found.st_mode & stat.S_IWOTH:
         raise WorldError(
             f"{home} can be written by every user of this machine",
-            "another user could put orders for your engine there",
-            (f"Look at what is in it, then run `chmod 700 {shlex.quote(home)}`",),
+            "another user could write actions for your engine there",
+            (f"Check its content, then run `chmod 700 {shlex.quote(home)}`",),
             code="foreign-state",
         )
 
@@ -147,8 +147,8 @@ def _check_untracked(home: str) -> None:
     first = os.fsdecode(found.partition(b"\0")[0])
     raise WorldError(
         f"{home} came with the repository",
-        f"git tracks {first}, and an engine would do what a stranger wrote there",
-        ("Delete it, and take it out of git with `git rm -r --cached .headcount`",),
+        f"git tracks {first}, and an engine would perform actions that a stranger wrote there",
+        ("Delete it, and remove it from git with `git rm -r --cached .headcount`",),
         code="tracked-state",
     )
 

@@ -5,14 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import policy_of
-from headcount.app.standing_down import is_over, status_of
+from headcount.app.stand_down_answer import report
+from headcount.app.standing_down import is_over
 from headcount.protocol.member import Activity, State, limit_s
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from headcount.app.app import App
+    from headcount.domain.policy import Policy
     from headcount.protocol.member import Member
+    from headcount.protocol.team import Team
+
+_TOGETHER_S = 0.25
+_LOOK_AGAIN_S = 1.0
 
 _WAITS_FOR = {
     State.STARTING: "is starting",
@@ -33,26 +39,44 @@ _NUDGED = ("sent back", "reminded", "reminded, its screen captured")
 
 def follow(app: App, team: str, answer: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the answer, and again after every change, until only a person can continue."""
+    for now, _ in follow_members(app, team, answer):
+        yield now
+
+
+def follow_members(
+    app: App, team: str, answer: dict[str, Any]
+) -> Iterator[tuple[dict[str, Any], tuple[Team, Policy] | None]]:
+    """The same, with the state that each answer was composed from; None with the first, which is given.
+
+    Changes that follow each other quickly are read together. An end is read at once.
+    """
     gone = [f"{m['name']}#{m['generation']}" for m in answer.get("alreadyGone", ())]
+    ends, changes = f"ends/{team}", f"team/{team}"
+    for channel in (ends, changes):
+        app.store.listen(channel)
+    state = None
     while True:
-        yield answer
+        yield answer, state
         if is_over(answer):
             return
-        app.store.wait(f"team/{team}", 1.0)
-        answer = status_of(app, team, answer["requestId"], gone)
+        app.store.wait_any([ends], _TOGETHER_S)
+        app.store.wait_any([ends, changes], _LOOK_AGAIN_S)
+        with app.store.read() as tx:
+            found = app.load(tx, team)
+            answer = report(tx, found, answer["requestId"], gone)
+            state = found, policy_of(tx.team_settings(found.id))
 
 
-def progress(app: App, team_name: str, answer: dict[str, Any], head: str) -> list[str]:
+def progress(answer: dict[str, Any], head: str, state: tuple[Team, Policy] | None = None) -> list[str]:
     """Return a line for each member: what it waits for, and the time limit. `head` names who was asked."""
-    with app.store.read() as tx:
-        team = app.load(tx, team_name)
-        policy = policy_of(tx.team_settings(team.id))
-    keys = [f"{m['name']}#{m['generation']}" for m in answer["members"]]
     width = max((len(m["name"]) for m in answer["members"]), default=0)
-    lines = [_line(team.members[key], width, limit_s(team.members[key], policy)) for key in keys]
     stage = answer.get("stage")
     now = stage if stage not in (None, "asking") else answer["status"].replace("_", " ")
-    return [f"{head}: {now}", *lines]
+    if state is None:
+        return [f"{head}: {now}"]
+    team, policy = state
+    members = [team.members[f"{m['name']}#{m['generation']}"] for m in answer["members"]]
+    return [f"{head}: {now}", *(_line(member, width, limit_s(member, policy)) for member in members)]
 
 
 def _line(member: Member, width: int, limit: float | None) -> str:

@@ -13,13 +13,17 @@ import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
+from headcount.app.adapters import make_world
 from headcount.app.app import policy_of
+from headcount.app.closed_teams import forget_old_mail
+from headcount.app.engine_loop import Engine
 from headcount.app.lock import drive_lock, is_driven, refuse_suspended
-from headcount.app.world import make_world
+from headcount.app.place import this_place
 from headcount.domain.environment import build_environment
-from headcount.engine.engine import Engine
+from headcount.engine.leases import Leases
 from headcount.errors import ProcessError, StoreError
 from headcount.runtime.mark import put_back_seed, read_seed
 from headcount.runtime.reaper import hide_memory
@@ -33,8 +37,6 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 
-LEASE = "engine"
-_LEASE_TTL_S = 3600.0
 _STAY_S = 10.0  # after the last team
 _READY_S = 20.0
 _TAKE_OVER_S = 1.0  # from the end of one engine to the next
@@ -163,23 +165,21 @@ def _engine(app: App, lock: DriveLock) -> Iterator[Engine]:
     """Where something hangs when it leaves, nobody takes over before this process has ended with it."""
     raise_file_limit()
     hide_memory()  # it makes the secrets of keepers
-    fence = app.store.take_lease(LEASE, f"{os.getpid()}", _LEASE_TTL_S, steal=True)
-    world = make_world(app)
-    seed = read_seed(app.home)
-    engine = Engine(app.store, world, policy_of, fence)
+    forget_old_mail(app)
+    leases = Leases(app.store, this_place(app.home)["machine"], time.monotonic)
+    engine = Engine(app.store, partial(make_world, app), policy_of, app.make_start, leases)
+    seed = read_seed(app.home)  # the runtimes have made it
     try:
         yield engine
     finally:
         if engine.hangs:
             lock.keep()
         else:
-            for runtime in world.runtimes.values():
-                runtime.close()
+            engine.close_runtimes()
         if engine.displaced:
             put_back_seed(app.home, seed)
-        if fence is not None:
-            with suppress(StoreError):  # the next engine takes it all the same
-                app.store.release_lease(fence)
+        with suppress(StoreError):  # the next engine of this host takes them all the same
+            leases.release_all()
 
 
 def ensure_driven(app: App) -> None:
@@ -207,7 +207,7 @@ def ensure_driven(app: App) -> None:
 def _start_resident(home: str) -> subprocess.Popen[bytes]:
     """In its own session, with no descriptor of the caller's, and nothing of a member in its environment."""
     env = {**build_environment(os.environ), "HEADCOUNT_HOME": home}
-    log = os.open(f"{home}/engine.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    log = os.open(f"{home}/engine.log", os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
     try:
         return subprocess.Popen(
             [sys.executable, "-m", "headcount", "engine"],

@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headcount.app.archives import find_receipts
-from headcount.app.world import find_repository
+from headcount.app.adapters import find_repository
+from headcount.app.closed_teams import find_receipts
 from headcount.errors import UsageError
 from headcount.workspace.archive import list_entries, restore_archive, verify_archive
 from headcount.workspace.git_workspaces import ARCHIVED, read_archive

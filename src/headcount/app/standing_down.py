@@ -10,6 +10,7 @@ from headcount.app.members import incarnation
 from headcount.app.stand_down_answer import describe_escalation, report, report_gone
 from headcount.domain.input_checks import check_text
 from headcount.domain.names import check_size, resolve_address, show
+from headcount.engine.apply import apply
 from headcount.errors import Declined, UsageError
 from headcount.protocol import events as ev
 from headcount.protocol.team import Status, why_not_stand_down
@@ -33,6 +34,8 @@ def stand_down(
 ) -> dict[str, Any]:
     """Open a stand-down, or join the one that is open; the answer is how it stands now.
 
+    The check, the step and the answer are one transaction.
+
     A team that is closed answers with its receipt: asking twice is no error.
     """
     app.check("stand_down_team" if names is None else "stand_down_member")
@@ -40,19 +43,18 @@ def stand_down(
         app.check("force")
     _check_reason(app, reason)
     request_id = str(uuid.uuid4())
-    with app.store.read() as tx:
-        team = app.load(tx, team_name)
+    with app.turn(team_name) as (tx, team, policy):
         wanted, gone = _sort(team, names)
         if names is not None and not wanted:
             return report_gone(tx, team, gone)
         if team.status is Status.SHUTDOWN:
             return report(tx, team, None)
         _check_wanted(team, wanted)
-    event = ev.StandDown(request_id, wanted, reason, force, keep_team, by=app.caller.who)
-    team = app.apply(team_name, event).team
-    request = _request_for(team, request_id, wanted)
-    with app.store.read() as tx:
-        return report(tx, team, request, gone)
+        event = ev.StandDown(request_id, wanted, reason, force, keep_team, by=app.caller.who)
+        applied = apply(tx, team, [event], policy, app.make_start)
+        answer = report(tx, applied.team, _request_for(applied.team, request_id, wanted), gone)
+    app.ring(applied)
+    return answer
 
 
 def request_stand_down(app: App, to: str, reason: str, team: str | None = None) -> dict[str, Any]:
@@ -136,8 +138,8 @@ def _team_of(app: App, escalation_id: str, team: str | None) -> str:
     if len(waiting) > 1:
         raise UsageError(
             f"Which {show(escalation_id)}?",
-            f"{' and '.join(waiting)} have one of that name",
-            ("Say which with --team TEAM",),
+            f"{' and '.join(waiting)} have one with that name",
+            ("Name it with --team TEAM",),
             code="which-team",
         )
     if waiting:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from headcount.app.adapters import find_repository, make_runtimes, make_workspaces
 from headcount.app.lock import is_driven
 from headcount.app.resident import ensure_driven
-from headcount.app.world import find_repository, make_runtimes, make_workspaces
 from headcount.domain.findings import GoneProof
 from headcount.engine.writing import utc_now
 from headcount.errors import HeadcountError
@@ -22,8 +22,8 @@ from headcount.workspace.integration import find_left
 from headcount.workspace.worktrees import Workspaces
 
 if TYPE_CHECKING:
+    from headcount.app.adapters import Runtimes
     from headcount.app.app import App
-    from headcount.app.world import Runtimes
     from headcount.domain.findings import Workspace
 
 
@@ -52,8 +52,20 @@ def sweep(app: App, *, dry_run: bool = False) -> dict[str, Any]:
     if adopts:
         ensure_driven(app)
     answer["checkouts"] = make_workspaces(app).remove_left_checkouts()
-    answer["ended"] = [_end(app, orphan) for orphan in found]
+    runtimes = make_runtimes(app)
+    _adopt_all(runtimes)
+    answer["ended"] = [_end(app, orphan, runtimes) for orphan in found]
+    runtimes["plain"].remove_left_cgroups()
     return answer
+
+
+def _adopt_all(runtimes: Runtimes) -> None:
+    """Make every keeper known to the runtime. An unknown one puts the end of the orphans in doubt."""
+    runtime = runtimes["plain"]
+    for mark in runtime.list_marked():
+        handle = runtime.adopt(mark)
+        if handle is not None:
+            handle.close()
 
 
 class _Known(NamedTuple):
@@ -108,7 +120,7 @@ def _describe(orphan: Orphan) -> dict[str, Any]:
     }
 
 
-def _end(app: App, orphan: Orphan) -> dict[str, Any]:
+def _end(app: App, orphan: Orphan, runtimes: Runtimes) -> dict[str, Any]:
     """Save, end, prove, save what changed since, remove; at the first failure nothing further is done."""
     answer = {
         **_describe(orphan),
@@ -122,7 +134,7 @@ def _end(app: App, orphan: Orphan) -> dict[str, Any]:
     try:
         _save(workspaces, orphan, policy, answer)
         if orphan.mark is not None:
-            proof = _stop(make_runtimes(app), orphan.mark, policy.stop_grace_s)
+            proof = _stop(runtimes, orphan.mark, policy.stop_grace_s)
             answer["gone"] = proof
             if not proof:
                 answer["problem"] = "something of it is still alive"

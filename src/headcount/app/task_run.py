@@ -11,18 +11,18 @@ import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from headcount.app.adapters import find_repository, read_checked_out
 from headcount.app.app import policy_of
+from headcount.app.member_start import check_clients
 from headcount.app.run_state import OVER, awaited, read_run_state, read_stalled, run_status
 from headcount.app.stand_down_answer import can_decide
-from headcount.app.starting import check_clients
 from headcount.app.tasks import add
 from headcount.app.teams import create_team, read_dialogs, read_limits, spawn
 from headcount.app.trust import read_trust, trusted_root
-from headcount.app.world import find_repository, read_checked_out
 from headcount.domain.names import check_size, show
 from headcount.domain.templates import not_acknowledged
 from headcount.engine.apply import apply
-from headcount.engine.preparing import ROSTER
+from headcount.engine.ordered_starts import ROSTER
 from headcount.engine.writing import utc_now
 from headcount.errors import Declined, DefinitionError, UsageError
 from headcount.ports import Task as BoardTask
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from headcount.app.app import App
     from headcount.app.definition import Definition
-    from headcount.app.starting import Plan
+    from headcount.app.member_start import Plan
     from headcount.compiler import ir
     from headcount.domain.policy import Limits, Policy
     from headcount.domain.settings import Gates
@@ -98,7 +98,7 @@ def abort(app: App, team_name: str, reason: str) -> dict[str, Any]:
     if run["status"] in (State.COMPLETE, State.BLOCKED):
         raise Declined(
             f"Did not abort {show(team_name)}", f"its run is {run['status']} already",
-            (f"See how it stands with `headcount status {team_name}`",), code="run-over",
+            (f"See its state with `headcount status {team_name}`",), code="run-over",
         )  # fmt: skip
     app.apply(team_name, pe.AbortRun(utc_now(), reason, app.caller.who))
     return read_run(app, team_name)

@@ -9,21 +9,20 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from headcount.agents.launch import check_agent
+from headcount.app.adapters import find_repository, read_checked_out
 from headcount.app.lock import is_driven, suspended_driver
+from headcount.app.member_start import Plan, check_clients, make_start
 from headcount.app.run_state import read_run_state
-from headcount.app.starting import Plan, check_clients, make_start
 from headcount.app.tasks import as_json
 from headcount.app.trust import TRUSTED, read_trust, trusted_root
-from headcount.app.world import find_repository, read_checked_out
 from headcount.domain.environment import build_environment
 from headcount.domain.names import check_member_name, check_size, check_team_name, show
 from headcount.engine import held_environment
 from headcount.engine.apply import apply
+from headcount.engine.cycling import open_handover, with_handover
 from headcount.engine.delivery import deliver
-from headcount.engine.jobs import GIT_CONFIG
-from headcount.engine.succession import open_handover, with_handover
-from headcount.engine.trouble import BROKEN
-from headcount.engine.writing import first_mail, new_mail
+from headcount.engine.pending_acts import GIT_CONFIG
+from headcount.engine.writing import BROKEN, first_mail, new_mail
 from headcount.errors import Declined, UsageError
 from headcount.protocol import events as ev
 from headcount.protocol.authority import CALLER_OF_ROLE, REVIEWER
@@ -155,8 +154,8 @@ def _placed(app: App, team_name: str, plan: Plan) -> Plan:
     if commit is None:
         raise UsageError(
             f"Did not start {show(plan.name)}",
-            f"{show(plan.base)} is no commit, and no member whose workspace was inspected",
-            ("See the branches that there are with `git branch --all`",),
+            f"{show(plan.base)} is neither a commit nor an inspected member",
+            ("See the branches with `git branch --all`",),
             code="unknown-commit",
         )
     return plan._replace(base=commit, detached=CALLER_OF_ROLE[plan.role] == REVIEWER)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headcount.app.story import tell
+from headcount.app.journal_sentences import tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -42,8 +42,8 @@ def check_trust(app: App, trusted: Iterable[str], agents: Iterable[str]) -> None
         return
     client, root = CLIENTS[refused], trusted_root(app)
     raise NotAllowed(
-        f"{client.title} is not told to trust {root}",
-        "it would run the hooks and servers that the repository brings along, and a member has nobody to ask",
+        f"{client.title} does not trust {root}",
+        "it would run hooks and servers of the repository, and a member cannot ask you",
         (client.trust_hint.format(root=shlex.quote(root)), "Then start it again"),
         code="untrusted-repository",
     )

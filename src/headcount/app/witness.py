@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from headcount.app.adapters import make_runtimes, make_workspaces
 from headcount.app.app import policy_of
-from headcount.app.members import find_member
-from headcount.app.world import make_runtimes, make_workspaces
+from headcount.app.members import find_log, find_member
 from headcount.domain.findings import Findings, Workspace
 from headcount.domain.names import WITNESS
 from headcount.domain.templates import WITNESS_HANDOFF
+from headcount.engine.cycling import HANDOVER, kind_of, put_handover
 from headcount.engine.delivery import deliver
-from headcount.engine.handoff import compose
-from headcount.engine.jobs import with_git_config
-from headcount.engine.succession import HANDOVER, kind_of, put_handover
+from headcount.engine.handoff_note import compose
+from headcount.engine.pending_acts import with_git_config
 from headcount.errors import Declined, UsageError
 from headcount.ports import Mail
 from headcount.protocol import events as ev
@@ -22,6 +22,7 @@ from headcount.protocol.effects import Act, ActKind, Note
 from headcount.protocol.mailboxes import channel
 from headcount.protocol.member import State
 from headcount.protocol.team import Status
+from headcount.runtime.log import plain_text, read_tail
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from headcount.protocol.team import Team
 
 T = TypeVar("T")
+_TAIL_BYTES = 16_384
 
 
 def findings(app: App, name: str, team: str | None = None, *, live: bool = True) -> dict[str, Any]:
@@ -63,7 +65,7 @@ def _workspace(member: Member, place: Mapping[str, Any] | None) -> Workspace:
     raise Declined(
         f"{member.key} has no workspace",
         "it was removed" if place is not None else "it was never started",
-        ("See what was saved of it with `headcount salvage list`",),
+        ("See its salvages with `headcount salvage list`",),
         code="no-workspace",
     )
 
@@ -78,9 +80,9 @@ def verdict(
         member = found.members.get(meant.key)
         if member is None or member.state is not State.INSPECTING or not member.judging:
             raise Declined(
-                f"No verdict on {name} is wanted",
+                f"No verdict on {name} is due",
                 f"it is {member.state if member else 'not there'}; findings are mailed to the witness first",
-                (f"Look for yourself with `headcount witness findings {name}`",),
+                (f"Inspect it with `headcount witness findings {name}`",),
                 code="no-verdict-wanted",
             )
         named = tuple(issues) or (() if clean else _last_issues(tx, found.id, member.key))
@@ -129,16 +131,25 @@ def capture(app: App, name: str, team: str | None = None) -> dict[str, Any]:
     app.check("capture")
     team_name, member, start = find_member(app, name, team)
     screen = _with_processes(app, start, lambda runtime, handle: runtime.capture(handle), "")
+    if not screen and not member.live:
+        screen = _last_lines(find_log(app, team_name, member.key, start))
     return {
         "team": team_name, "member": name, "generation": member.generation, "state": str(member.state),
         "screen": screen,
     }  # fmt: skip
 
 
+def _last_lines(place: str) -> str:
+    try:
+        return plain_text(read_tail(place, _TAIL_BYTES))
+    except FileNotFoundError:
+        return ""
+
+
 def _find_live(app: App, name: str, team: str | None) -> tuple[str, Member, Mapping[str, Any]]:
     team_name, member, start = find_member(app, name, team)
     if not member.live:
-        raise Declined(f"{member.key} is gone", "nobody is there to hear it", code="gone")
+        raise Declined(f"{member.key} is gone", "it can no longer receive anything", code="gone")
     return team_name, member, start
 
 
@@ -180,7 +191,7 @@ def handoff(
     with app.store.write(team=name) as tx:
         found = app.load(tx, name)
         if found.status is Status.SHUTDOWN:
-            raise Declined(f"{name} is shut down", "there is nobody to hand over to", code="team-closed")
+            raise Declined(f"{name} is shut down", "there is no member to hand over to", code="team-closed")
         whose = _whose(found, member)
         kind, key = (kind_of(whose), whose.key) if whose else ("witness_cycle", WITNESS)
         subject, body = compose(tx, found, remarks, tuple(next_steps), kind, whose)

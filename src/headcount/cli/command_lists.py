@@ -11,7 +11,7 @@ from headcount.app.standing_down import escalations
 from headcount.app.teams import status
 from headcount.cli import COMMANDS
 from headcount.cli.command_parser import configure
-from headcount.cli.member.table import COMMANDS as MEMBERS
+from headcount.cli.member.command_table import COMMANDS as MEMBERS
 from headcount.errors import HeadcountError
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def configure_completion(parser: argparse.ArgumentParser) -> None:
 
 
 def _known(word: str) -> str:
-    """A shell; or the names that its script asks for, which nobody types."""
+    """Accept a shell, or a list of names that its completion script requests."""
     if word not in (*SHELLS, *NAMES):
         raise argparse.ArgumentTypeError(f"there is no {word!r} here (choose from {', '.join(SHELLS)})")
     return word
@@ -98,7 +98,7 @@ def run_completion(args: argparse.Namespace) -> int:
 
 
 def read_commands() -> list[Command]:
-    """From the very parsers that read the commands, so that nothing can be forgotten."""
+    """Return all commands, from the parsers that read them."""
     members = _words_of_members()
     found = [_describe(name, summary) for name, (_, summary) in COMMANDS.items()]
     found = [c._replace(choices=(*c.choices, *members.pop(c.name, ()))) for c in found]
@@ -125,7 +125,7 @@ def _describe(name: str, summary: str) -> Command:
 
 
 def _words_of_members() -> dict[str, tuple[str, ...]]:
-    """Each command of theirs, and the words that may follow it."""
+    """Return the members' commands, each with its verbs."""
     words: dict[str, tuple[str, ...]] = {}
     for written in MEMBERS:
         name, _, after = written.partition(" ")
@@ -135,7 +135,7 @@ def _words_of_members() -> dict[str, tuple[str, ...]]:
 
 
 def _names(kind: str) -> list[str]:
-    """What there is now; nothing where there is no state, because a shell cannot use an error."""
+    """Return current names; empty without state, because a shell cannot show an error."""
     if kind == "codes":
         from headcount.app.explain import read_pages
 
@@ -243,7 +243,7 @@ def write_fish(commands: Sequence[Command]) -> str:
 
 
 def _quote(text: str) -> str:
-    r"""For a shell: in single quotes. The three have different ways to write one inside, so there is none."""
+    r"""Return text in single quotes for a shell. It contains none, because shells escape them differently."""
     return "'" + text.replace("'", "’").replace("%%", "%") + "'"
 
 

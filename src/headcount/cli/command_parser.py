@@ -23,7 +23,7 @@ _ONE_IS_ENOUGH = "not needed if there is only one"
 def add_verb(
     verbs: argparse._SubParsersAction[argparse.ArgumentParser], name: str, summary: str
 ) -> argparse.ArgumentParser:
-    """What the list of verbs says of one stands at the top of its own help, too."""
+    """Add a verb, with its summary in the list of verbs and in its own help."""
     return verbs.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
 
 
@@ -46,7 +46,7 @@ def add_member(parser: argparse.ArgumentParser) -> None:
 
 
 def settle_team(args: argparse.Namespace) -> None:
-    """One team, whichever way it was named."""
+    """Set the team from the argument or from `--team`."""
     named = getattr(args, "team_option", None)
     if named is None:
         return
@@ -82,7 +82,7 @@ def _terminate(number: int, frame: FrameType | None) -> NoReturn:
 
 
 def exit_code(stop: KeyboardInterrupt) -> int:
-    """As a shell tells it: 128 and the number of the signal."""
+    """Return the exit code of a shell: 128 plus the number of the signal."""
     return 128 + (stop.number if isinstance(stop, Terminated) else signal.SIGINT)
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from headcount.app import builds as building
 from headcount.app.builds import Built, Options, build, find_sources
-from headcount.app.caller import refuse_python
 from headcount.app.definition_files import source_line
 from headcount.cli.streams import write_orders
 from headcount.compiler.diagnostics import WARNING, as_data, printable, render
@@ -61,7 +60,7 @@ def run_build(args: argparse.Namespace) -> int:
     if args.watch and (args.check or args.stdout or args.to or args.json):
         raise UsageError("--watch goes with none of --check, --stdout, --to and --json")
     sources = find_sources(args.sources)
-    refuse_python(sources, os.environ)
+    _refuse_python(sources)
     if args.to:
         return _to_python(sources, args.json)
     dialect, layout = _from_settings(args.dialect, args.layout)
@@ -91,6 +90,14 @@ def run_build(args: argparse.Namespace) -> int:
         _summarize(totals)
     _note_teammate_calls(totals)
     return totals.exit_code
+
+
+def _refuse_python(sources: Sequence[str]) -> None:
+    """Check who calls, if a program is among the sources. TSX alone needs no state."""
+    if any(source.endswith(".py") for source in sources):
+        from headcount.app.caller import refuse_python
+
+        refuse_python(sources, os.environ)
 
 
 def _from_settings(dialect: str | None, layout: str | None) -> tuple[str, str]:
@@ -231,7 +238,7 @@ def _watch(args: argparse.Namespace, options: Options) -> int:
             sources = find_sources(args.sources)
         except UsageError:
             return []
-        refuse_python(sources, os.environ)
+        _refuse_python(sources)
         return sources
 
     def rebuild(sources: list[str]) -> None:
@@ -274,7 +281,7 @@ def run_graph(args: argparse.Namespace) -> int:
         raise UsageError(
             f"Cannot draw {args.file!r}", "A definition is a .tsx or a .py file", code="no-source"
         )
-    refuse_python([args.file], os.environ)
+    _refuse_python([args.file])
     from headcount.app.definition_files import compile_file
 
     compiled = compile_file(args.file)

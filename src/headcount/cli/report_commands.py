@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from headcount.app.app import open_app
 from headcount.cli.command_parser import add_json, add_team, add_team_word, add_verb
 from headcount.cli.terminal_output import plain, table
-from headcount.errors import UsageError, WorldError
+from headcount.errors import NotAllowed, UsageError, WorldError
 
 if TYPE_CHECKING:
     import argparse
@@ -34,6 +34,12 @@ def run_report(args: argparse.Namespace) -> int:
     team = pick_any(app, args.team)
     report = read_report(app, team)
     path = args.output or ("-" if args.json else f"{report['team']}-report.html")
+    if path != "-" and app.caller.is_member:
+        # A member with permissions = "edit" runs this command unasked, and writes in its workspace only.
+        raise NotAllowed(
+            f"Did not write {path}", "a member writes no file by this command",
+            ("Print it: `headcount report -o -`",), code="not-allowed",
+        )  # fmt: skip
     if path != "-":
         page = _render_page(report)
         try:
@@ -164,7 +170,7 @@ def _show_salvage(args: argparse.Namespace) -> int:
 
 
 def describe_saved(shown: dict[str, Any]) -> list[str]:
-    """What a person wants to know of one; the whole manifest is for programs."""
+    """Return the findings of a salvage for people. The whole manifest is for programs."""
     ref, manifest = shown["ref"], shown["manifest"]
     lines = [f"{ref} of {shown['team']}/{shown['member']}"]
     lines += [f"  {plain(found)}" for found in shown["found"]]

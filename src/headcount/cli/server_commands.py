@@ -45,14 +45,14 @@ def run_serve(args: argparse.Namespace) -> int:
 
 
 def _address(host: str) -> str:
-    """A number, so that what is listened on is what was meant."""
+    """Accept only a numeric address, which is unambiguous."""
     import ipaddress
 
     try:
         return str(ipaddress.ip_address("127.0.0.1" if host == "localhost" else host))
     except ValueError:
         raise UsageError(
-            f"{host} is no address", "a number is needed, as 127.0.0.1 or 0.0.0.0", code="usage"
+            f"{host} is not an address", "it must be a number, such as 127.0.0.1 or 0.0.0.0", code="usage"
         ) from None
 
 

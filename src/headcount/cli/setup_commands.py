@@ -54,7 +54,7 @@ def run_init(args: argparse.Namespace) -> int:
 
 
 def _from_here(root: str, path: str) -> str:
-    """As it is typed where the command was given: files are written at the root of the repository."""
+    """Return a path relative to the current directory. Files are written at the repository's root."""
     return os.path.relpath(f"{root}/{path}")
 
 
@@ -325,7 +325,7 @@ def _show_line(line: Line) -> None:
 
 
 def _our_name() -> str:
-    """What one can type: the first command of a newcomer is called by its path."""
+    """Return the command as the user can type it, which may be a path."""
     return "headcount" if shutil.which("headcount") else os.path.abspath(sys.argv[0])
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import open_app
 from headcount.app.branches import read_made
-from headcount.app.progress import follow, outcome_words, progress
+from headcount.app.progress import follow_members, outcome_words, progress
 from headcount.app.resident import ensure_driven
 from headcount.app.standing_down import decide, decide_call, escalations, hint_for, is_over, stand_down
 from headcount.cli.command_parser import add_team, add_team_word
@@ -61,21 +61,21 @@ def _follow_stand_down(
     app: App, team: str, names: list[str] | None, answer: dict[str, Any], quiet: bool
 ) -> dict[str, Any]:
     live = Live(sys.stderr)
-    for answer in follow(app, team, answer):  # noqa: B020 - the last one is the answer
+    for answer, state in follow_members(app, team, answer):  # noqa: B020 - the last one is the answer
         if not is_over(answer):
             ensure_driven(app)  # whoever ends the engine meanwhile does not leave us waiting
         if not quiet:
-            live.show(progress(app, team, answer, _head(team, names)))
+            live.show(progress(answer, _head(team, names), state))
     return answer
 
 
 def _same_call(team: str, names: list[str] | None) -> str:
-    """The same again: for some members it must not become a call for the whole team."""
+    """Return the same command again, with the same members."""
     return " ".join(["headcount down", team, *(f"--member {name}" for name in names or ())])
 
 
 def _head(team: str, names: list[str] | None) -> str:
-    """Whom it is about: a team whose members are stood down one by one is not shut down itself."""
+    """Return the team, or the named members."""
     return ", ".join(names or [team])
 
 
@@ -110,7 +110,7 @@ def _print_summary(
 
 
 def _commits(app: App, answer: dict[str, Any]) -> list[str]:
-    """Where to look for what was made, when everybody is home; of very many, where all of it is."""
+    """Return lines with the members' commits and branches; for very many, the first ones."""
     if answer["status"] != "shutdown":
         return []
     made = read_made(app, answer["teamId"], {member["name"] for member in answer["members"]})
@@ -121,7 +121,7 @@ def _commits(app: App, answer: dict[str, Any]) -> list[str]:
 
 
 def _counted(answer: dict[str, Any]) -> str:
-    """What was done, and what had not to be: nobody is stopped twice."""
+    """Return how many members were stopped, and how many were gone already."""
     early = len(answer.get("alreadyGone", ()))
     asked = len(answer["members"]) - early
     if not asked:
@@ -172,7 +172,7 @@ def _escalation_lines(one: dict[str, Any], found: list[dict[str, Any]]) -> list[
 
 
 def _decide_command(one: dict[str, Any], found: list[dict[str, Any]]) -> str:
-    """Teams count their escalations each from one: with the team's name, where another has that one too."""
+    """Return the command that decides, with the team's name if another team has the same id."""
     namesakes = [other for other in found if other["id"] == one["id"] and other["decisions"]]
     return decide_call(one) + (f" --team {one['team']}" if len(namesakes) > 1 else "")
 

@@ -8,18 +8,18 @@ import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
+from headcount.app.adapters import find_repository
 from headcount.app.app import open_app
 from headcount.app.branches import count_unseen, read_start
 from headcount.app.cycle import cycle, own_name
 from headcount.app.definition import read_definition
+from headcount.app.member_start import Plan
 from headcount.app.members import pause
 from headcount.app.progress import waits_for
 from headcount.app.resident import ensure_driven
 from headcount.app.standing_down import status_of
-from headcount.app.starting import Plan
+from headcount.app.team_start import check_repository, find_risks, start_team, wait_for, wait_started
 from headcount.app.teams import roster, spawn, status
-from headcount.app.up import check_repository, find_risks, start_team, wait_for, wait_started
-from headcount.app.world import find_repository
 from headcount.cli.command_parser import add_member, add_team
 from headcount.cli.status_commands import describe_team
 from headcount.cli.terminal_output import Live, plain
@@ -173,7 +173,7 @@ def run_cycle(args: argparse.Namespace) -> int:
 
 
 def _follow_cycle(app: App, answer: dict[str, Any], quiet: bool) -> dict[str, Any]:
-    """What came of it: how its successor stands or, while there is none, the request to leave."""
+    """Return the state of the successor or, while there is none, of the request."""
     live = Live(sys.stderr, after_s=_QUIET_S)
 
     def arrived(team: Team) -> bool:
@@ -190,7 +190,7 @@ def _follow_cycle(app: App, answer: dict[str, Any], quiet: bool) -> dict[str, An
 
 
 def _has_successor(team: Team, answer: dict[str, Any]) -> bool:
-    """Its successor runs or failed to; or it refused, is escalated, or is gone and nobody follows."""
+    """Return whether the cycle is over: a successor, a refusal, an escalation, or no successor."""
     latest = team.latest(answer["member"])
     assert latest is not None
     if latest.generation > answer["generation"]:

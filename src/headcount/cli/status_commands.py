@@ -50,7 +50,7 @@ def run_status(args: argparse.Namespace) -> int:
 
 
 def _watch_status(app: App, team: str | None, as_json: bool) -> int:
-    """On a terminal the live table; else what is new, or with JSON each change, until the team is closed."""
+    """Show a team until it is closed: a live table, or each change without a terminal or with JSON."""
     name = pick_any(app, team)
     if not as_json and is_live(sys.stdout) and sys.stdin.isatty():
         from headcount.cli.watch import watch
@@ -135,7 +135,7 @@ def _member_row(member: dict[str, Any], unread: dict[str, int], usage: dict[str,
 
 
 def describe_limits(team: str, limits: list[dict[str, Any]]) -> list[str]:
-    """Who, until when and why; then what happens next, and what can be done instead of waiting."""
+    """Return lines about usage limits: member, end, reason, and what you can do."""
     if not limits:
         return []
     lines = [
@@ -156,7 +156,7 @@ def describe_dialogs(dialogs: list[dict[str, Any]]) -> list[str]:
 
 
 def _clock(until: str) -> str:
-    """On the user's clock; with the day, if it is another one."""
+    """Return a time on the user's clock, with the day if it is not today."""
     at = datetime.fromisoformat(until).astimezone()
     same_day = at.date() == datetime.fromtimestamp(time.time()).date()
     return at.strftime("%H:%M:%S" if same_day else "%a %d %b %H:%M")

@@ -1,4 +1,5 @@
-"""Standard output and error as they are: in another encoding, closed, full, or with nobody at the other end.
+"""Standard output and error as they are: in another encoding, closed, full, or with nobody at the other
+end.
 
 On the path of every member command: imports next to nothing.
 """
@@ -25,21 +26,21 @@ _WRITING = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, err
 
 
 def _escape(error: UnicodeError) -> tuple[str, int]:
-    """What cannot be encoded is shown escaped, and as JSON would: an answer stays readable for programs."""
+    """Escape characters that cannot be encoded, as JSON does."""
     assert isinstance(error, UnicodeEncodeError)
     text = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{text[i : i + 4]}" for i in range(0, len(text), 4)), error.end
 
 
 class Harmless(io.TextIOWrapper):
-    """A standard stream: what is written to it gives a terminal no orders, whoever wrote the text."""
+    """A standard stream whose text cannot control a terminal."""
 
     def write(self, text: str) -> int:
         super().write(printed(text))
         return len(text)
 
     def write_orders(self, text: str) -> None:
-        """Our own, for a screen or a line that is drawn again. Strangers' text in it was cleaned before."""
+        """Write control sequences of our own. Text of others in it was cleaned before."""
         super().write(text)
 
 
@@ -51,13 +52,13 @@ def write_orders(stream: TextIO, text: str) -> None:
 
 
 def prepare() -> None:
-    """Before anything is written: whatever the locale is, it is no reason for a traceback."""
+    """Prepare the standard streams, so that no locale causes a traceback."""
     codecs.register_error(_ESCAPED, _escape)
     sys.stdout, sys.stderr = _wrap(sys.stdout), _wrap(sys.stderr)
 
 
 def _wrap(stream: TextIO) -> TextIO:
-    """None, where it is closed, stays None. What a caller in this process has put there is its own."""
+    """Wrap a standard stream, unless it is closed or was replaced by a caller."""
     if type(stream) is io.TextIOWrapper and stream in (sys.__stdout__, sys.__stderr__):
         through, by_line, encoding = stream.write_through, stream.line_buffering, stream.encoding
         stream.flush()
@@ -68,18 +69,19 @@ def _wrap(stream: TextIO) -> TextIO:
 
 
 def complain(text: str) -> None:
-    """To standard error, or to nobody: never among the answers."""
+    """Print on standard error, if it is open."""
     if sys.stderr is not None:
         sys.stderr.write(f"{text}\n")
 
 
 def is_output(error: BaseException) -> bool:
-    """Whether it was our answer that could not be written, and not a file that has a name."""
+    """Return whether the error is about standard output, not about a named file."""
     return isinstance(error, OSError) and error.filename is None and error.errno in _WRITING
 
 
 def not_taken(error: OSError) -> int:
-    """The answer did not get out. What is still buffered goes nowhere, or it would be tried again at exit."""
+    """Report that the answer could not be written. Drop the buffer, which Python would write again at
+    exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     if error.errno == errno.EPIPE:
         return _READER_GONE

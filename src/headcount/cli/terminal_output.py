@@ -28,12 +28,12 @@ def paint(text: str, colour: str, stream: TextIO) -> str:
 
 
 def plain(text: str) -> str:
-    """One line without control characters: whatever an agent wrote, it moves no cursor here."""
+    """Return text as one line without control characters."""
     return "".join(c if c.isprintable() else " " for c in text)
 
 
 def table(rows: Sequence[Sequence[str]], header: Sequence[str]) -> list[str]:
-    """Columns as wide as they need to be, two spaces apart."""
+    """Return rows as columns, two spaces apart."""
     cells = [[plain(cell) for cell in row] for row in (header, *rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
     return [
@@ -43,12 +43,12 @@ def table(rows: Sequence[Sequence[str]], header: Sequence[str]) -> list[str]:
 
 
 def width_of(text: str) -> int:
-    """In columns: some characters take two, some none."""
+    """Return the width of a text in columns. Some characters take two, some none."""
     return sum(_columns(c) for c in text)
 
 
 def fit(text: str, width: int) -> str:
-    """Exactly `width` columns: cut, with a sign that it was, or filled up."""
+    """Return exactly `width` columns: cut with a sign, or padded."""
     used = width_of(text)
     if used <= width:
         return text + " " * (width - used)
@@ -68,9 +68,9 @@ def _columns(c: str) -> int:
 
 
 class Live:
-    """Lines that are drawn again in place; off a terminal, those that are new, one after the other.
+    """Lines that are redrawn in place. Without a terminal, new lines are printed one after the other.
 
-    `after_s`: not before so long. What is over in a moment needs no progress.
+    `after_s`: show nothing before that time, so that quick commands show no progress.
     """
 
     def __init__(self, stream: TextIO = sys.stderr, after_s: float = 0.0) -> None:
@@ -99,9 +99,9 @@ class Live:
 
 
 def fit_block(lines: Sequence[str], width: int, height: int) -> list[str]:
-    """What fits, with the first line and the last ones: above the top of the screen nothing is drawn again.
+    """Return the lines that fit: the first and the last ones. Lines above the screen cannot be redrawn.
 
-    A line with a command in it is broken, never cut: half a command is none.
+    A line with a command is wrapped, never cut, because half a command is useless.
     """
     shown = [part for line in lines for part in _parts(line, width)]
     if len(shown) <= height:

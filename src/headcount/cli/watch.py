@@ -6,11 +6,11 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
-from headcount.app.looking import looking
 from headcount.app.members import attach_command
 from headcount.app.page import Onlooker
 from headcount.app.resident import ensure_driven
 from headcount.app.standing_down import decide, stand_down
+from headcount.app.unsaved_work import looking
 from headcount.app.witness import capture
 from headcount.cli.terminal_output import fit, paint, plain
 from headcount.cli.watch_screen import Scene, Screen, draw, waking
@@ -26,7 +26,7 @@ _STEPS = {"up": -1, "k": -1, "down": 1, "j": 1, "page up": -10, "page down": 10}
 
 
 def watch(app: App, team: str) -> int:
-    """Until `q`. The team goes on by itself."""
+    """Show a team live until `q`. The team continues afterwards."""
     onlooker, screen = Onlooker(app, team), Screen()
     onlooker.look()  # a name that is none is said before the screen is taken
     bell = waking(screen, lambda limit_s: app.store.wait(f"team/{team}", limit_s))
@@ -157,7 +157,7 @@ class Watch:
         return None
 
     def _capture(self) -> str | None:
-        """Its screen instead of the table, until a key is pressed."""
+        """Show a member's screen until a key is pressed."""
         name = self._chosen()["name"]
         shown = capture(self._app, name, self._team)["screen"] or "(nothing on its screen)"
         columns, lines = self._screen.size()

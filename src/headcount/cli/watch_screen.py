@@ -1,4 +1,4 @@
-"""The screen of `status --watch`: the terminal as a whole, and the lines that it shows."""
+"""Draw the screen of `status --watch`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _KEYS = {
 
 
 class Screen:
-    """Between `open` and the end of its block, ours. Woken by a key, a new size, or whoever calls `wake`."""
+    """The terminal's screen while its block is open. A key, a new size or `wake` wakes it."""
 
     def __init__(self) -> None:
         self._in, self._out = sys.stdin.fileno(), sys.stdout.fileno()
@@ -67,7 +67,7 @@ class Screen:
             self._take()
 
     def size(self) -> tuple[int, int]:
-        """Columns and lines."""
+        """Return columns and lines."""
         try:
             found = os.get_terminal_size(self._out)
         except OSError:
@@ -75,7 +75,7 @@ class Screen:
         return found.columns, found.lines
 
     def draw(self, lines: Sequence[str]) -> None:
-        """The lines as they are, from the top; what is the same as before is not sent again."""
+        """Draw lines from the top. Unchanged lines are not sent again."""
         shown = (*lines, self.size())
         if shown == self._drawn:
             return
@@ -89,7 +89,7 @@ class Screen:
             pass  # it is full of wake-ups already
 
     def wait(self, timeout_s: float) -> str | None:
-        """The next key, or None after a wake-up or when the time is over."""
+        """Return the next key, or None after a wake-up or a timeout."""
         ready, _, _ = select.select([self._in, self._woken], [], [], timeout_s)
         if self._woken in ready:
             os.read(self._woken, 4096)
@@ -116,7 +116,7 @@ class Screen:
 
 @contextmanager
 def waking(screen: Screen, wait: Callable[[float], object]) -> Iterator[None]:
-    """While the block lasts, wake the screen whenever `wait` returns."""
+    """Wake the screen whenever `wait` returns, while the block lasts."""
     over = threading.Event()
 
     def listen() -> None:
@@ -157,7 +157,7 @@ class Scene(NamedTuple):
 
 
 def draw(view: View, scene: Scene, columns: int, lines: int, paint: Paint) -> list[str]:
-    """Exactly as many lines as fit, each at most as wide as the terminal."""
+    """Return as many lines as fit, each at most as wide as the terminal."""
     width = max(20, columns - 1)
     top = [_title(view, width, paint), *_run(view, width), _header(width, paint)]
     bottom = [*_waiting(view, width, paint), *_foot(scene, width, paint)]
@@ -181,7 +181,7 @@ def _title(view: View, width: int, paint: Paint) -> str:
 
 
 def _run(view: View, width: int) -> list[str]:
-    """How far its tasks are, and which of them are under way."""
+    """Return lines about the run: progress, and tasks in progress."""
     run = view.about["run"]
     if run is None:
         return []
@@ -196,7 +196,7 @@ def _run(view: View, width: int) -> list[str]:
 
 
 def _columns(width: int) -> list[tuple[str, int]]:
-    """Those that are shown; in a very narrow terminal the name gives way, and the state does not."""
+    """Return the columns to show. In a narrow terminal the name is cut, not the state."""
     shown = [(heading, columns) for heading, columns, least in _COLUMNS if width >= least]
     room = max(4, width - 2 - shown[1][1])
     return [(shown[0][0], min(shown[0][1], room)), *shown[1:]]
@@ -231,7 +231,7 @@ def _what_now(row: dict[str, Any]) -> str:
 
 
 def _window(rows: list[dict[str, Any]], chosen: str | None, room: int) -> list[dict[str, Any]]:
-    """As many as fit, with the chosen one among them."""
+    """Return the rows that fit, including the chosen one."""
     at = next((i for i, row in enumerate(rows) if row["key"] == chosen), 0)
     first = max(0, min(at - room // 2, len(rows) - room))
     return rows[first : first + room]

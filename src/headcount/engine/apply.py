@@ -10,23 +10,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from headcount.engine.preparing import prepare_start
-from headcount.engine.succession import note_handover_acted
+from headcount.engine.cycling import note_handover_acted
+from headcount.engine.ordered_starts import prepare_start
 from headcount.engine.writing import utc_now, write_ready
 from headcount.protocol.effects import Ready
-from headcount.protocol.happened import Refused
+from headcount.protocol.happened import (
+    MemberEscalated,
+    MemberGone,
+    MemberStuck,
+    Refused,
+    RequestRejected,
+)
 from headcount.protocol.member import State
 from headcount.protocol.step import step
+from headcount.protocol.team import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from headcount.domain.policy import Policy
-    from headcount.engine.preparing import MakeStart
+    from headcount.engine.ordered_starts import MakeStart
     from headcount.ports import Tx
     from headcount.protocol.events import Event
     from headcount.protocol.phase_events import PhaseEvent
     from headcount.protocol.team import Team
+
+# A stand-down may have come to its end with one of these: a command that follows it reads at once.
+_ENDS = (MemberEscalated, MemberGone, MemberStuck, RequestRejected)
 
 
 class Applied(NamedTuple):
@@ -40,7 +50,10 @@ class Applied(NamedTuple):
         """What to wake once this is durable: mailboxes with new mail, the engine, watchers of the team."""
         boxes = {f"{self.team.id}/{post.to}" for post in self.ready.mail}
         boxes |= {f"{self.team.id}/{start.key}" for start in self.ready.starts}
-        return boxes | {"engine", f"team/{self.team.name}"}
+        ended = self.team.status is Status.SHUTDOWN or any(
+            isinstance(event, _ENDS) for event in self.ready.happened
+        )
+        return boxes | {"engine", f"team/{self.team.name}"} | ({f"ends/{self.team.name}"} if ended else set())
 
 
 def apply(

@@ -1,24 +1,21 @@
-"""Closing a team, step by step: finalizers, workspaces, archive, tombstone. Each is repeatable.
+"""Closing a team, step by step: finalizers, workspaces, archive, tombstone. Each step is repeatable.
 
-The order is the promise: what holds on to a workspace is let go before it is removed, a workspace goes only
-through the gate, and the archive is complete on disk before the tombstone says that the team is no more. What
-the receipt names as saved is checked twice: before a workspace goes, and before the tombstone.
+The order matters. A finalizer releases what uses a workspace before the workspace is removed, and a workspace
+is removed only through the gate. The archive is complete on disk before the tombstone says that the team is
+closed. What the receipt names as saved is checked twice: before a removal, and before the tombstone.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
+import logging
 from typing import TYPE_CHECKING, Any
 
 from headcount.domain.findings import GoneProof, Salvage, Workspace
 from headcount.engine import held_environment
 from headcount.engine.job import Job, Outcome
-from headcount.engine.jobs import GIT_CONFIG
-from headcount.engine.lanes import side_by_side
-from headcount.engine.mirror import archive_path
+from headcount.engine.pending_acts import GIT_CONFIG
+from headcount.engine.state_files import archive_path, log_path
 from headcount.engine.writing import utc_now
 from headcount.errors import HeadcountError
 from headcount.protocol import events as ev
@@ -27,6 +24,8 @@ from headcount.protocol.effects import Note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+
+_LOG = logging.getLogger(__name__)
 
 
 def perform_step(job: Job) -> Outcome:
@@ -53,7 +52,8 @@ def _finalizers(job: Job) -> _Result:
         for index, argv in enumerate(start.get("finalizers", ()))
         if f"{key}/{index}" not in done
     ]
-    results = side_by_side(lambda item: _run_finalizer(job, item[0], item[2]), wanted, CLOSE_AT_ONCE)
+    run = job.world.executor.map
+    results = run(lambda item: _run_finalizer(job, item[0], item[2]), wanted, CLOSE_AT_ONCE)
     done |= {f"{key}/{index}" for (key, index, _), why in zip(wanted, results, strict=True) if not why}
     notes = [
         Note("finalizer", key, {"command": list(argv), "failed": why})
@@ -67,9 +67,9 @@ def _run_finalizer(job: Job, key: str, argv: list[str]) -> str:
     workspace = job.everyone["workspace"].get(key, {}).get("path", "")
     env = {**job.environment, "HEADCOUNT_TEAM": job.team.name, "HEADCOUNT_ABOUT": key}
     try:
-        place = workspace if os.path.isdir(workspace) else job.world.home
+        place = workspace if job.world.files.is_directory(workspace) else job.world.home
         done = job.world.commands.run(argv, cwd=place, timeout_s=job.policy.finalizer_timeout_s, env=env)
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except OSError as error:
         return f"finalizer {argv[0]} of {key}: {error}"
     if done.returncode == 0:
         return ""
@@ -84,11 +84,12 @@ def _workspaces(job: Job) -> _Result:
     last_user = {
         w["path"]: (key, w) for key, w in job.everyone["workspace"].items() if w["path"] not in removed
     }
-    kept = side_by_side(lambda item: _remove(job, *item), list(last_user.values()), CLOSE_AT_ONCE)
+    removing = job.world.executor.map
+    kept = removing(lambda item: _remove(job, *item), list(last_user.values()), CLOSE_AT_ONCE)
     problems: list[str] = []
     notes: list[Note] = []
     for (key, workspace), why in zip(last_user.values(), kept, strict=True):
-        if why and os.path.lexists(workspace["path"]):
+        if why and job.world.files.exists(workspace["path"]):
             problems.append(f"kept {workspace['path']}: {why}")
         elif why:
             problems.append(f"removed {workspace['path']}: {why}")
@@ -124,7 +125,7 @@ def _check_saved(job: Job, refs: Iterable[str]) -> list[str]:
     """Problems with what the receipt says was saved."""
     facts = job.everyone.get("salvage", {})
     saved = [Salvage.from_dict(facts[ref]) for ref in refs if ref in facts]
-    found = side_by_side(lambda one: _check_one(job, one), saved, CLOSE_AT_ONCE)
+    found = job.world.executor.map(lambda one: _check_one(job, one), saved, CLOSE_AT_ONCE)
     return [problem for problems in found for problem in problems]
 
 
@@ -136,54 +137,49 @@ def _check_one(job: Job, saved: Salvage) -> list[str]:
 
 
 def _archive(job: Job) -> _Result:
-    """Everything there was, on disk and synced, under a name that is used once."""
-    place = archive_path(job.world.home, job.team.name, job.team.generation)
-    if not os.path.isdir(place):
-        making = f"{place}.making"
-        shutil.rmtree(making, ignore_errors=True)
-        os.makedirs(making, mode=0o700)
-        for name, content in job.everyone["export"].items():
-            _write(f"{making}/{name}", content)
-        _sync_directory(making)
-        os.rename(making, place)
-        _sync_directory(os.path.dirname(place))
+    """Write everything there was to disk, under a name that is used once."""
+    files, place = job.world.files, archive_path(job.world.home, job.team.name, job.team.generation)
+    if not files.is_directory(place):
+        export = job.everyone["export"]
+        files.write_directory(place, {name: _encode(name, export[name]) for name in export})
     return [], [Note("archived", "", {"path": place})], {("", "archive"): {"path": place}}
 
 
 def _tombstone(job: Job) -> _Result:
     """Check everything that the receipt names once more. Then move the team's own files to its archive,
     unless an earlier step failed and the team is not deleted. The members' environment and git's
-    configuration may hold
-    keys: they do not outlive the team."""
+    configuration may hold keys, so they are removed."""
     lost = _check_saved(job, [ref for member in job.team.members.values() for ref in member.refs])
-    files = f"{job.world.home}/teams/{job.team.name}"
+    team_files = f"{job.world.home}/teams/{job.team.name}"
     archive = archive_path(job.world.home, job.team.name, job.team.generation)
-    if not lost and not job.team.warnings and os.path.isdir(archive) and os.path.isdir(files):
-        if not os.path.isdir(f"{archive}/team"):
-            os.rename(files, f"{archive}/team")
-        _sync_directory(archive)
+    if not lost and not job.team.warnings and job.world.files.is_directory(archive):
+        job.world.files.move_directory(team_files, f"{archive}/team")
+    if not lost and job.world.files.is_directory(archive):
+        _remove_records(job, archive)
     held = held_environment.FACT
     held_environment.forget(job.everyone[held].get("", {}))
     return lost, [], {("", held): {}, ("", GIT_CONFIG): {}}
 
 
-def _write(path: str, content: object) -> None:
-    with open(path, "w", encoding="utf-8", errors="surrogatepass") as file:
-        if path.endswith(".jsonl"):
-            assert isinstance(content, list)
-            file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in content)
-        else:
-            json.dump(content, file, ensure_ascii=False, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
+def _remove_records(job: Job, archive: str) -> None:
+    """The processes are proved gone, and the proofs are in the store. What members printed goes to the
+    archive; the other records of their starts are removed."""
+    for key, start in job.everyone["start"].items():
+        runtime = job.world.runtimes.get(str(start.get("runtime", "plain")))
+        if runtime is None or not start.get("mark"):
+            continue
+        try:
+            runtime.discard(str(start["mark"]), log_path(archive, key))
+        except (HeadcountError, OSError):
+            _LOG.warning("the records of %s of %s stay", key, job.team.name, exc_info=True)
 
 
-def _sync_directory(path: str) -> None:
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+def _encode(name: str, content: Any) -> bytes:
+    if name.endswith(".jsonl"):
+        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in content)
+    else:
+        text = json.dumps(content, ensure_ascii=False, indent=1)
+    return text.encode(errors="surrogatepass")
 
 
 _STEPS: dict[str, Callable[[Job], _Result]] = {

@@ -1,10 +1,10 @@
-"""What is handed to a worker thread, and what comes back. Threads never touch the store."""
+"""What passes between driver and performer: a job for each act that begins, a report for each that ended."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headcount.domain.environment import build_environment
 
@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headcount.domain.policy import Policy
-    from headcount.engine.preparing import MakeStart
-    from headcount.ports import Commands, Handle, Judge, Runtime, Workspaces
+    from headcount.ports import Commands, Executor, Files, Handle, Judge, Runtime, Workspaces
     from headcount.protocol.effects import Act, Note, Post
     from headcount.protocol.events import Event
     from headcount.protocol.member import Member
@@ -26,19 +25,20 @@ PROCESS = "process"  # the fact about an incarnation that says which processes i
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """The adapters that one engine works with, chosen in `app.py`."""
+    """The adapters that a performer works with, chosen in `app/adapters.py`."""
 
     home: str  # the state directory
     runtimes: Mapping[str, Runtime]  # plain, tmux
     workspaces: Workspaces
     judge: Judge
-    make_start: MakeStart
     commands: Commands
+    files: Files
+    executor: Executor
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One act with all that is needed for it, read from the store beforehand."""
+    """One act with all that is needed for it, read from the store beforehand: no performer sees a store."""
 
     act: Act
     team: Team
@@ -49,7 +49,7 @@ class Job:
     # Facts of this incarnation: `start` (how to start it) and `workspace` (where it works).
     start: Mapping[str, Any] = field(default_factory=dict)
     workspace: Mapping[str, Any] | None = None
-    # Everyone's facts, for the steps of closing.
+    # Facts of all members, for the steps of closing.
     everyone: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     token: str = ""
     text: str = ""  # of a request to review another commit
@@ -80,3 +80,22 @@ class Outcome:
     handle: Handle | None = None
     mail: tuple[Post, ...] = ()
     again_s: float | None = None  # not done, and nothing changed: to be tried again after so long
+
+
+class Result(NamedTuple):
+    """An act, an exit or a limit led to something. Without `act`, nothing was pending for it."""
+
+    team: str
+    key: str
+    outcome: Outcome
+    act: Act | None = None
+
+
+class Again(NamedTuple):
+    """An act changed nothing, and is to be tried again."""
+
+    act: tuple[str, str]  # team's id, act's id
+    seconds: float
+
+
+Report = Result | Again

@@ -1,16 +1,22 @@
-"""The receipt: what stood in each workspace, where it is now, how each process ended, who said what.
+"""The receipt and the rest of the archive, composed from the journal and the facts, never from memory.
 
-Composed from the journal and the facts, never from memory, so it is the same whoever asks and whenever.
+The receipt says what stood in each workspace, where it is now, how each process ended and who answered what.
 """
 
 from __future__ import annotations
 
+import time
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
+
+from headcount.domain import templates
+from headcount.engine.delivery import deliver
+from headcount.ports import Mail
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from headcount.ports import Entry, Mail, Task
+    from headcount.ports import Entry, Task, Tx
     from headcount.protocol.member import Member
     from headcount.protocol.team import Team
 
@@ -89,3 +95,36 @@ def _member(member: Member, said: list[dict[str, Any]], facts: Mapping[str, Fact
         "processes": fact("proof"),
         "history": said,
     }
+
+
+# --- the archive ------------------------------------------------------------------------------------------
+
+_FACTS_OF_A_RECEIPT = ("workspace", "findings", "proof", "salvage")
+
+
+def _compose_receipt(tx: Tx, team: Team, journal: Iterable[Entry]) -> dict[str, Any]:
+    facts = {name: tx.facts(team.id, name) for name in _FACTS_OF_A_RECEIPT}
+    unread = tx.inbox(team.id, None, unread=True)
+    return compose(team, journal, facts, tx.tasks(team.id), unread)
+
+
+def tell_complete(tx: Tx, team: Team) -> None:
+    """Send the lead, once, the witness's mail that all members are gone. The archive then has it."""
+    subject, body = templates.swarm_complete(team.name, [(m.name, m.outcome) for m in team.members.values()])
+    deliver(tx, Mail(f"{team.id}-complete", team.id, "witness", "lead", subject, body, sent_at=time.time()))
+
+
+def export(tx: Tx, team: Team) -> dict[str, Any]:
+    """Return each file of the archive: JSON, or a list of lines; unread mail and open tasks too (C1)."""
+    journal = tx.journal(team.id)
+    return {
+        "receipt.json": _compose_receipt(tx, team, journal),
+        "journal.jsonl": [_shallow(entry) for entry in journal],
+        "mail.jsonl": [mail.as_dict() for mail in tx.inbox(team.id, None)],
+        "tasks.json": [task.as_dict() for task in tx.tasks(team.id)],
+    }
+
+
+def _shallow(entry: Entry) -> dict[str, Any]:
+    """Return its fields. `asdict` would copy every value, and a large team has tens of thousands of lines."""
+    return {field.name: getattr(entry, field.name) for field in fields(entry)}

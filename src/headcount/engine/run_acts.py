@@ -5,7 +5,6 @@ A gate passes by an exit status or a count that we saw ourselves. What could not
 
 from __future__ import annotations
 
-import subprocess
 from typing import TYPE_CHECKING, Any, Final
 
 from headcount.domain.checklist import VERIFICATION
@@ -103,7 +102,7 @@ def _verify(job: Job, place: str) -> tuple[str, str]:
             command, cwd=place, timeout_s=job.policy.gate_timeout_s, env=job.environment, together=True,
             as_operator=bool(gates.get("as_operator")),
         )  # fmt: skip
-    except subprocess.TimeoutExpired:
+    except TimeoutError:
         return "not_run", f"`{command}` took more than {job.policy.gate_timeout_s:g} s"
     last = done.stdout.strip()[-_TAIL:]
     if done.returncode in (126, 127):  # the shell's way to say that it found nothing to run

@@ -1,4 +1,4 @@
-"""What a step wants written, as rows of the same transaction."""
+"""What a step or a result leads to, as rows of one transaction."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from headcount.domain.policy import Limits
 from headcount.domain.templates import WORKER_ESCALATION
 from headcount.engine.delivery import deliver, release_tasks, seal_mailbox
-from headcount.engine.mirror import SIGNALLED
 from headcount.errors import UsageError
 from headcount.ports import Mail
 from headcount.protocol.effects import Note, Post
@@ -18,6 +17,7 @@ from headcount.protocol.happened import MemberMoved
 from headcount.protocol.member import State
 
 if TYPE_CHECKING:
+    from headcount.engine.job import Result
     from headcount.ports import Tx
     from headcount.protocol.effects import Ready
     from headcount.protocol.member import Member
@@ -25,10 +25,23 @@ if TYPE_CHECKING:
 
 
 CAPTURED = "captured"  # a fact of an incarnation: its screen, the last time that it was captured
+SIGNALLED = "signalled"  # a fact of an incarnation: when its last inspection was ordered
+BROKEN = "broken"  # a fact of a team that a bug of ours holds up: `error`, or nothing
 
 
 def utc_now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
+
+
+def write_result(tx: Tx, team: Team, result: Result) -> None:
+    """All that is durable of a result, beside what its events lead to."""
+    for (about, name), value in result.outcome.facts.items():
+        tx.put_fact(team.id, about, name, value)
+    tx.note(team.id, result.outcome.notes)
+    for mail in result.outcome.mail:
+        post_mail(tx, team, mail)
+    if result.act is not None:
+        tx.end_act(team.id, result.act.id)
 
 
 def write_ready(tx: Tx, team: Team, ready: Ready) -> None:

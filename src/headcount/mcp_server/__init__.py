@@ -2,10 +2,10 @@
 
     tools.py       every tool: its words for a model, its parameters, its hints
     arguments.py   what a client sent, checked against that table
-    dialect.py     answers under other names, in our words
+    answer_dialect.py  answers under other names, in our words
     *_tools.py     one thin function a tool, over the use cases in `app/`
     tool_calls.py  opens the state on the first call, performs calls in a thread, and composes results
-    speech.py      what the protocol says around a call: versions, capabilities, error codes
+    mcp_protocol.py  what the protocol says around a call: versions, capabilities, error codes
     stdio.py       standard input and output; imports next to nothing before the first call
 
 A client's first turn begins whether or not the server has answered, so `tools/list` must not wait for the

@@ -19,8 +19,8 @@ import os
 import time
 
 from headcount.domain.names import TOOLS_LISTED
-from headcount.mcp_server import speech
-from headcount.mcp_server.speech import ProtocolError
+from headcount.mcp_server import mcp_protocol
+from headcount.mcp_server.mcp_protocol import ProtocolError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,11 +101,11 @@ class Server:
             if method == "tools/call":
                 self._call(request_id, params)
                 return
-            answer = speech.ANSWERS.get(method)
+            answer = mcp_protocol.ANSWERS.get(method)
             if answer is None:
-                raise ProtocolError(speech.METHOD_NOT_FOUND, f"There is no method {method[:80]}")
-            version = speech.read_version(params)
-            self._say(request_id, speech.in_envelope(answer(params), version))
+                raise ProtocolError(mcp_protocol.METHOD_NOT_FOUND, f"There is no method {method[:80]}")
+            version = mcp_protocol.read_version(params)
+            self._say(request_id, mcp_protocol.in_envelope(answer(params), version))
             if method == "tools/list" and self._began is not None:
                 _record_listed(os.environ, time.monotonic() - self._began)
                 self._began = None
@@ -113,7 +113,7 @@ class Server:
             self._say(request_id if _is_id(request_id) else None, error)
 
     def _call(self, request_id: Any, params: dict[str, Any]) -> None:
-        speech.read_version(params)
+        mcp_protocol.read_version(params)
         if self._worker is None:
             from headcount.mcp_server.tool_calls import ToolCaller, Worker
 
@@ -148,24 +148,26 @@ def _record_listed(environ: Mapping[str, str], took_s: float) -> None:
 
 def _decode(line: bytes | None) -> dict[str, Any] | None:
     if line is None:
-        raise ProtocolError(speech.INVALID_REQUEST, f"A message has at most {LONGEST_LINE:,} bytes")
+        raise ProtocolError(mcp_protocol.INVALID_REQUEST, f"A message has at most {LONGEST_LINE:,} bytes")
     if not line.strip():
         return None
     try:
         message = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise ProtocolError(speech.PARSE_ERROR, "The line is not JSON") from error
+        raise ProtocolError(mcp_protocol.PARSE_ERROR, "The line is not JSON") from error
     if not isinstance(message, dict):
-        raise ProtocolError(speech.INVALID_REQUEST, "A message is one JSON object; batches are not spoken")
+        raise ProtocolError(
+            mcp_protocol.INVALID_REQUEST, "A message is one JSON object; batches are not spoken"
+        )
     return message
 
 
 def _read_request(message: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     method, params = message.get("method"), message.get("params", {})
     if message.get("jsonrpc") != "2.0" or not isinstance(method, str) or not _is_id(message["id"]):
-        raise ProtocolError(speech.INVALID_REQUEST, "A request has jsonrpc 2.0, an id and a method")
+        raise ProtocolError(mcp_protocol.INVALID_REQUEST, "A request has jsonrpc 2.0, an id and a method")
     if not isinstance(params, dict):
-        raise ProtocolError(speech.INVALID_PARAMS, "params must be an object")
+        raise ProtocolError(mcp_protocol.INVALID_PARAMS, "params must be an object")
     return method, params
 
 

@@ -6,8 +6,8 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from headcount.app import standing_down, teams
-from headcount.app.starting import Plan
-from headcount.app.up import wait_for, wait_started
+from headcount.app.member_start import Plan
+from headcount.app.team_start import wait_for, wait_started
 from headcount.domain.names import check_size, show
 from headcount.errors import ProcessError, UsageError
 from headcount.mcp_server.tool_calls import drive

@@ -19,10 +19,10 @@ from headcount.app.caller import identify
 from headcount.app.mail import count_unread
 from headcount.app.session import open_session
 from headcount.errors import Bug, HeadcountError
-from headcount.mcp_server import speech
+from headcount.mcp_server import mcp_protocol
+from headcount.mcp_server.answer_dialect import in_our_words
 from headcount.mcp_server.arguments import check_arguments
-from headcount.mcp_server.dialect import in_our_words
-from headcount.mcp_server.speech import ProtocolError
+from headcount.mcp_server.mcp_protocol import ProtocolError
 from headcount.mcp_server.tools import BY_NAME
 from headcount.store import is_made
 
@@ -74,7 +74,7 @@ class ToolCaller:
         except Exception:
             # Ours, and never the model's to read: the trace goes to the log of the client.
             traceback.print_exc(file=sys.stderr)
-            bug = Bug(f"{name} failed", "this is a bug of headcount", ("The server's log has the details",))
+            bug = Bug(f"{name} failed", "this is a bug in headcount", ("The server's log has the details",))
             return _refusal(bug)
 
     def close(self) -> None:
@@ -131,13 +131,13 @@ def drive(app: App) -> None:
 def _read_call(params: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     name, given = params.get("name"), params.get("arguments")
     if not isinstance(name, str):
-        raise ProtocolError(speech.INVALID_PARAMS, "name must be the name of a tool")
+        raise ProtocolError(mcp_protocol.INVALID_PARAMS, "name must be the name of a tool")
     if name not in BY_NAME:
         known = {"code": "unknown-tool", "what": f"There is no tool {name[:80]}", "why": "", "hints": [
             f"The tools are {', '.join(BY_NAME)}"]}  # fmt: skip
-        raise ProtocolError(speech.INVALID_PARAMS, f"Unknown tool: {name[:80]}", known)
+        raise ProtocolError(mcp_protocol.INVALID_PARAMS, f"Unknown tool: {name[:80]}", known)
     if given is not None and not isinstance(given, dict):
-        raise ProtocolError(speech.INVALID_PARAMS, "arguments must be an object")
+        raise ProtocolError(mcp_protocol.INVALID_PARAMS, "arguments must be an object")
     return name, given or {}
 
 
@@ -179,7 +179,7 @@ class Worker:
     def put(self, request_id: Any, params: dict[str, Any]) -> None:
         with self._lock:
             if request_id in self._open:
-                raise ProtocolError(speech.INVALID_REQUEST, "A request with this id is under way")
+                raise ProtocolError(mcp_protocol.INVALID_REQUEST, "A request with this id is under way")
             self._open.add(request_id)
         self._calls.put(_Call(request_id, params))
 
@@ -213,6 +213,8 @@ class Worker:
 
     def _perform(self, call: _Call) -> dict[str, Any] | ProtocolError:
         try:
-            return speech.in_envelope(self._caller.call(call.params), speech.read_version(call.params))
+            return mcp_protocol.in_envelope(
+                self._caller.call(call.params), mcp_protocol.read_version(call.params)
+            )
         except ProtocolError as error:
             return error

@@ -1,10 +1,13 @@
-"""Who may do what: one table, asked by every call.
+"""Decide who may do what: one table for every call."""
 
-A caller is one of five kinds. The operator holds the lead's and the witness's authority. Whoever carries our
-mark or descends from a member's process is that member or nobody, never the operator.
-
-On the path of every member command: imports nothing but the errors.
-"""
+# A caller is one of five kinds. The operator has the authority of the lead and the witness. A process
+# that carries a member's mark, or descends from a member's process, is that member or has no authority.
+# It is never the operator (`store/identity.py` decides that).
+#
+# `MAY` maps an action to the kinds of callers that may do it. `OF_COMMAND` maps a command to the least
+# authority that it needs; some options need more. A test checks that no command is without a row.
+#
+# This module is on the path of every member command, so it imports nothing but the errors.
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ WORKER = "worker"
 REVIEWER = "reviewer"
 CALLERS = (OPERATOR, LEAD, WITNESS, WORKER, REVIEWER)
 
-# How the roles of a definition act.
+# The kind of caller for each role of a definition.
 CALLER_OF_ROLE = {
     "worker": WORKER,
     "spec-reviewer": REVIEWER,
@@ -31,7 +34,7 @@ MEMBERS = frozenset((WORKER, REVIEWER))
 _LEADS = frozenset((OPERATOR, LEAD))
 _WATCHERS = frozenset((OPERATOR, WITNESS))
 
-# action -> who may. A member answers, signals and claims only for itself: the token says who it is.
+# action -> callers that may. A member answers, signals and claims only for itself; its token identifies it.
 MAY = {
     "team_create": frozenset((OPERATOR,)),
     "spawn": _LEADS,
@@ -41,7 +44,9 @@ MAY = {
     "abort": _LEADS,
     "decide": _LEADS,
     "answer": MEMBERS,
-    "done": frozenset((WORKER, REVIEWER, LEAD, WITNESS)),  # the last two only to say that they cleaned up
+    "done": frozenset(
+        (WORKER, REVIEWER, LEAD, WITNESS)
+    ),  # lead and witness only to report that they cleaned up
     "idle": MEMBERS,
     "findings": frozenset((OPERATOR, LEAD, WITNESS)),
     "verdict": _WATCHERS,
@@ -72,7 +77,7 @@ MAY = {
     "local": _EVERYONE,
 }
 
-# command -> the least that it takes; some of its options take more. No command is without a row.
+# command -> the least authority that it needs; some options need more.
 OF_COMMAND = {
     "up": "team_create",
     "run": "team_create",
@@ -97,7 +102,7 @@ OF_COMMAND = {
     "adopt": "adopt",
     "init": "init",
     "engine": "engine",
-    # Each tool that they offer is checked by itself.
+    # Each tool is checked separately.
     "mcp": "status",
     "inbox": "read_mail",
     "read": "read_mail",
@@ -109,7 +114,7 @@ OF_COMMAND = {
     "review": "review",
     "client": "read_mail",
     "hook": "read_mail",
-    # These read and write files that the caller names, or state of their own.
+    # These read and write only files that the caller names, or their own state.
     "demo": "local",
     "doctor": "local",
     "explain": "local",
@@ -120,7 +125,7 @@ OF_COMMAND = {
 }
 
 
-# action -> what it is that somebody may not do
+# action -> its words in a refusal
 _IN_WORDS = {
     "team_create": "create a team",
     "spawn": "start a member",
@@ -132,7 +137,7 @@ _IN_WORDS = {
     "answer": "answer a request to stand down",
     "done": "signal done",
     "idle": "report itself idle",
-    "findings": "look into a workspace",
+    "findings": "inspect a workspace",
     "verdict": "judge a workspace",
     "nudge": "nudge a member",
     "capture": "see a member's screen",
@@ -148,22 +153,22 @@ _IN_WORDS = {
     "task_claim": "claim a task",
     "task_complete": "complete a task",
     "review": "review a task",
-    "status": "see how a team stands",
-    "logs": "read what a member printed",
-    "salvage": "read what was saved",
+    "status": "see the status of a team",
+    "logs": "read a member's output",
+    "salvage": "read salvages",
     "attach": "attach to a member's terminal",
     "init": "change the settings of the repository",
-    "engine": "drive the teams",
+    "engine": "run the engine",
     "serve": "serve the page",
     "local": "use a command that touches no team",
     "adopt": "take over a state directory",
-    "sweep": "sweep up what crashed runs left",
+    "sweep": "remove leftovers of crashed runs",
     "restore": "restore a salvage",
 }
 
 
 def check(action: str, caller: str, who: str = "") -> None:
-    """Refuse with who may (A14). The caller of this audits the refusal."""
+    """Refuse an action that the caller may not do, and name who may (A14). The caller records the refusal."""
     allowed = MAY[action]
     if caller in allowed:
         return
@@ -171,14 +176,14 @@ def check(action: str, caller: str, who: str = "") -> None:
     subject = f"The {caller}" if who in ("", caller) else who
     raise NotAllowed(
         f"{subject} may not {_IN_WORDS[action]}",
-        f"only these may: {names}",
+        f"allowed: {names}",
         _whom_to_ask(allowed) if caller != OPERATOR else (),
         code="not-allowed",
     )
 
 
 def _whom_to_ask(allowed: frozenset[str]) -> tuple[str, ...]:
-    """Somebody who may; nobody can be asked for what is a member's own word."""
+    """Return a hint whom to ask, unless only the member itself may do it."""
     who = next((name for name in (LEAD, WITNESS, OPERATOR) if name in allowed), None)
     return (f"Ask the {who} with `headcount send {who} -s SUBJECT -m BODY`",) if who else ()
 
@@ -186,9 +191,9 @@ def _whom_to_ask(allowed: frozenset[str]) -> tuple[str, ...]:
 def check_recipient(
     sender: str, recipient: str, peer_mail: bool, same_task: bool = True, who: str = ""
 ) -> None:
-    """Members write to the lead, the witness and the operator; to each other only if the team says so.
+    """Refuse mail between members, unless the team allows it.
 
-    A worker and the reviewers of its task may write to each other: a review is a conversation.
+    A worker and the reviewers of its task may always write to each other.
     """
     if sender not in MEMBERS or recipient not in MEMBERS or peer_mail or (sender != recipient and same_task):
         return

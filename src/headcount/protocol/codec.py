@@ -1,8 +1,9 @@
-"""Values of the protocol as JSON and back: what the store keeps, and what a later version must still read.
+"""Convert values of the protocol to JSON and back, for the store."""
 
-A missing field takes its default and an unknown one is dropped, so a state directory survives an upgrade and
-a downgrade of headcount.
-"""
+# A later version must still read what this one wrote. A missing field takes its default, and an unknown
+# field is dropped. A state directory therefore survives an upgrade and a downgrade of headcount.
+#
+# Enums are read explicitly. An unknown enum value is an error, because a rule could not interpret it.
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Every member of a team is built anew for each step of it, and asking for the fields took most of that.
+# Every step builds every member of a team again. Reading the field names took most of that time.
 _FIELD_NAMES: dict[type, tuple[str, ...]] = {}
 
 EVENTS: dict[str, type[events.Event]] = {cls.__name__: cls for cls in events.Event.__subclasses__()}
@@ -35,7 +36,7 @@ def load_member(text: str) -> Member:
 
 
 def dump_team(team: Team) -> str:
-    """The team without its members and its run, which are rows of their own."""
+    """Return the team without its members and its run, which are separate rows."""
     return _dumps({**_fields_of(team), "members": {}, "run": None})
 
 
@@ -88,7 +89,7 @@ def _load_request(raw: dict[str, Any]) -> Request:
 
 
 def _build(cls: type[T], raw: Mapping[str, Any]) -> T:
-    """Lists are tuples in the values: immutable, and equal to what was written."""
+    """Build a value. Lists become tuples, so that values are immutable and equal to what was written."""
     given = {name: raw[name] for name in _field_names(cls) if name in raw}
     return cls(**{name: tuple(v) if isinstance(v, list) else v for name, v in given.items()})
 

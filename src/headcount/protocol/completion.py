@@ -1,8 +1,8 @@
-"""What a phase can show for itself: the six-item completion checklist, and `status.json`.
+"""Compute the evidence of a run: the six-item completion checklist, and `status.json`."""
 
-An item is done when there is evidence for it, and says what that is. Who is alive is read from the members
-themselves, not from what the tasks believe about them.
-"""
+# An item is done only with evidence, and shows it. Whether a member is alive is read from the members
+# themselves, not from the seats of the tasks: a seat records what a task was told, a member what the
+# runtime has proved.
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REVIEWERS: Final = ("spec-reviewer", "code-quality-reviewer")
 
 
 def checklist(phase: Phase, members: Iterable[Member]) -> tuple[Item, ...]:
-    """`members` are all incarnations that the phase ever had."""
+    """Return the checklist. `members` are all incarnations that the run ever had."""
     seen = tuple(members)
     return (
         _tasks_item(phase),
@@ -37,7 +37,7 @@ def checklist(phase: Phase, members: Iterable[Member]) -> tuple[Item, ...]:
 
 
 def status_json(phase: Phase) -> dict[str, object]:
-    """The content of `status.json`; what does not fit its schema is never written (E4)."""
+    """Return the content of `status.json`. A status that violates its schema is never written (E4)."""
     complete, blocked = phase.state is State.COMPLETE, phase.state is State.BLOCKED
     try:
         status = PhaseStatus(

@@ -1,4 +1,7 @@
-"""What depends on what among the tasks of a phase."""
+"""Check the dependencies between the tasks of a run."""
+
+# Dependencies form a directed graph without cycles. `check_dependencies` refuses every other graph when a
+# run is opened, so the other functions can follow it without a guard.
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_dependencies(tasks: Mapping[str, Task]) -> None:
-    """Refuse a dependency on nobody knows what, and tasks that wait for each other (E6)."""
+    """Refuse unknown dependencies, and tasks that wait for each other (E6)."""
     for task in tasks.values():
         unknown = [name for name in task.depends_on if name not in tasks]
         if unknown:
@@ -27,19 +30,19 @@ def check_dependencies(tasks: Mapping[str, Task]) -> None:
         if name in _behind(tasks, name):
             raise DefinitionError(
                 f'Task "{name}" depends on itself',
-                "following its dependencies leads back to it, so none of them could ever start",
+                "its dependencies lead back to it, so none of these tasks could start",
                 code="dependency-cycle",
             )
 
 
 def held_by(tasks: Mapping[str, Task], name: str) -> tuple[str, ...]:
-    """The blocked tasks that it depends on, however far away."""
+    """Return the blocked tasks that it depends on, directly or not."""
     behind = _behind(tasks, name)
     return tuple(t.id for t in tasks.values() if t.id in behind and t.state is State.BLOCKED)
 
 
 def _behind(tasks: Mapping[str, Task], name: str) -> set[str]:
-    """Everything that a task depends on, directly or not."""
+    """Return all tasks that a task depends on, directly or not."""
     found: set[str] = set()
     ahead = list(tasks[name].depends_on)
     while ahead:

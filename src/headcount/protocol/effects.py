@@ -1,14 +1,13 @@
-"""What a step wants done, as values.
+"""Define what a step wants done, as values: the output of the rules."""
 
-`Ready` is the ordering law (as in etcd raft): its fields say when each part becomes safe.
-
-- **In the transaction** that stores the new state: journal entries, mail, starts to prepare, the task list,
-  tasks given back, mailboxes sealed. Mail is posted before a mailbox is sealed. When the step is durable, so
-  are they.
-- **After it is durable**: acts. They are stored as pending with the step, performed later, and marked done
-  together with the event that they lead to. Each has an id and is safe to repeat, because a crash between an
-  action and its record looks exactly like a crash before the action.
-"""
+# `Ready` defines the order in which effects become safe, as in etcd raft:
+#
+# - **In the transaction** that stores the new state: journal entries, mail, starts to prepare, the task
+#   list, returned tasks, sealed mailboxes. Mail is posted before a mailbox is sealed. They are durable
+#   together with the step.
+# - **After the transaction**: acts. They are stored as pending with the step, performed later, and marked
+#   done together with the event that they lead to. Each has an id and is safe to repeat, because a crash
+#   between an act and its record looks like a crash before the act.
 
 from __future__ import annotations
 
@@ -22,28 +21,28 @@ if TYPE_CHECKING:
 
 
 class ActKind(StrEnum):
-    START = "start"
-    NUDGE = "nudge"
-    INSPECT = "inspect"
-    CAPTURE = "capture"
-    SALVAGE = "salvage"
-    ASK_EXIT = "ask_exit"
-    TERMINATE = "terminate"
-    KILL = "kill"
-    PAUSE = "pause"
-    RESUME = "resume"
-    LAST_READ = "last_read"
-    CLOSE_STEP = "close_step"
-    NOTIFY = "notify"
+    START = "start"  # create workspace and process
+    NUDGE = "nudge"  # type a text into its terminal or input
+    INSPECT = "inspect"  # read findings and judge them
+    CAPTURE = "capture"  # capture its screen
+    SALVAGE = "salvage"  # suspend, save and read back
+    ASK_EXIT = "ask_exit"  # let the client exit in its own way
+    TERMINATE = "terminate"  # SIGTERM to its tree
+    KILL = "kill"  # SIGKILL until its tree is empty
+    PAUSE = "pause"  # suspend its processes
+    RESUME = "resume"  # continue them
+    LAST_READ = "last_read"  # save what changed after the first salvage
+    CLOSE_STEP = "close_step"  # one of `CLOSE_STEPS`
+    NOTIFY = "notify"  # run the user's command
     # of a run: `about` is a task, or "" for the phase
-    MERGE = "merge"
-    ASK_REVIEW = "ask_review"
-    RUN_GATE = "run_gate"
+    MERGE = "merge"  # merge exactly this commit
+    ASK_REVIEW = "ask_review"  # show a commit to a reviewer
+    RUN_GATE = "run_gate"  # run a gate on the integration branch
 
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """Something to do in the world. `about` is an incarnation's key, or the team's own ""."""
+    """An action outside the rules. `about` is an incarnation's key, or "" for the team."""
 
     kind: ActKind
     about: str
@@ -58,7 +57,7 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """Mail, from the witness unless it says otherwise; `about` names the incarnation that it is about."""
+    """A mail, by default from the witness. `about` names the incarnation concerned."""
 
     to: str
     subject: str
@@ -73,7 +72,7 @@ class Post:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A line of the journal: what happened, to whom."""
+    """A journal entry: what happened, to which member."""
 
     kind: str
     about: str = ""
@@ -82,9 +81,9 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class PrepareStart:
-    """A member that the rules start by themselves: write its plan, its prompt and its first mail.
+    """Write plan, prompt and first mail of a member that the rules start by themselves.
 
-    It takes a seat of `task`, or, where `task` is None, it follows the incarnation `follows` that was cycled.
+    It takes a seat of `task`. If `task` is None, it follows the cycled incarnation `follows`.
     """
 
     key: str
@@ -94,8 +93,10 @@ class PrepareStart:
 
 @dataclass(frozen=True, slots=True)
 class GiveBackTasks:
-    """The tasks of an incarnation that is proved gone can be claimed again. With `handed_in` also those that
-    it had reported done: it was found dirty and stopped by a decision, so nothing was handed in."""
+    """Make the tasks of a gone incarnation available again.
+
+    With `handed_in` also those that it had reported done: it was dirty and stopped by a decision.
+    """
 
     key: str
     handed_in: bool = False
@@ -114,19 +115,19 @@ class SetStatus:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """What one step, or several in one transaction, want done: the transaction's parts first, acts last."""
+    """The effects of one or several steps in one transaction. Acts come last."""
 
     happened: tuple[Happened, ...] = ()
-    """For whoever listens to the rules: the run inside the step, front ends after it. Written nowhere."""
+    """For other rules inside the step, and for front ends after it. Not stored."""
     entries: tuple[Note, ...] = ()
     mail: tuple[Post, ...] = ()
     starts: tuple[PrepareStart, ...] = ()
     merged_only: tuple[str, ...] = ()
-    """Incarnations whose commits count as unsaved from here on unless they are merged."""
+    """Incarnations whose unmerged commits count as unsaved from here on."""
     listed: tuple[SetStatus, ...] = ()
     released: tuple[GiveBackTasks, ...] = ()
     sealed: tuple[str, ...] = ()
-    """Incarnations that read no more: the token is void, unread mail bounces to the lead."""
+    """Incarnations that are gone: their token is void, and unread mail bounces to the lead."""
     acts: tuple[Act, ...] = ()
 
     def __add__(self, other: Ready) -> Ready:
@@ -144,7 +145,7 @@ _NOTHING = Ready()
 
 
 class Collected:
-    """A `Ready` in the making. The parts of a step add to it; `ready` makes it a value."""
+    """A `Ready` in progress. The parts of a step add to it; `ready` returns the value."""
 
     def __init__(self) -> None:
         self.happened: list[Happened] = []
@@ -158,7 +159,7 @@ class Collected:
         self.acts: list[Act] = []
 
     def happen(self, event: Happened) -> None:
-        """Whatever happened is a journal entry too: the line is written from the event, never read back."""
+        """Add an event and its journal entry. The rules never read an entry back."""
         self.happened.append(event)
         self.entries.append(event.entry())
 

@@ -1,10 +1,13 @@
-"""What can happen to a team, as values. Everything that the rules are given is one of these, or, in a run,
-one of
-`phase_events.py`.
+"""Define what can happen to a team, as values: the input of the rules."""
 
-`key` names an incarnation (`alice#2`). `epoch` ties a result or a timeout to the very entry into a state
-that asked for it: whatever comes from an earlier epoch is late, and changes nothing.
-"""
+# The rules get nothing but these events and, in a run, those of `phase_events.py`. There are three kinds:
+#
+#     requests       of people and of the run; they may be refused
+#     reports        of members, which may be late, repeated or wrong; they change state, but prove nothing
+#     observations   of the engine: processes, workspaces, time; only these count as proof
+#
+# `key` names an incarnation (`alice#2`). `epoch` ties a result or a timeout to the entry into a state
+# that requested it. An event of an earlier epoch is late and changes nothing.
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ class Event:
     """The root of all events."""
 
 
-# --- what somebody asks for ---------------------------------------------------------------------------
+# --- requests -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +28,8 @@ class Spawn(Event):
 
     name: str
     role: str = "worker"
-    task: str | None = None
-    awaits_review: bool = False
+    task: str | None = None  # the task of a run that it is started for
+    awaits_review: bool = False  # it stays after its done signal
     by: str = "operator"
 
 
@@ -34,21 +37,21 @@ class Spawn(Event):
 class StandDown(Event):
     """Stand down the named members, or the whole team (`names` is None).
 
-    `cycling`: whoever leaves is followed by its next generation.
+    `cycling`: the next generation of each member follows it.
     """
 
     request_id: str
-    names: tuple[str, ...] | None = None
+    names: tuple[str, ...] | None = None  # None: the whole team
     reason: str = ""
-    force: bool = False
-    keep_team: bool = False
+    force: bool = False  # override refusals
+    keep_team: bool = False  # do not close the team afterwards
     by: str = "operator"
     cycling: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Decided(Event):
-    """Somebody decided an escalation: force-kill, reassign, human or wait."""
+    """An escalation was decided: force-kill, reassign, human or wait."""
 
     escalation_id: str
     decision: str
@@ -58,14 +61,14 @@ class Decided(Event):
 
 @dataclass(frozen=True, slots=True)
 class Released(Event):
-    """A verified member is not needed any more: its reviews passed."""
+    """A verified member is not needed any more, because its reviews passed."""
 
     key: str
 
 
 @dataclass(frozen=True, slots=True)
 class ChangesRequested(Event):
-    """A verified member has to work on: its reviewers' words go to it."""
+    """A verified member must continue to work; `text` has the comments of its reviewers."""
 
     key: str
     text: str = ""
@@ -73,7 +76,7 @@ class ChangesRequested(Event):
 
 @dataclass(frozen=True, slots=True)
 class RefusedForGood(Event):
-    """It was asked as often as a run asks, and refused each time: somebody must decide."""
+    """It refused as often as a run asks, so someone must decide."""
 
     key: str
     reason: str = ""
@@ -91,7 +94,7 @@ class Resumed(Event):
     by: str = "operator"
 
 
-# --- what a member reports (a stranger: late, doubled or wrong) --------------------------------------------
+# --- reports of members (late, repeated or wrong) ----------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,23 +118,23 @@ class IdleReported(Event):
 
 @dataclass(frozen=True, slots=True)
 class WorkResumed(Event):
-    """It had nothing to do, and has again: its client has begun a turn."""
+    """An idle member has work again: its client began a turn."""
 
     key: str
 
 
 @dataclass(frozen=True, slots=True)
 class Limited(Event):
-    """Its client has hit a usage limit, and may ask nothing before it is over."""
+    """Its client has reached a usage limit."""
 
     key: str
     reason: str = ""
-    until: str = ""  # as the client says it; "" when it does not
+    until: str = ""  # as the client reports it, or ""
 
 
 @dataclass(frozen=True, slots=True)
 class Spent(Event):
-    """What it has cost so far, in all."""
+    """Its total cost so far."""
 
     key: str
     tokens: int = 0
@@ -146,7 +149,7 @@ class TaskClaimed(Event):
 
 @dataclass(frozen=True, slots=True)
 class Reviewed(Event):
-    """A reviewer's verdict, pass or changes, for the commit that it had been given when it spoke."""
+    """A reviewer's verdict, pass or changes, for the commit that it had at that moment."""
 
     key: str
     task: str
@@ -157,7 +160,7 @@ class Reviewed(Event):
 
 @dataclass(frozen=True, slots=True)
 class Judged(Event):
-    """The witness's verdict on the findings it was sent."""
+    """The witness's verdict on findings that were mailed to it."""
 
     key: str
     clean: bool
@@ -165,7 +168,7 @@ class Judged(Event):
     by: str = "witness"
 
 
-# --- what was seen (the only things believed) ----------------------------------------------------------
+# --- observations (the only proof) ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +178,7 @@ class Registered(Event):
 
 @dataclass(frozen=True, slots=True)
 class StartFailed(Event):
-    """What the start had made was undone; nothing of it runs."""
+    """A start failed and was undone; no process of it runs."""
 
     key: str
     reason: str
@@ -183,7 +186,7 @@ class StartFailed(Event):
 
 @dataclass(frozen=True, slots=True)
 class Exited(Event):
-    """The member's own process ended; others of its tree may live on."""
+    """The member's own process ended; others of its tree may be alive."""
 
     key: str
     detail: str = ""
@@ -192,10 +195,9 @@ class Exited(Event):
 
 @dataclass(frozen=True, slots=True)
 class Inspected(Event):
-    """Findings were read. `clean` is None while the witness has yet to judge them.
+    """A workspace was inspected. `clean` is None if the witness has to judge.
 
-    `head` is the commit that the workspace is at, `commits` how many only its branch has; "" when it could
-    not be read, or there is none.
+    `head` is the commit of the workspace ("" if unknown), `commits` how many commits only its branch has.
     """
 
     key: str
@@ -209,7 +211,7 @@ class Inspected(Event):
 
 @dataclass(frozen=True, slots=True)
 class Saved(Event):
-    """Everything is in `ref` and was read back, or there was nothing to save (`ref` is None)."""
+    """The workspace was saved in `ref` and read back, or there was nothing to save (`ref` is None)."""
 
     key: str
     epoch: int
@@ -244,7 +246,7 @@ class NotEmpty(Event):
 
 @dataclass(frozen=True, slots=True)
 class LastRead(Event):
-    """The workspace was read once more after the proof; what had changed is in `ref`."""
+    """The last read of a workspace after the proof; later changes are in `ref`."""
 
     key: str
     epoch: int
@@ -267,7 +269,7 @@ class StepEnded(Event):
 
 @dataclass(frozen=True, slots=True)
 class TimedOut(Event):
-    """The time for what `key` (None: the team's closing) was doing in `epoch` is over."""
+    """A limit passed: of the member `key` in `epoch`, or of closing the team (`key` is None)."""
 
     key: str | None
     epoch: int

@@ -1,9 +1,8 @@
-"""What the rules decided, as typed events that other rules and front ends listen to.
+"""Define what the rules decided, as typed events for other rules and front ends."""
 
-A team's step reports them; the run (`run.py`) turns them into what happens to its tasks, in the same step.
-Each is also a line of the journal, which is written from here: nothing in the rules or the engine reads a
-line back.
-"""
+# A step of the team reports them. The run (`run.py`) turns them into events of its tasks, in the same
+# step. Each also becomes a journal entry, which `entry` writes. The rules and the engine never read an
+# entry back, so no rule depends on a string of the journal.
 
 from __future__ import annotations
 
@@ -18,16 +17,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Happened:
-    """The root of what the rules report."""
+    """The root of all reports of the rules."""
 
     def entry(self) -> Note:
-        """The line of the journal."""
+        """Return the journal entry."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
 class MemberMoved(Happened):
-    """A row of the member's table was taken; `before` may equal `after`."""
+    """A member made a transition of its table; `before` may equal `after`."""
 
     key: str
     before: State
@@ -35,7 +34,7 @@ class MemberMoved(Happened):
     trigger: Trigger
 
     def entry(self) -> Note:
-        # `cue` is what journals have called a trigger since the first version.
+        # Journals of all versions name the trigger `cue`.
         data = {"from": str(self.before), "to": str(self.after), "cue": str(self.trigger)}
         return Note("moved", self.key, dict(data))
 
@@ -63,7 +62,7 @@ class MemberStuck(Happened):
 
 @dataclass(frozen=True, slots=True)
 class MemberGone(Happened):
-    """Proved gone, and its workspace was read for the last time. `unread`: why that failed, if it did."""
+    """A member is settled: proved gone, last read over. `unread` is the error of that read, if any."""
 
     key: str
     outcome: str | None
@@ -138,7 +137,7 @@ class ReviewGiven(Happened):
 
 @dataclass(frozen=True, slots=True)
 class Refused(Happened):
-    """What was asked for (`action`) is not allowed now. Whoever asked is told `code` and `why`."""
+    """A request (`action`) is not allowed now. The caller gets `code` and `why`."""
 
     action: str
     about: str

@@ -1,20 +1,22 @@
-"""The one interpreter of every table in this package.
+"""Interpret a transition table: the one interpreter for every table of this package."""
 
-A table says, for a state and a trigger, which state comes next and which actions go with the move. It has
-no conditions: the rules around a table know the policy and the other members, and pick the trigger. So a
-table can be read, drawn, mutated and checked row by row.
-
-Four machines are described by tables, each in the file that names its states:
-
-    member.py   one incarnation, from its start to the proof that it is gone
-    task.py     one task of a run, from waiting to complete or blocked
-    phase.py    a run: its tasks, two gates, the cleanup
-    team.py     `CLOSE_STEPS`, the order in which a team is closed
-
-Not in a table, because they have few moves: what a running member is doing (`Activity`), an escalation
-(`EscalationState`), and a request (asking, stopping, over), which moves by what its members do
-(`shutdown.py`).
-"""
+# A table lists, for a state and a trigger, the next state and the actions of that transition. It has no
+# conditions. The code around a table knows the policy and the other members, and picks the trigger. A
+# table can therefore be read, drawn, mutated and checked row by row.
+#
+# Four machines have tables, each in the file that names its states:
+#
+#     member.py   one incarnation, from its start to the proof that it is gone
+#     task.py     one task of a run, from waiting to complete or blocked
+#     phase.py    a run: its tasks, two gates, the cleanup
+#     team.py     `CLOSE_STEPS`, the order in which a team is closed
+#
+# Not in a table, because they have few transitions:
+#
+#     Activity          what a running member is doing (member.py)
+#     EscalationState   open, parked, decided or moot (team.py)
+#     Request           asking, stopping, over; it follows its members (shutdown.py)
+#     Status            a team's status; computed from its requests after every step (shutdown.py)
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ A = TypeVar("A")
 
 
 class Rule(NamedTuple, Generic[S, A]):
-    """A row: the next state, and what goes with the move, in this order."""
+    """A row: the next state, and the actions of the transition in order."""
 
     to: S
     do: tuple[A, ...] = ()
@@ -44,15 +46,16 @@ def interpret(
     move: Callable[[Rule[S, A]], None],
     act: Callable[[A], None],
 ) -> None:
-    """Find the row, move, then carry out its actions in order.
+    """Find the row, move to its state, then run its actions in order.
 
-    A trigger without a row came too late, twice, or makes no sense: `ignore` records it and nothing changes
-    (I6).
+    `ignore` is called for a trigger without a row. Nothing else changes then (I6).
     """
     rule = table.get((state, trigger))
+    # No row: the trigger is late, repeated, or does not apply in this state.
     if rule is None:
         ignore()
         return
+    # The state changes first, so that actions see the new state and its epoch.
     move(rule)
     for action in rule.do:
         act(action)

@@ -1,4 +1,4 @@
-"""The rules of mail: which mailboxes there are, what is accepted, and where a message really goes.
+"""Define the rules of mail: which mailboxes exist, what is accepted, and where a message goes.
 
 Arrival order is the only order. A high priority is shown and never sorted by: sorting would let a later
 message of one sender overtake an earlier one (I7).
@@ -32,12 +32,12 @@ ENGINE = "engine"  # the channel that wakes the engine
 
 
 def channel(team_id: str, box: str) -> str:
-    """What to ring when mail arrives in a mailbox."""
+    """Return the channel to ring when mail arrives in a mailbox."""
     return f"{team_id}/{box}"
 
 
 def check_mail(mail: Mail, team: TeamCard) -> None:
-    """One schema, checked on write (E4), with the limits of the team (E7)."""
+    """Check against the schema (E4) and the limits of the team (E7), before it is written."""
     check_choice("type", mail.type, MAIL_TYPES)
     check_choice("priority", mail.priority, PRIORITIES)
     check_text("subject", mail.subject)
@@ -47,7 +47,7 @@ def check_mail(mail: Mail, team: TeamCard) -> None:
 
 
 def subject_from(body: str) -> str:
-    """The first words of a message, for one that was sent without a subject."""
+    """Return a subject for a message without one: its first words."""
     words = " ".join(body.split())
     if not words:
         raise UsageError("A message needs a text", "subject and body are empty", code="missing-subject")
@@ -55,9 +55,9 @@ def subject_from(body: str) -> str:
 
 
 def find_box(to: str, team_name: str, keys: Iterable[str], what: str = "recipient", effect: str = "") -> str:
-    """The mailbox behind an address, where `keys` are all incarnations in the order of their start.
+    """Return the mailbox of an address. `keys` are all incarnations in the order of their start.
 
-    A bare name is its latest incarnation; an unknown one is an error (C5).
+    A bare name means its latest incarnation; an unknown one is an error (C5).
     """
     to = resolve_address(to, team_name)
     if to in OFFICES:
@@ -75,12 +75,12 @@ def find_box(to: str, team_name: str, keys: Iterable[str], what: str = "recipien
 
 
 def route(box: str, *, closed: bool, sealed: bool) -> tuple[str, str | None]:
-    """Where mail really goes, and the mailbox that it was sent to if that is another (C3, C4)."""
+    """Return where mail goes, and its original mailbox if that is another (C3, C4)."""
     if closed:
         return DEAD_LETTERS, box
     return (LEAD, box) if sealed else (box, None)
 
 
 def is_from(sender: str, wanted: str) -> bool:
-    """Whether a message is from `wanted`: a bare name stands for all generations of a member."""
+    """Return whether a message is from `wanted`. A bare name means all generations of a member."""
     return wanted in (sender, sender.partition("#")[0])

@@ -1,19 +1,23 @@
-"""How one incarnation is stood down: states, triggers, actions and one table.
+"""Define how one incarnation is stood down: states, triggers, actions and one table."""
 
-A member moves only by a **trigger**. The team's rules (`step.py`, `shutdown.py`) turn events into triggers:
-they know the request, the policy and the other members, and pick among triggers that differ only by that
-(`dirty`, `dirty_again`, `dirty_forced`). So the table itself has no conditions, and can be read, drawn and
-checked row by row (`machine.py`).
-
-Four laws hold for every row; the tests check them against the table itself:
-
-1. A row that leads to `stopping` comes from `spotless` or `saved` (I1), one to `killing` from `stopping`.
-2. From every state before `salvaging`, `exited` leads to `salvaging`: a death never skips the inspection.
-3. Every state that waits has a limit (`limit_s`), and the trigger of that limit has a row (I8).
-4. The actions of a row settle what is open, then record what happened, then begin what comes next (`Action`).
-
-A trigger without a row is late or strange. It changes nothing, and the journal says so (I6).
-"""
+# A member changes state only by a **trigger**. The rules of the team (`team_step.py`, `shutdown.py`) turn
+# events into triggers. They know the request, the policy and the other members. They choose among
+# triggers that differ only by such a condition (`dirty`, `dirty_again`, `dirty_forced`). The table itself
+# has no conditions, so it can be read, drawn and checked row by row (`machine.py`).
+#
+# Four laws hold for every row. Tests check them against the table:
+#
+# 1. Only `spotless` and `saved` lead to `stopping` (I1). Only `stopping` leads to `killing`.
+# 2. From every state before `salvaging`, `exited` leads to `salvaging`. A death never skips the salvage.
+# 3. Every state that waits has a limit (`limit_s`), and the trigger of that limit has a row (I8).
+# 4. The actions of a row first settle open matters, then record, then begin what is next (order of
+#    `Action`).
+#
+# A trigger without a row is late or does not apply. It changes nothing, and the journal records it (I6).
+#
+# Not in this table: what a running member is doing (`Activity`), its answer (`Answer`), and which epoch
+# it is in. An epoch counts entries into states and re-armed limits. Results and timeouts carry the epoch
+# that requested them, so a result of an earlier epoch is recognised as late.
 
 from __future__ import annotations
 
@@ -28,89 +32,89 @@ if TYPE_CHECKING:
 
 
 class State(StrEnum):
-    STARTING = "starting"
-    RUNNING = "running"
-    ASKED = "asked"
-    INSPECTING = "inspecting"
-    VERIFIED = "verified"
-    NUDGED = "nudged"
-    ESCALATED = "escalated"
-    SALVAGING = "salvaging"
-    STOPPING = "stopping"
-    KILLING = "killing"
-    GONE = "gone"
+    STARTING = "starting"  # the start is recorded; workspace and process follow
+    RUNNING = "running"  # at work, or as its activity says
+    ASKED = "asked"  # the stand-down request is in its mailbox
+    INSPECTING = "inspecting"  # its workspace is inspected and judged
+    VERIFIED = "verified"  # clean after its own done signal; waits for its reviews
+    NUDGED = "nudged"  # sent back with a list of what is dirty
+    ESCALATED = "escalated"  # someone must decide; nothing is stopped until then
+    SALVAGING = "salvaging"  # suspended; its workspace is saved and read back
+    STOPPING = "stopping"  # it may exit in its own way, then gets SIGTERM
+    KILLING = "killing"  # SIGKILL until its tree is empty
+    GONE = "gone"  # proved gone; one last read of its workspace
 
 
 class Trigger(StrEnum):
     # seen by the runtime
-    REGISTERED = "registered"
-    START_FAILED = "start_failed"
-    EXITED = "exited"
-    TREE_EMPTY = "tree_empty"
-    NOT_EMPTY = "not_empty"
+    REGISTERED = "registered"  # its process runs
+    START_FAILED = "start_failed"  # the start failed and was undone
+    EXITED = "exited"  # its own process ended; others may be alive
+    TREE_EMPTY = "tree_empty"  # the runtime proved that nothing is alive
+    NOT_EMPTY = "not_empty"  # something survived SIGKILL
     # a stand-down
-    REQUEST = "request"
+    REQUEST = "request"  # a stand-down that asks it
     APPROVED = "approved"
     REJECTED = "rejected"
-    UNANSWERED = "unanswered"
-    WITHDRAWN = "withdrawn"
-    WITHDRAWN_DONE = "withdrawn_done"
-    PROCEED = "proceed"
-    FORCED = "forced"
-    AGAIN = "again"
+    UNANSWERED = "unanswered"  # its time to answer is over
+    WITHDRAWN = "withdrawn"  # another member refused, so the request ended
+    WITHDRAWN_DONE = "withdrawn_done"  # the same, for one that had signalled done before
+    PROCEED = "proceed"  # all have answered; it is inspected now
+    FORCED = "forced"  # force was given while it is nudged or escalated
+    AGAIN = "again"  # a repeated request for a stuck member
     # its work
-    DONE = "done"
-    IDLE = "idle"
-    CLAIMED = "claimed"
-    STALLED = "stalled"
-    RELEASED = "released"
-    CHANGES = "changes"
-    REFUSES = "refuses"
+    DONE = "done"  # its done signal
+    IDLE = "idle"  # it reported that it has nothing to do
+    CLAIMED = "claimed"  # it claimed a task, or its client began a turn
+    STALLED = "stalled"  # no progress within the limit
+    RELEASED = "released"  # its reviews passed; it is not needed any more
+    CHANGES = "changes"  # reviewers requested changes
+    REFUSES = "refuses"  # it refused as often as a run asks
     # findings
-    SPOTLESS = "spotless"
-    CLEAN = "clean"
-    CLEAN_FOR_REVIEW = "clean_for_review"
-    DIRTY = "dirty"
-    DIRTY_AGAIN = "dirty_again"
-    DIRTY_FORCED = "dirty_forced"
+    SPOTLESS = "spotless"  # there is nothing to save
+    CLEAN = "clean"  # judged clean, but there is something to save
+    CLEAN_FOR_REVIEW = "clean_for_review"  # clean, and its reviews are still to come
+    DIRTY = "dirty"  # dirty, and it is sent back
+    DIRTY_AGAIN = "dirty_again"  # dirty for the last time that the policy allows
+    DIRTY_FORCED = "dirty_forced"  # dirty under force
     # silence after a nudge
-    SILENT_ONCE = "silent_once"
-    SILENT_TWICE = "silent_twice"
-    SILENT_THRICE = "silent_thrice"
+    SILENT_ONCE = "silent_once"  # no done signal after the nudge
+    SILENT_TWICE = "silent_twice"  # none after the reminder
+    SILENT_THRICE = "silent_thrice"  # none after the capture of its screen
     # a decision
     FORCE_KILL = "force_kill"
     REASSIGN = "reassign"
-    HUMAN = "human"
-    HUMAN_HOLDS = "human_holds"
-    WAIT = "wait"
-    WAIT_SALVAGE = "wait_salvage"
+    HUMAN = "human"  # decided without a stand-down: it continues
+    HUMAN_HOLDS = "human_holds"  # decided during a stand-down, or about a salvage: it waits
+    WAIT = "wait"  # decided: one more nudge
+    WAIT_SALVAGE = "wait_salvage"  # decided: one more salvage
     # salvage and the end
-    SAVED = "saved"
-    SALVAGE_FAILED = "salvage_failed"
-    EXIT_OVERDUE = "exit_overdue"
-    STOP_OVERDUE = "stop_overdue"
-    KILL_OVERDUE = "kill_overdue"
-    LAST_READ = "last_read"
-    LAST_READ_FAILED = "last_read_failed"
+    SAVED = "saved"  # saved and read back, or nothing to save
+    SALVAGE_FAILED = "salvage_failed"  # could not be saved; nothing is killed
+    EXIT_OVERDUE = "exit_overdue"  # it did not exit in its own way
+    STOP_OVERDUE = "stop_overdue"  # SIGTERM did not end its tree
+    KILL_OVERDUE = "kill_overdue"  # no result of SIGKILL in time
+    LAST_READ = "last_read"  # the last read of its workspace ended
+    LAST_READ_FAILED = "last_read_failed"  # it failed; the workspace stays
 
 
 class Action(StrEnum):
-    """What goes with a move. Each is one small function in `turn.py`. A row has them in this order."""
+    """An action of a transition: one small function in `turn.py`. A row lists actions in this order."""
 
-    # what is open about it is settled
-    KEEP_REF = "keep_ref"
-    MOOT = "moot"
-    DECIDE = "decide"
-    PARK = "park"
-    HOLD = "hold"
-    # what happened is written down
+    # first: settle what is open about it
+    KEEP_REF = "keep_ref"  # add the salvage ref
+    MOOT = "moot"  # close its escalation, if one is open
+    DECIDE = "decide"  # record the decision and close the escalation
+    PARK = "park"  # leave it to a person, running
+    HOLD = "hold"  # leave it to a person, escalated
+    # then: record what happened
     RECORD_ANSWER = "record_answer"
-    HOLD_DONE = "hold_done"
+    HOLD_DONE = "hold_done"  # remember its done signal in case the request is withdrawn
     TELL_WITHDRAWN = "tell_withdrawn"
     FORGET_ANSWER = "forget_answer"
     EXCUSE_REVIEW = "excuse_review"
-    COUNT_DIRTY = "count_dirty"
-    COUNT_WAIT = "count_wait"
+    COUNT_DIRTY = "count_dirty"  # record the issues and count the failed inspection
+    COUNT_WAIT = "count_wait"  # count the wait and reset the other counters
     MARK_IDLE = "mark_idle"
     MARK_WORKING = "mark_working"
     MARK_STALLED = "mark_stalled"
@@ -119,22 +123,22 @@ class Action(StrEnum):
     MARK_VERIFIED = "mark_verified"
     MARK_FORCED = "mark_forced"
     MARK_STUCK = "mark_stuck"
-    UNSTICK = "unstick"
-    # what comes next is told and begun
-    DELIVER_REQUEST = "deliver_request"
+    UNSTICK = "unstick"  # it is not stuck any more
+    # last: begin what is next
+    DELIVER_REQUEST = "deliver_request"  # mail and nudge
     MAIL_CHANGES = "mail_changes"
     NUDGE_CHANGES = "nudge_changes"
-    INSPECT = "inspect"
-    NUDGE = "nudge"
-    RENUDGE = "renudge"
-    CAPTURE = "capture"
-    ESCALATE = "escalate"
-    SALVAGE = "salvage"
-    ASK_EXIT = "ask_exit"
-    TERMINATE = "terminate"
-    KILL = "kill"
+    INSPECT = "inspect"  # begin an inspection
+    NUDGE = "nudge"  # mail and nudge with the issues
+    RENUDGE = "renudge"  # nudge urgently
+    CAPTURE = "capture"  # capture its screen
+    ESCALATE = "escalate"  # open an escalation and mail it, once
+    SALVAGE = "salvage"  # suspend and save
+    ASK_EXIT = "ask_exit"  # let it exit in its own way
+    TERMINATE = "terminate"  # SIGTERM to its tree
+    KILL = "kill"  # SIGKILL to its tree
     LAST_READ = "last_read"
-    SETTLE = "settle"
+    SETTLE = "settle"  # record the outcome; seal its mailbox
 
 
 def _rules() -> dict[tuple[State, Trigger], Rule[State, Action]]:
@@ -182,7 +186,7 @@ def _rules() -> dict[tuple[State, Trigger], Rule[State, Action]]:
         (s.VERIFIED, c.CHANGES): r(s.RUNNING, (d.MARK_WORKING, d.MAIL_CHANGES, d.NUDGE_CHANGES)),
         (s.VERIFIED, c.REQUEST): r(s.ASKED, (d.HOLD_DONE, d.DELIVER_REQUEST)),
         (s.VERIFIED, c.EXITED): r(s.SALVAGING, (d.MARK_EXITED, d.SALVAGE)),
-        # nudged: told what is dirty; waits for a new done signal
+        # nudged: it has the list of what is dirty; the rules wait for a new done signal
         (s.NUDGED, c.DONE): r(s.INSPECTING, (d.INSPECT,)),
         (s.NUDGED, c.SILENT_ONCE): r(s.NUDGED, (d.RENUDGE,)),
         (s.NUDGED, c.SILENT_TWICE): r(s.NUDGED, (d.CAPTURE,)),
@@ -192,7 +196,7 @@ def _rules() -> dict[tuple[State, Trigger], Rule[State, Action]]:
         (s.NUDGED, c.REQUEST): r(s.ASKED, (d.DELIVER_REQUEST,)),
         (s.NUDGED, c.FORCED): r(s.SALVAGING, (d.MARK_FORCED, d.SALVAGE)),
         (s.NUDGED, c.EXITED): r(s.SALVAGING, (d.MARK_EXITED, d.SALVAGE)),
-        # escalated: the lead has the mail; nothing is stopped before somebody decides
+        # escalated: the lead has the mail; nothing is stopped before someone decides
         (s.ESCALATED, c.FORCE_KILL): r(s.SALVAGING, (d.DECIDE, d.MARK_FORCED, d.SALVAGE)),
         (s.ESCALATED, c.REASSIGN): r(s.SALVAGING, (d.DECIDE, d.MARK_FORCED, d.SALVAGE)),
         (s.ESCALATED, c.HUMAN): r(s.RUNNING, (d.PARK,)),
@@ -201,7 +205,7 @@ def _rules() -> dict[tuple[State, Trigger], Rule[State, Action]]:
         (s.ESCALATED, c.WAIT_SALVAGE): r(s.SALVAGING, (d.DECIDE, d.COUNT_WAIT, d.SALVAGE)),
         (s.ESCALATED, c.FORCED): r(s.SALVAGING, (d.DECIDE, d.MARK_FORCED, d.SALVAGE)),
         (s.ESCALATED, c.EXITED): r(s.SALVAGING, (d.MOOT, d.MARK_EXITED, d.SALVAGE)),
-        # salvaging: frozen, snapshot to refs, read back; if that fails nothing is killed
+        # salvaging: suspended, saved to refs, read back; if that fails nothing is killed
         (s.SALVAGING, c.SAVED): r(s.STOPPING, (d.KEEP_REF, d.MOOT, d.ASK_EXIT)),
         (s.SALVAGING, c.SALVAGE_FAILED): r(s.ESCALATED, (d.ESCALATE,)),
         (s.SALVAGING, c.EXITED): r(s.SALVAGING, (d.MARK_EXITED,)),
@@ -216,7 +220,7 @@ def _rules() -> dict[tuple[State, Trigger], Rule[State, Action]]:
         (s.KILLING, c.KILL_OVERDUE): r(s.KILLING, (d.MARK_STUCK,)),
         (s.KILLING, c.AGAIN): r(s.KILLING, (d.UNSTICK, d.KILL)),
         (s.KILLING, c.EXITED): r(s.KILLING, (d.MARK_EXITED,)),
-        # gone: proved; the workspace is read once more, and what changed since is salvaged too
+        # gone: proved; one last read of the workspace saves later changes too
         (s.GONE, c.LAST_READ): r(s.GONE, (d.KEEP_REF, d.SETTLE)),
         (s.GONE, c.LAST_READ_FAILED): r(s.GONE, (d.SETTLE,)),
     }
@@ -226,7 +230,7 @@ TABLE: Final = _rules()
 
 
 class Activity(StrEnum):
-    """What `running` is shown as."""
+    """The activity of a running member, as `status` shows it."""
 
     WORKING = "working"
     IDLE = "idle"
@@ -237,7 +241,7 @@ class Activity(StrEnum):
 
 
 class Answer(StrEnum):
-    """To the request in its mailbox. A timeout is recorded as unanswered, never as approved."""
+    """Its answer to the request in its mailbox. A timeout is recorded as unanswered, never as approved."""
 
     APPROVED = "approved"
     REJECTED = "rejected"
@@ -253,25 +257,25 @@ class Member:
     generation: int
     role: str = "worker"
     state: State = State.STARTING
-    # Counts entries into states and re-armed limits: results and timeouts of an older epoch are late.
+    # Counts entries into states and re-armed limits. Results and timeouts of an older epoch are late.
     epoch: int = 0
     activity: Activity = Activity.WORKING
     task: str | None = None
     awaits_review: bool = False
     request: str | None = None  # the open request that it is part of
-    ask: str | None = None  # the request id that its mailbox holds, and answers must name
+    ask: str | None = None  # the request id in its mailbox, which its answer must name
     answer: Answer | None = None
     answer_reason: str = ""
-    held_done: bool = False  # had signalled done when it was asked: inspected again if that is withdrawn
-    judging: bool = False  # the witness has its findings, and a verdict is wanted
+    held_done: bool = False  # had signalled done when it was asked; inspected again after a withdrawal
+    judging: bool = False  # the witness has its findings; a verdict is due
     attempts: int = 0  # inspections
     head: str = ""  # the commit that its workspace was at when it was last read
     commits: int = 0  # how many commits only its branch had then
-    failures: int = 0  # inspections that found it dirty, since it was last let off
-    silences: int = 0  # limits that passed since it was last nudged afresh
+    failures: int = 0  # dirty inspections since the counter was reset
+    silences: int = 0  # limits that passed since the last new nudge
     waits: int = 0
     issues: tuple[str, ...] = ()
-    terminated: bool = False  # SIGTERM was sent; before that it may leave its own way
+    terminated: bool = False  # SIGTERM was sent; before that it may exit in its own way
     exited: bool = False
     exit_code: int | None = None  # of its own process
     already_gone: bool = False  # dead before anyone asked it
@@ -280,12 +284,12 @@ class Member:
     alive: tuple[str, ...] = ()  # what is left of it while stuck
     refs: tuple[str, ...] = ()  # salvage refs, oldest first
     escalation: str | None = None  # the open one
-    cycle: str | None = None  # the request under which it leaves in order to be followed
+    cycle: str | None = None  # the request under which it is cycled
     cycle_by: str = ""
-    over_budget: bool = False  # was asked to stand down for what it has cost
+    over_budget: bool = False  # was asked to stand down because of its budget
     failure: str = ""  # why its start failed
-    settled: bool = False  # gone, and its workspace read for the last time
-    unread: str = ""  # why that last read failed: then the workspace stays
+    settled: bool = False  # gone, and the last read of its workspace is over
+    unread: str = ""  # why the last read failed; the workspace stays then
     outcome: str | None = None
 
     @property
@@ -298,17 +302,17 @@ class Member:
 
     @property
     def ended(self) -> bool:
-        """Nothing more will happen to it by itself."""
+        """Return whether only a person can change anything about it."""
         return self.settled or self.stuck or self.state is State.ESCALATED
 
     @property
     def cycled(self) -> bool:
-        """Whether it leaves, or has left, in order to be followed: under that very request."""
+        """Return whether it leaves, or has left, under the request that cycles it."""
         return self.cycle is not None and self.cycle == self.request
 
 
 def final_outcome(member: Member) -> str | None:
-    """The first that fits; None for one whose start failed."""
+    """Return the first outcome that applies; None if its start failed."""
     if member.stuck:
         return "stuck"
     if member.failure:
@@ -321,15 +325,16 @@ def final_outcome(member: Member) -> str | None:
 
 
 def limit_s(member: Member, policy: Policy) -> float | None:
-    """How long it may stay as it is, or None when nothing is waited for.
+    """Return how long it may stay in its state, or None without a limit.
 
-    Limits are counted by the engine from the moment it sees the epoch, so after a crash everyone gets
-    the full time again.
+    The engine counts from the moment at which it sees the epoch. After a crash every member thus gets its
+    full time again.
     """
     match member.state:
         case State.STARTING:
             return policy.starting_timeout_s
         case State.RUNNING:
+            # A lead and a witness may wait for a long time; so may a paused, parked or limited member.
             watched = member.role not in ("lead", "witness") and member.activity is Activity.WORKING
             return policy.stall_timeout_s if watched else None
         case State.ASKED:
@@ -351,7 +356,7 @@ def limit_s(member: Member, policy: Policy) -> float | None:
 
 
 def overdue_trigger(member: Member) -> Trigger | None:
-    """The trigger of a limit that passed. `inspecting` has none: an overdue inspection is a dirty one."""
+    """Return the trigger of a passed limit. `inspecting` has none: an overdue inspection counts as dirty."""
     match member.state:
         case State.STARTING | State.RUNNING:
             return Trigger.STALLED

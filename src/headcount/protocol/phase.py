@@ -1,20 +1,23 @@
-"""A phase: its tasks, two gates, the cleanup, and an end that can be shown.
+"""Define a run: its tasks, two gates, the cleanup, and its end."""
 
-    tasks ──→ verifying ──→ measuring ──→ cleaning_up ──→ complete
-      ↑           │             │              │
-      └─ retry ─ blocked ←──────┴──────────────┘
-
-**A gate passes by an exit status that we saw.** A gate that could not run has not passed (E3). A gate that
-nobody defined is not run, and the checklist says that in so many words.
-
-**Cleanup that fails is tried again, then noted.** It is not fatal, as long as nobody is left: a phase is
-never complete while one of its workers or reviewers is alive.
-
-**Blocked is a state.** A phase that is blocked says why, stays so when it is resumed (D7), and a retry is a
-new attempt: results of an earlier one are late (D5, D6).
-
-As in `member.py` the table has no conditions; `step_phase` picks the trigger. Time comes with each event.
-"""
+#     tasks --> verifying --> measuring --> cleaning_up --> complete
+#       ^           |             |              |
+#       +- retry - blocked <------+--------------+
+#
+# **A gate passes by an exit status.** A gate that could not run has not passed (E3). A gate that is not
+# defined is not run, and the checklist says so.
+#
+# **A failed cleanup is retried, then noted.** It is not fatal as long as no member is left. A run is
+# never complete while one of its workers or reviewers is alive.
+#
+# **Blocked is a state.** A blocked run has a reason and stays blocked when it is read again (D7). A retry
+# is a new attempt. Results of an earlier attempt are late (D5, D6).
+#
+# As in `member.py`, the table has no conditions, and `step_phase` picks the trigger. Time comes with each
+# event.
+#
+# Not in this table: the tasks (`task.py` has their table), and which of them may begin (`schedule.py`).
+# The code calls a run a *phase*, after the requirement that defines it.
 
 from __future__ import annotations
 
@@ -42,38 +45,38 @@ if TYPE_CHECKING:
 
 
 class State(StrEnum):
-    TASKS = "tasks"
-    VERIFYING = "verifying"
-    MEASURING = "measuring"
-    CLEANING_UP = "cleaning_up"
-    COMPLETE = "complete"
-    BLOCKED = "blocked"
+    TASKS = "tasks"  # tasks are in progress
+    VERIFYING = "verifying"  # the verification gate runs
+    MEASURING = "measuring"  # the complexity gate runs
+    CLEANING_UP = "cleaning_up"  # the team is stood down
+    COMPLETE = "complete"  # everything passed, and no member is left
+    BLOCKED = "blocked"  # it needs a retry; the reason is recorded
 
 
 class Trigger(StrEnum):
-    ALL_COMPLETE = "all_complete"
-    TASKS_BLOCKED = "tasks_blocked"
-    NOTHING_MOVES = "nothing_moves"
+    ALL_COMPLETE = "all_complete"  # every task is complete
+    TASKS_BLOCKED = "tasks_blocked"  # no task can continue
+    NOTHING_MOVES = "nothing_moves"  # tasks wait, but none may start
     GATE_PASSED = "gate_passed"
-    GATE_UNDEFINED = "gate_undefined"
-    GATE_FAILED = "gate_failed"
+    GATE_UNDEFINED = "gate_undefined"  # there is no such gate: it is skipped
+    GATE_FAILED = "gate_failed"  # it failed, or could not run
     CLEANED_UP = "cleaned_up"
-    CLEANUP_FAILED = "cleanup_failed"
-    CLEANUP_FAILED_AGAIN = "cleanup_failed_again"
-    MEMBERS_LEFT = "members_left"
+    CLEANUP_FAILED = "cleanup_failed"  # a retry is left
+    CLEANUP_FAILED_AGAIN = "cleanup_failed_again"  # none is left; files remain, but no member
+    MEMBERS_LEFT = "members_left"  # none is left, and members are alive
     ABORT = "abort"
     RETRY = "retry"
 
 
 class Action(StrEnum):
-    """What goes with a move. A row has them in this order."""
+    """An action of a transition. A row lists actions in this order."""
 
-    # what happened is written down
+    # first: record what happened
     COUNT_CLEANUP = "count_cleanup"
     NOTE_CLEANUP = "note_cleanup"
     MARK_CLEAN = "mark_clean"
     SAY_WHY = "say_why"
-    # what comes next is begun
+    # then: begin what is next
     NEXT_ATTEMPT = "next_attempt"
     ABORT_TASKS = "abort_tasks"
     RUN_VERIFICATION = "run_verification"
@@ -99,12 +102,12 @@ def _rules() -> dict[tuple[State, Trigger], Rule[State, Action]]:
         (s.MEASURING, c.GATE_UNDEFINED): r(s.CLEANING_UP, (d.CLEAN_UP,)),
         (s.MEASURING, c.GATE_FAILED): r(s.BLOCKED, (d.SAY_WHY,)),
         (s.MEASURING, c.ABORT): r(s.BLOCKED, (d.SAY_WHY,)),
-        # cleaning_up: the team is stood down; an abort has nothing to add to that
+        # cleaning_up: the team is stood down; an abort would change nothing
         (s.CLEANING_UP, c.CLEANED_UP): r(s.COMPLETE, (d.MARK_CLEAN,)),
         (s.CLEANING_UP, c.CLEANUP_FAILED): r(s.CLEANING_UP, (d.COUNT_CLEANUP, d.CLEAN_UP)),
         (s.CLEANING_UP, c.CLEANUP_FAILED_AGAIN): r(s.COMPLETE, (d.COUNT_CLEANUP, d.NOTE_CLEANUP)),
         (s.CLEANING_UP, c.MEMBERS_LEFT): r(s.BLOCKED, (d.COUNT_CLEANUP, d.NOTE_CLEANUP, d.SAY_WHY)),
-        # blocked: until somebody asks for it again
+        # blocked: until a retry
         (s.BLOCKED, c.RETRY): r(s.TASKS, (d.NEXT_ATTEMPT,)),
     }
 
@@ -120,12 +123,12 @@ class GateResult:
 
 @dataclass(frozen=True, slots=True)
 class Crew:
-    """Whom the definition has for a run, and where its work goes."""
+    """The workers and reviewers of a run, and the branch for its work."""
 
     workers: tuple[str, ...] = ()
     reviewers: tuple[tuple[str, str], ...] = ()  # role and name
     integration: str = ""  # the branch that reviewed commits are merged into
-    base: str = ""  # the commit that it began at
+    base: str = ""  # the commit that it started from
     require_merged: bool = True
 
 
@@ -142,11 +145,11 @@ class Phase:
     attempt: int = 1
     ended_at: str = ""
     results: Mapping[str, GateResult] = field(default_factory=dict)
-    cleanups: tuple[str, ...] = ()  # what each failed cleanup said
+    cleanups: tuple[str, ...] = ()  # the result of each failed cleanup
     clean: bool = False  # the last cleanup left nothing behind
     aborted: str = ""
     reason: str = ""
-    gate: str | None = None  # the one that it is blocked at
+    gate: str | None = None  # the gate that blocks it
     notes: tuple[str, ...] = ()
 
 
@@ -156,7 +159,7 @@ _NO_CREW: Final = Crew()
 def open_phase(
     team: str, tasks: Iterable[Task], gates: Gates, at: str, policy: Policy, crew: Crew = _NO_CREW
 ) -> tuple[Phase, tuple[PhaseEffect | TaskEffect, ...]]:
-    """A new phase; refuses tasks that depend on an unknown task, or on each other (E6)."""
+    """Open a run. Refuse tasks that depend on an unknown task, or on each other (E6)."""
     by_id = {task.id: task for task in tasks}
     check_dependencies(by_id)
     turn = _Turn(Phase(team, at, by_id, gates, crew), at, policy)
@@ -167,6 +170,7 @@ def open_phase(
 def step_phase(
     phase: Phase, event: ev.PhaseEvent, policy: Policy
 ) -> tuple[Phase, tuple[PhaseEffect | TaskEffect, ...]]:
+    """Apply one event, then what follows from it without another event."""
     turn = _Turn(phase, event.at, policy)
     _apply(turn, event)
     turn.go_on()
@@ -175,7 +179,7 @@ def step_phase(
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What came with a trigger, for the actions of its row."""
+    """The data of a trigger, for the actions of its row."""
 
     reason: str = ""
     gate: str | None = None
@@ -187,6 +191,8 @@ _NONE: Final = _Facts()
 
 
 class _Turn:
+    """A run while one step changes it."""
+
     def __init__(self, phase: Phase, at: str, policy: Policy) -> None:
         self.phase = phase
         self.at = at
@@ -224,7 +230,7 @@ class _Turn:
         self.effects.extend(effects)
 
     def go_on(self) -> None:
-        """Whatever follows from the tasks and the gates alone; it never comes by one state twice."""
+        """Fire what follows from the tasks and gates alone. Each state is visited at most once."""
         for _ in State:
             found = _next(self.phase)
             if found is None:
@@ -233,7 +239,7 @@ class _Turn:
 
 
 def _with_own_slot(phase: Phase, before: Task, after: Task) -> Task:
-    """Whoever comes back from an escalation is alive already: if its slot was given on, it takes another."""
+    """Return the task with another slot if its worker returned from an escalation and the slot is taken."""
     if after.holds_slot and not before.holds_slot and after.state is TaskState.WORKING:
         others = {t.slot for t in phase.tasks.values() if t.holds_slot and t.id != after.id}
         if after.slot in others:
@@ -247,6 +253,7 @@ def free_slot(used: Iterable[int]) -> int:
 
 
 def _next(phase: Phase) -> tuple[Trigger, _Facts] | None:
+    # A run that is aborted ends when its tasks have ended, however they ended.
     if phase.state is State.TASKS:
         if phase.aborted and all(task.state in ENDS for task in phase.tasks.values()):
             return Trigger.TASKS_BLOCKED, _Facts(phase.aborted)
@@ -264,7 +271,7 @@ _GATE_OF: Final = {State.VERIFYING: VERIFICATION, State.MEASURING: COMPLEXITY}
 
 
 def _may_move(phase: Phase, task: Task) -> bool:
-    """A waiting task moves unless something that it depends on is blocked; an escalated one may yet."""
+    """Return whether the task can still move: a waiting one unless a dependency is blocked."""
     if task.state is not TaskState.WAITING:
         return task.state not in ENDS
     return not held_by(phase.tasks, task.id)
@@ -292,14 +299,14 @@ def _apply(turn: _Turn, event: ev.PhaseEvent) -> None:
         case ev.RetryRun():
             _retry_run(turn, event)
         case _:
-            raise TypeError(f"{event} is no event of a run that is open")
+            raise TypeError(f"{event} is not an event of an open run")
 
 
-# --- one function an event ----------------------------------------------------------------------------------
+# --- one function for each event ------------------------------------------------------------------------
 
 
 def _task_happened(turn: _Turn, event: ev.TaskHappened) -> None:
-    """In any state: what happens to a task is recorded, even after the phase was blocked."""
+    """Apply an event of a task, in every state of the run."""
     if event.task not in turn.phase.tasks:
         return turn.late(event)
     return turn.step_task(event.task, event.event)
@@ -325,7 +332,7 @@ def _cleanup_ended(turn: _Turn, event: ev.CleanupEnded) -> None:
     if event.ok and not event.alive:
         return turn.fire(Trigger.CLEANED_UP)
     left = f"still alive: {', '.join(event.alive)}" if event.alive else ""
-    detail = "; ".join(text for text in (event.detail, left) if text) or "it said no more"
+    detail = "; ".join(text for text in (event.detail, left) if text) or "no reason was given"
     if tries <= turn.policy.cleanup_retries:
         return turn.fire(Trigger.CLEANUP_FAILED, _Facts(detail=detail))
     trigger = Trigger.MEMBERS_LEFT if event.alive else Trigger.CLEANUP_FAILED_AGAIN
@@ -396,7 +403,7 @@ def _say_why(turn: _Turn, facts: _Facts) -> None:
 
 
 def _next_attempt(turn: _Turn, _: _Facts) -> None:
-    """What is complete stays complete; what is blocked gets a fresh attempt; the gates are run anew."""
+    """Start the next attempt: complete tasks stay, blocked ones are retried, and the gates run again."""
     turn.phase = replace(
         turn.phase, attempt=turn.phase.attempt + 1, results={}, cleanups=(), aborted="", reason="", gate=None,
         notes=(),

@@ -1,7 +1,7 @@
-"""A phase as JSON and back: what the store keeps between two steps of a run.
+"""Convert a run to JSON and back, for the store."""
 
-As in `codec.py`, a missing field takes its default and an unknown one is dropped.
-"""
+# As in `codec.py`, a missing field takes its default and an unknown one is dropped. The run has its own
+# row in the store, next to the team, because only teams with tasks have one.
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def phase_as_json(phase: Phase) -> dict[str, Any]:
 
 
 def phase_from_json(raw: Mapping[str, Any], roster: Mapping[str, Any] = {}) -> Phase:
-    """`roster` has the crew of a run that an earlier version began: then it is not in `raw`."""
+    """Return the run. `roster` has the crew if an earlier version opened the run; then `raw` has none."""
     crew = raw.get("crew", roster)
     reviewers = tuple((role, name) for role, name in crew.get("reviewers", ()))
     return _build(
@@ -48,6 +48,6 @@ def _field_names(cls: type[Any]) -> frozenset[str]:
 
 
 def _build(cls: type[T], raw: Mapping[str, Any], **read: Any) -> T:
-    """Lists are tuples in the values: immutable, and equal to what was written."""
+    """Build a value. Lists become tuples, so that values are immutable and equal to what was written."""
     plain = {k: tuple(v) if isinstance(v, list) else v for k, v in raw.items() if k in _field_names(cls)}  # type: ignore[arg-type]
     return cls(**{**plain, **read})

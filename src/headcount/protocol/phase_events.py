@@ -1,8 +1,8 @@
-"""What can happen to a run, and what must be done for it, as values.
+"""Define what can happen to a run, and what must be done for it, as values."""
 
-Acts carry the attempt in their id, and results name the attempt that they belong to: whatever an earlier
-attempt left behind is late.
-"""
+# Acts carry the attempt in their id, and results name the attempt that they belong to. Results of an
+# earlier attempt are therefore late. Every event carries its time, because a run records when it started
+# and ended.
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PhaseEvent:
-    """The root of what can happen to a run."""
+    """The root of all events of a run."""
 
     at: str  # ISO 8601 with an offset
 
@@ -42,7 +42,7 @@ class TaskHappened(PhaseEvent):
 
 @dataclass(frozen=True, slots=True)
 class GateEnded(PhaseEvent):
-    """`verdict` is passed, failed, or not_run: its tool is missing, it took too long, it could not start."""
+    """A gate ended. `verdict` is passed, failed, or not_run (tool missing, too slow, not started)."""
 
     gate: str
     attempt: int
@@ -52,7 +52,7 @@ class GateEnded(PhaseEvent):
 
 @dataclass(frozen=True, slots=True)
 class CleanupEnded(PhaseEvent):
-    """`alive` are workers and reviewers that are not proved gone."""
+    """A cleanup ended. `alive` are members that are not proved gone."""
 
     attempt: int
     tries: int
@@ -69,14 +69,14 @@ class AbortRun(PhaseEvent):
 
 @dataclass(frozen=True, slots=True)
 class NothingMoves(PhaseEvent):
-    """No task is under way, none may start, and nobody decides: see `schedule.why_waiting`."""
+    """No task is in progress, none may start, and no decision is open; see `schedule.why_waiting`."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class RetryRun(PhaseEvent):
-    """Try a blocked phase again; names the attempt that failed. `gates`: as they are defined now."""
+    """Retry a blocked run. `attempt` is the one that failed, `gates` are the current ones."""
 
     attempt: int
     gates: Gates | None = None

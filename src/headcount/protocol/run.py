@@ -1,14 +1,21 @@
-"""A team and its run, together: what happens to members becomes what happens to tasks, and back.
+"""Combine a team and its run: pass what happened to members on to tasks, and orders back."""
 
-The team's rules (`team_step.py`) know nothing of tasks, and the tasks' rules (`task_step.py`, `phase.py`)
-know members only as seats. `Composition` carries typed events from the first to the second, and orders from
-the second to the first, until nothing follows any more. The order of work in `settle` matters: first
-everything that happened is passed on, then requests that were withdrawn are repeated, held starts are made,
-and only then does the next task begin. So a slot is free before somebody takes it (I4).
-
-Cycling works without a run too: the successor is ordered in the very step in which its predecessor is
-proved gone, by the task that has a seat for it, or else here.
-"""
+# The team's rules (`team_step.py`) do not know tasks. The tasks' rules (`task_step.py`, `phase.py`) know
+# members only as seats. `Composition` passes typed events (`happened.py`) from the first to the second,
+# and orders from the second to the first, until nothing follows.
+#
+# The order of work in `settle` matters:
+#
+# 1. Everything that happened is passed on to the tasks.
+# 2. Stand-down requests of tasks that were withdrawn with another request are repeated.
+# 3. Starts that a usage limit held back are made.
+# 4. Only then the next task begins, so a slot is free before another task takes it (I4).
+#
+# Cycling works without a run too. The successor is ordered in the step in which its predecessor is proved
+# gone. The task that has a seat for it orders it, or else `_follow` does.
+#
+# There is no table here. What is translated into what is the `match` in `_translate`; what an order
+# becomes is the `match` in `_carry_out`.
 
 from __future__ import annotations
 
@@ -47,7 +54,7 @@ _STOOD_DOWN: Final = "the team was stood down"
 
 
 class Composition:
-    """One step in the making. `_passed_on` counts what the run has been told of what happened."""
+    """One step in progress. `_passed_on` counts the events that were passed on to the run."""
 
     def __init__(self, team: Team, policy: Policy, now: str) -> None:
         self._before = team
@@ -56,7 +63,7 @@ class Composition:
         self._now = now
         self._out = Collected()
         self._passed_on = 0
-        self._shown: set[str] = set()  # tasks to be shown on the list whether they changed or not
+        self._shown: set[str] = set()  # tasks to list even if they did not change
 
     def apply_to_team(self, event: ev.Event) -> None:
         self._team, ready = step_team(self._team, event, self._policy)
@@ -86,16 +93,18 @@ class Composition:
             self._require_merged(run.tasks[event.task])
 
     def settle(self) -> tuple[Team, Ready]:
-        """Go on until nothing follows any more."""
+        """Repeat until nothing follows, and return the new team with everything to do."""
         if self._team.run is None:
             while self._pass_on_next():
                 pass
             return self._team, self._out.ready()
+        # Each returns whether it did something. Then the loop starts again: see the order above.
         while self._pass_on_next() or self._ask_again() or self._start_held() or self._begin_next():
             pass
+        # Three things end a run that its own tasks cannot end: cleanup, a foreign stand-down, a standstill.
         self._end_cleanup()
         if self._team.status is Status.SHUTDOWN and self._run.state not in _OVER:
-            # Somebody stood the team down under the run. Nothing of it will go on, not even a merge.
+            # The team was stood down under the run. Nothing of the run continues, not even a merge.
             self.apply_to_run(pe.AbortRun(self._now, _STOOD_DOWN))
             if self._run.state is PhaseState.TASKS:
                 self.apply_to_run(pe.NothingMoves(self._now, _STOOD_DOWN))
@@ -128,7 +137,7 @@ class Composition:
         return True
 
     def _release_if_unseated(self, task: Task, told: te.TaskEvent) -> None:
-        """Nobody reviews a member that a person let go on after its task had ended or was handed on."""
+        """Release a member whose task has ended or was handed on: it needs no review."""
         seat = task.seat(told.key) if isinstance(told, te.WorkVerified) else None
         if isinstance(told, te.WorkVerified) and (seat is None or seat.presence is not Presence.HERE):
             self.apply_to_team(ev.Released(told.key))
@@ -136,13 +145,13 @@ class Composition:
     def _translate(self, event: hp.Happened) -> Iterator[tuple[str, te.TaskEvent]]:
         match event:
             case hp.MemberMoved(key=key, after=MemberState.VERIFIED):
-                # Clean after its own done signal, not because it was asked to leave.
+                # Only a done signal leads to `verified`. A member that was asked to leave is not done.
                 member = self._team.members[key]
                 yield key, te.WorkVerified(key, member.head, member.commits)
             case hp.MemberGone(key=key) | hp.MemberStuck(key=key):
                 yield key, self._left(self._team.members[key])
             case hp.MemberEscalated(key=key, issues=issues) | hp.StillEscalated(key=key, issues=issues):
-                # Not when a policy decided it in the same step: it is being stopped, and holds its slot (I4).
+                # If a policy decided in the same step, the member is being stopped and keeps its slot (I4).
                 if self._team.members[key].state is MemberState.ESCALATED:
                     yield key, te.MemberEscalated(key, "; ".join(issues))
             case hp.EscalationDecided(key=key, decision="wait" | "human"):
@@ -158,7 +167,7 @@ class Composition:
                 yield key, te.Reviewed(key, event.commit, event.verdict, event.words)
 
     def _left(self, member: Member) -> te.MemberLeft:
-        # A plain program knows no done signal: that it ended well and left nothing behind counts as one.
+        # A plain program has no done signal. A clean exit with code 0 counts as one.
         finished = member.already_gone and not member.refs and member.exit_code == 0
         outcome = "stuck" if member.stuck else "clean" if finished else member.outcome
         salvage = member.refs[-1] if member.refs else None
@@ -166,7 +175,7 @@ class Composition:
         return te.MemberLeft(member.key, outcome, salvage, member.head, member.commits, by, member.cycled)
 
     def _task_of(self, key: str) -> Task | None:
-        """The task of the run that this member was started for."""
+        """Return the task of the run that this member was started for."""
         member = self._team.members.get(key)
         if member is None or member.task is None or self._team.run is None:
             return None
@@ -177,7 +186,7 @@ class Composition:
         return task.seat(member.key) if task is not None else None
 
     def _stood_down_by(self, member: Member) -> str:
-        """Who, if it was not the task itself that wanted it gone."""
+        """Return who stood it down, or "" if its task did."""
         seat = self._seat_of(member)
         if member.request is None or (seat is not None and seat.request == member.request):
             return ""
@@ -185,7 +194,7 @@ class Composition:
         return request.by if request is not None and request.by != te.LEAD else ""
 
     def _refused(self, member: Member, request: str) -> str:
-        """The task's own request, also where that one had joined another."""
+        """Return the task's own request id, also if that request had joined another."""
         seat = self._seat_of(member)
         joined = seat is not None and seat.request and seat.request not in self._team.requests
         return seat.request if seat is not None and joined else request
@@ -201,7 +210,7 @@ class Composition:
             case ev.StandDown():
                 self.apply_to_team(effect)
             case ev.ChangesRequested():
-                # Its done signal had put the task into review on the list, which nothing else takes back.
+                # The done signal had set the listed task to in_review. List it again with its real status.
                 self.apply_to_team(effect)
                 task = self._task_of(effect.key)
                 self._shown |= {task.id} if task is not None else set()
@@ -229,7 +238,7 @@ class Composition:
         self._out.acts.append(Act(kind, about, epoch, data))
 
     def _spawn(self, order: ev.Spawn) -> None:
-        """At a usage limit it stays ordered, and is started when the limit is over (`_start_held`)."""
+        """Start a member for a seat. At a usage limit the order is kept for `_start_held`."""
         if limited := limited_by(self._team):
             self._out.note("held", order.name, task=order.task, limited=limited)
             return
@@ -244,7 +253,7 @@ class Composition:
         self._apply_to_task(task_id, te.Spawned(order.name, member.key))
 
     def _start(self, order: ev.Spawn) -> tuple[Member | None, str]:
-        """The new incarnation, or why there is none."""
+        """Return the new incarnation, or None and the reason."""
         before, count = self._team.generations.get(order.name, 0), len(self._out.happened)
         self.apply_to_team(order)
         member = self._team.latest(order.name)
@@ -259,14 +268,14 @@ class Composition:
             self.apply_to_team(ev.StandDown(request_id, None, "Run complete", by=te.LEAD))
 
     def _require_merged(self, task: Task) -> None:
-        """From here on a commit of its worker that is not merged is one that nobody reviewed."""
+        """Count later commits of its worker as unsaved: they were not reviewed."""
         if task.worker is not None and task.worker.key is not None and self._run.crew.require_merged:
             self._out.merged_only.append(task.worker.key)
 
     # --- cycling outside a run ----------------------------------------------------------------------------
 
     def _follow(self, last: Member) -> None:
-        """Order the successor of a cycled member. While the team is stood down it is refused."""
+        """Order the successor of a cycled member. The start is refused while the team is stood down."""
         if last.cycled:
             successor, _ = self._start(ev.Spawn(last.name, last.role, last.task, by=last.cycle_by))
             if successor is not None:
@@ -277,13 +286,14 @@ class Composition:
     def _begin_next(self) -> bool:
         if self._team.draining or self._team.status is Status.SHUTDOWN:
             return False
+        # One at a time: beginning a task changes slots and names for the next.
         for task_id, begin in may_start(self._run, roster_of(self._team), self._policy).items():
             self._apply_to_task(task_id, begin)
             return True
         return False
 
     def _ask_again(self) -> bool:
-        """A task's request that had joined the team's ended with it when another member refused that one."""
+        """Repeat a task's request that had joined another one, if that one was refused."""
         for seat in (seat for task in self._run.tasks.values() for seat in task.seats):
             if seat.request and seat.presence is Presence.HERE and self._is_free(seat.key):
                 self.apply_to_team(stand_down_order(seat))
@@ -295,7 +305,7 @@ class Composition:
         return member is not None and member.state in ASKABLE and member.request is None
 
     def _start_held(self) -> bool:
-        """Whoever was ordered during a usage limit; or nobody any more, where its task wants nobody."""
+        """Make a start that a usage limit held back, or drop it if the task no longer needs it."""
         for task in self._run.tasks.values():
             held = next((seat for seat in task.seats if seat.presence is Presence.ORDERED), None)
             if held is None:
@@ -311,12 +321,13 @@ class Composition:
 
     def _block_if_nothing_moves(self) -> None:
         why = stalled(self._run, roster_of(self._team), self._policy)
+        # An open escalation is not a standstill: a person may decide it at any time.
         undecided = any(e.state in UNDECIDED for e in self._team.escalations.values())
         if why is not None and not undecided and not moves_by_itself(self._team):
             self.apply_to_run(pe.NothingMoves(self._now, why))
 
     def _end_cleanup(self) -> None:
-        """The team's own end is the cleanup's result; a team that waits for a decision has not ended yet."""
+        """End the cleanup of the run with the result of the team's own stand-down."""
         while self._run.state is PhaseState.CLEANING_UP:
             tries = len(self._run.cleanups) + 1
             if self._team.status is Status.SHUTDOWN:
@@ -331,7 +342,7 @@ class Composition:
             self.apply_to_run(ended)
 
     def _list_tasks(self) -> None:
-        """What the task list shows, as it is at the end of the step, where it changed or was asked for."""
+        """List tasks as they are at the end of the step, if they changed or were requested."""
         before = self._before.run.tasks if self._before.run is not None else {}
         for task in self._run.tasks.values():
             old = before.get(task.id)
@@ -340,7 +351,7 @@ class Composition:
 
 
 def roster_of(team: Team) -> Roster:
-    """Whom the run has, and who of them is there."""
+    """Return the workers and reviewers of a run, and which of them are there."""
     assert team.run is not None
     members: Iterable[Member] = team.members.values()
     return Roster(
@@ -353,5 +364,5 @@ def roster_of(team: Team) -> Roster:
 
 
 def moves_by_itself(team: Team) -> bool:
-    """Some member of a task is at work, or on its way out: what follows from that needs no decision."""
+    """Return whether a member of a task is working or leaving, so that the run continues by itself."""
     return any(member.task and not member.ended for member in team.members.values())

@@ -1,12 +1,13 @@
-"""Which tasks may start now, with whom. A pure function of the phase and of who is there.
+"""Decide which tasks may begin now, and with which members."""
 
-A **slot** is held by one task from its worker's start until all of its members are gone, stuck or escalated
-(I4). There are `tasks_at_once` of them. A task that starts also books the room for its reviewers, who come
-later: a review must never fail because the team is full.
-
-A worker is who it is, so a task waits for the one that it names. Reviewers are interchangeable: where the one
-that the definition names still sits in another task, or is stuck, its next name is `spec-2`, then `spec-3`.
-"""
+# A pure function of the run and of who is there.
+#
+# A **slot** is held by one task from its worker's start until all of its members are gone, stuck or
+# escalated (I4). There are `tasks_at_once` slots. A task that begins also reserves room for its
+# reviewers, who come later. A review must never fail because the team is full.
+#
+# Workers are fixed, so a task waits for the one that it names. Reviewers are interchangeable. If the one
+# that the definition names is in another task, or stuck, the next name is `spec-2`, then `spec-3`.
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Roster:
-    """Whom the definition has, and who of them is there."""
+    """The workers and reviewers of the definition, and which of them are there."""
 
     workers: tuple[str, ...]
     reviewers: tuple[tuple[str, str], ...] = ()  # role and name
@@ -37,17 +38,17 @@ class Roster:
 
 
 def may_start(phase: Phase, roster: Roster, policy: Policy) -> dict[str, Begin]:
-    """The tasks to begin now, in the order of the definition."""
+    """Return the tasks to begin now, in the order of the definition."""
     return _plan(phase, roster, policy)[0]
 
 
 def why_waiting(phase: Phase, roster: Roster, policy: Policy) -> dict[str, str]:
-    """For each task that waits and may not start: what it waits for."""
+    """Return, for each task that waits, what it waits for."""
     return _plan(phase, roster, policy)[1]
 
 
 def stalled(phase: Phase, roster: Roster, policy: Policy) -> str | None:
-    """Why nothing will move by itself any more, or None; an open escalation is somebody's to decide."""
+    """Return why no task will move by itself any more, or None. The caller checks open escalations."""
     if phase.state is not State.TASKS or any(task.holds_slot for task in phase.tasks.values()):
         return None
     if roster.limited:
@@ -76,7 +77,7 @@ def _plan(phase: Phase, roster: Roster, policy: Policy) -> tuple[dict[str, Begin
 
 
 class _Books:
-    """What is taken while a plan is made: slots, names, room."""
+    """The slots, names and room that a plan has used so far."""
 
     def __init__(self, phase: Phase, roster: Roster, policy: Policy) -> None:
         self.phase = phase
@@ -121,7 +122,7 @@ class _Books:
         return ""
 
     def _worker(self, task: Task) -> str | None:
-        """The one it names, else the next free one. Taken from one, it waits for another, if there is any."""
+        """Return the named worker, else the next free one. A reassigned task prefers another."""
         wanted = self.roster.workers if task.wants is None else (task.wants,)
         if task.passed_over:
             others = tuple(name for name in self.roster.workers if name != task.passed_over)
@@ -142,7 +143,7 @@ class _Books:
 
 
 def _still_to_come(task: Task) -> int:
-    """Members of a task under way that are not alive, but may be: a reviewer that left is started again."""
+    """Return how many members of a task in progress may still be started."""
     if task.state is TaskState.STANDING_DOWN:
         return 0
     return sum(seat.presence in _TO_COME for seat in task.reviewers)

@@ -1,8 +1,18 @@
-"""Standing down, from the request to the tombstone: ask all, wait for all, stop all at once, close.
+"""Advance stand-downs, from the request to the tombstone: ask all, wait for all, stop all, close."""
 
-`step.py` tells it what was asked for; `go_on` then moves every open request as far as it goes by itself. It
-is called after every event, so nothing here waits for anything: what cannot go on now is looked at again.
-"""
+# `team_step.py` opens and joins requests here. After every event it calls `go_on`, which advances every
+# open request as far as possible. Nothing here waits. A request that cannot advance now is tried again
+# after the next event.
+#
+# A request has no table, because it follows its members:
+#
+#     asking     until each member has answered, timed out or exited; a refusal ends it here
+#     stopping   workers and reviewers in parallel, then the lead, then the witness
+#     over       all are settled; a request for the whole team then closes the team
+#
+# Closing runs `CLOSE_STEPS` in order. Each step has its own epoch, so that a late result of an earlier
+# try changes nothing. A failed step is retried as often as the policy allows. Then it becomes a warning
+# and closing continues.
 
 from __future__ import annotations
 
@@ -21,13 +31,14 @@ if TYPE_CHECKING:
     from headcount.protocol.events import StandDown, StepEnded
     from headcount.protocol.turn import Turn
 
-LAST_ROLES: Final = ("lead", "witness")  # stood down after everyone else, in this order, and not asked
+LAST_ROLES: Final = ("lead", "witness")  # stood down after all others, in this order, and not asked
 
-# Who is asked when a request comes. Whoever is further (salvaging, stopping, gone) goes on as it stands.
+# States in which a request asks the member. In later states (salvaging, stopping, gone) the member just
+# continues; while starting it is asked once it runs.
 ASKABLE: Final = (State.RUNNING, State.INSPECTING, State.VERIFIED, State.NUDGED)
 
 
-# --- a request opens, joins or takes over -----------------------------------------------------------------
+# --- opening, joining and taking over ---------------------------------------------------------------------
 
 
 def stand_down(turn: Turn, event: StandDown) -> None:
@@ -35,6 +46,7 @@ def stand_down(turn: Turn, event: StandDown) -> None:
     if refused:
         turn.happen(Refused("stand_down", "", *refused, event.by))
         return
+    # A request for members that an open one covers joins it. A wider one replaces those that it overlaps.
     targets = _targets(turn, event.names)
     overlapping = [r for r in turn.requests.values() if r.whole_team or set(r.targets) & set(targets)]
     joined = next((r for r in overlapping if r.whole_team or set(r.targets) >= set(targets)), None)
@@ -45,7 +57,7 @@ def stand_down(turn: Turn, event: StandDown) -> None:
     if event.cycling:
         for key in targets:
             member = turn.members[key]
-            # Under the request that it is part of now, which may be one that this one joined.
+            # The member's current request may be one that this request joined.
             turn.put(replace(member, cycle=member.request, cycle_by=event.by))
 
 
@@ -71,7 +83,7 @@ def _open(turn: Turn, event: StandDown, targets: tuple[str, ...], overlapping: l
 
 
 def _join(turn: Turn, request: Request, event: StandDown) -> None:
-    """Asking again: the same request, perhaps with force, and what is stuck is tried again."""
+    """Join an open request: add force if it was given, and retry what is stuck."""
     turn.note("stand_down_joined", "", request=request.id, force=event.force, by=event.by)
     about = _targets(turn, event.names) if event.names is not None else request.targets
     if event.force:
@@ -88,13 +100,13 @@ def _with_force(request: Request, about: Iterable[str]) -> Request:
 
 
 def _targets(turn: Turn, names: tuple[str, ...] | None) -> tuple[str, ...]:
-    """Whoever is not settled yet; a start that is in flight is among them."""
+    """Return all members that are not settled, including those that are starting."""
     wanted = (m for m in turn.members.values() if not m.settled)
     return tuple(m.key for m in wanted if names is None or m.name in names)
 
 
 def _cover(turn: Turn, key: str, request: Request) -> None:
-    """Put one member under a request; it is asked unless a request that was taken over is past that."""
+    """Put a member under a request. Ask it, unless an earlier request is past asking."""
     member = turn.members[key]
     under_way = member.request is not None and member.state is not State.RUNNING
     turn.put(replace(member, request=request.id))
@@ -106,12 +118,12 @@ def _cover(turn: Turn, key: str, request: Request) -> None:
     member = turn.members[key]
     if (
         member.state is State.RUNNING and member.activity is Activity.PAUSED
-    ):  # not asked; nobody is ended asleep
+    ):  # it is not asked, but must be able to exit
         turn.act(ActKind.RESUME, turn.put(replace(member, activity=Activity.WORKING)))
 
 
 def _ask(turn: Turn, key: str, request: Request) -> None:
-    """A lead, a witness and whoever stands idle are not asked."""
+    """Ask a member, unless it is a lead, a witness or idle."""
     member = turn.members[key]
     idle = member.state is State.RUNNING and member.activity is Activity.IDLE
     if member.state in ASKABLE and member.role not in LAST_ROLES and not idle:
@@ -119,7 +131,7 @@ def _ask(turn: Turn, key: str, request: Request) -> None:
 
 
 def _force(turn: Turn, key: str, by: str) -> None:
-    """Force decides what is open about a member; an inspection that is under way sees it by itself."""
+    """Apply force to a nudged or escalated member. An inspection reads force from the request."""
     if turn.members[key].state in (State.NUDGED, State.ESCALATED):
         turn.fire(key, Trigger.FORCED, Facts(by=by))
 
@@ -129,11 +141,11 @@ def _try_again(turn: Turn, key: str) -> None:
         turn.fire(key, Trigger.AGAIN)
 
 
-# --- moving on by itself ----------------------------------------------------------------------------------
+# --- advancing requests ------------------------------------------------------------------------------------
 
 
 def go_on(turn: Turn) -> None:
-    """Move every open request as far as it goes now, those that a rejection gives back included."""
+    """Advance every open request as far as possible, including those that a rejection restores."""
     seen: set[str] = set()
     while waiting := [r for r in turn.requests if r not in seen]:
         for request_id in waiting:
@@ -151,10 +163,11 @@ def _move(turn: Turn, request: Request) -> None:
 
 
 def _while_asking(turn: Turn, request: Request) -> Request:
-    """Ask whoever can be asked by now: a start in flight that registered (B1), an idle one that claimed."""
+    """Ask members that can be asked now: one that has just started (B1), an idle one that claimed a task."""
     for member in _members(turn, request):
         if member.state is State.RUNNING:
             _ask(turn, member.key, request)
+    # Force makes a refusal an answer like any other.
     rejections = tuple(
         (m.name, m.answer_reason)
         for m in _members(turn, request)
@@ -176,10 +189,13 @@ def _has_answered(member: Member) -> bool:
 
 
 def _reject(turn: Turn, request: Request, rejections: tuple[tuple[str, str], ...]) -> Request:
-    """Nobody is stopped, approvals are void. Narrower requests that it took over go on where they are, with
-    the answers that they have, unless one of theirs has just refused."""
+    """End a request that was refused. No member is stopped, and approvals are void.
+
+    Narrower requests that it took over continue with their answers, unless one of their members refused.
+    """
     del turn.requests[request.id]
     refused = {name for name, _ in rejections}
+    # Requests that this one took over are open again; their members keep the answers that they gave there.
     older = {key: r for r in _still_wanted(turn, request, refused) for key in r.targets}
     for member in _members(turn, request):
         if member.settled:
@@ -204,7 +220,7 @@ def _still_wanted(turn: Turn, request: Request, refused: set[str]) -> Iterator[R
 
 
 def _stop_next(turn: Turn, request: Request) -> None:
-    """All at once; then the lead, then the witness, each when everyone before it is gone."""
+    """Stop all workers and reviewers; then the lead, then the witness, each when all before it are gone."""
     for stage in _stages(turn, request):
         for member in stage:
             if member.state in (State.ASKED, State.RUNNING):
@@ -222,6 +238,7 @@ def _stages(turn: Turn, request: Request) -> Iterable[list[Member]]:
 def _finish(turn: Turn, request: Request) -> None:
     if not all(m.settled for m in _members(turn, request)):
         return
+    # Only a request for the whole team closes it, and not with --keep-team.
     if request.whole_team and not request.keep_team:
         if turn.close_step is None:
             turn.note("closing", "", request=request.id)
@@ -236,7 +253,7 @@ def _finish(turn: Turn, request: Request) -> None:
 
 
 def step_ended(turn: Turn, event: StepEnded) -> None:
-    """Cleanup is tried again as often as the policy says; then the team is closed all the same."""
+    """Record a closing step. A failed one is retried as the policy allows; then closing continues."""
     if event.step != turn.close_step or event.epoch != turn.close_epoch:
         return turn.note("late", "", step=event.step)
     turn.note("close_step", "", step=event.step, ok=event.ok, detail=event.detail)
@@ -270,11 +287,11 @@ def _next_close_step(turn: Turn) -> None:
     turn.note("shutdown", "", warnings=list(turn.warnings))
 
 
-# --- what the team is shown as ----------------------------------------------------------------------------
+# --- the team's status -------------------------------------------------------------------------------------
 
 
 def _members(turn: Turn, request: Request) -> Iterator[Member]:
-    """One by one: most questions are answered by the first few, and this is asked at every step."""
+    """Yield the members lazily. Most callers stop after a few, and this runs at every step."""
     return (turn.members[key] for key in request.targets)
 
 
@@ -288,7 +305,7 @@ def _status(turn: Turn) -> Status:
         return Status.CLOSING
     if request.asking:
         return Status.PENDING_SHUTDOWN
-    # A lead that waits for its turn does not hide that the others have ended.
+    # A lead that waits for the others does not hide that they have ended.
     if any(
         not m.ended and not (m.role in LAST_ROLES and m.state is State.RUNNING)
         for m in _members(turn, request)

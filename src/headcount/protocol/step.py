@@ -1,14 +1,15 @@
-"""The one law: `step(team, event, policy, now) -> (team, Ready)`.
+"""Combine the rules: `step(team, event, policy, now) -> (team, Ready)`, the one law."""
 
-A team's state holds its members, its requests, its escalations and, where it runs tasks, its run. One event
-may move all of them, so this is where the rules are put together:
-
-    event ──→ step_team ──what happened──→ the run's tasks ──orders──→ step_team ──→ …
-
-It goes round until nothing follows any more. Then state and `Ready` are committed in one transaction: a
-crash sees all of it or none, and nothing is ever ordered twice. Total and pure: time comes with the call,
-and an event that makes no sense any more is recorded and changes nothing.
-"""
+# A team's state holds its members, its requests, its escalations and, if it runs tasks, its run. One
+# event may change all of them, so this is where the rules meet:
+#
+#     event --> step_team --what happened--> the run's tasks --orders--> step_team --> ...
+#
+# This repeats until nothing follows. Then the engine commits the state and `Ready` in one transaction. A
+# crash sees all of it or nothing, so nothing is ordered twice.
+#
+# The function is total and pure. Time comes with the call. An event that no longer applies is recorded
+# and changes nothing. There is no table here: the tables are in `member.py`, `task.py` and `phase.py`.
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
 
 def step(team: Team, event: Event | PhaseEvent, policy: Policy, now: str = "") -> tuple[Team, Ready]:
-    """`now` (ISO 8601) is when a run that ends by this event has ended."""
+    """Apply one event. `now` (ISO 8601) becomes the end of a run that this event ends."""
+    # Events of a run carry their own time; events of the team do not.
     composition = Composition(team, policy, event.at if isinstance(event, PhaseEvent) else now)
     if isinstance(event, PhaseEvent):
         composition.apply_to_run(event)

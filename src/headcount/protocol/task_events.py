@@ -1,13 +1,13 @@
-"""What can happen to a task, and what must be done for it, as values.
+"""Define what can happen to a task, and what must be done for it, as values."""
 
-What a task wants is of three kinds. `run.py` carries them out inside the same step:
-
-- **orders** (`Spawn`, `StandDown`, `ChangesRequested`, `Escalate`) are for the team's own rules;
-- **writes** (`Note`, `SetStatus`) become parts of the step's `Ready`;
-- **acts** (`Merge`, `AskReview`) reach the world after the step is durable, and may be repeated: their ids
-carry
-  the attempt and what they are about.
-"""
+# Effects of a task are of three kinds. `run.py` carries them out in the same step:
+#
+# - **orders** (`Spawn`, `StandDown`, `ChangesRequested`, `Escalate`) are events for the team's own rules;
+# - **writes** (`Note`, `SetStatus`) become parts of the step's `Ready`;
+# - **acts** (`Merge`, `AskReview`) are performed after the step is durable, and may be repeated. Their
+#   ids carry the attempt and the commit.
+#
+# A task knows members only by `key`. An event about an incarnation that has no seat in the task is late.
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ PASS: Final = "pass"
 CHANGES: Final = "changes"
 
 
-# --- what can happen ---------------------------------------------------------------------------------------
+# --- events ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class TaskEvent:
-    """The root of what can happen to a task. `key` names an incarnation; one without a seat here is late."""
+    """The root of all events of a task. `key` names an incarnation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Begin(TaskEvent):
-    """It is its turn: a slot, a worker, and reviewers as pairs of role and name."""
+    """The task begins, with a slot, a worker, and reviewers as pairs of role and name."""
 
     slot: int
     worker: str
@@ -41,7 +41,7 @@ class Begin(TaskEvent):
 
 @dataclass(frozen=True, slots=True)
 class Spawned(TaskEvent):
-    """The team took the order for this seat; `key` is the incarnation."""
+    """The team started a member for this seat; `key` is the incarnation."""
 
     name: str
     key: str
@@ -55,7 +55,7 @@ class SpawnRefused(TaskEvent):
 
 @dataclass(frozen=True, slots=True)
 class WorkVerified(TaskEvent):
-    """Its worker's done was inspected and is clean; `commits` are those that only its branch has."""
+    """Its worker is done and clean; `commits` counts commits that only its branch has."""
 
     key: str
     commit: str
@@ -64,9 +64,9 @@ class WorkVerified(TaskEvent):
 
 @dataclass(frozen=True, slots=True)
 class MemberLeft(TaskEvent):
-    """Proved gone, or stuck (`outcome`), with what stood in its workspace. `by` stood it down, if not we.
+    """A member is gone or stuck (`outcome`). `by` stood it down, or is "" if the task did.
 
-    `cycled`: it is gone because it was cycled, its handover is stored, and its next generation may start.
+    `cycled`: its handover note is stored, and its next generation may start.
     """
 
     key: str
@@ -86,14 +86,14 @@ class MemberEscalated(TaskEvent):
 
 @dataclass(frozen=True, slots=True)
 class MemberBack(TaskEvent):
-    """Its escalation was answered with "wait": it is at work again."""
+    """Its escalation was decided with "wait" or "human": it works again."""
 
     key: str
 
 
 @dataclass(frozen=True, slots=True)
 class Reassigned(TaskEvent):
-    """Its escalation was decided so: when it is gone, another takes over from its salvage."""
+    """Its escalation was decided with "reassign": another worker will continue from its salvage."""
 
     key: str
     by: str = LEAD
@@ -131,7 +131,7 @@ class Conflicted(TaskEvent):
 
 @dataclass(frozen=True, slots=True)
 class MergeFailed(TaskEvent):
-    """The merge could not be tried: git, the disk, the branch."""
+    """The merge failed for another reason than a conflict: git, the disk, the branch."""
 
     attempt: int
     commit: str
@@ -146,17 +146,17 @@ class Abort(TaskEvent):
 
 @dataclass(frozen=True, slots=True)
 class Retry(TaskEvent):
-    """Try a blocked task afresh. Names the attempt that failed, so that asking twice retries once."""
+    """Retry a blocked task. `attempt` is the one that failed, so a repeated request retries once."""
 
     attempt: int
 
 
-# --- what must be done -------------------------------------------------------------------------------------
+# --- effects -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Merge exactly this commit into the integration branch; merging what is merged already is a success."""
+    """Merge exactly this commit into the integration branch. A commit that is merged already is a success."""
 
     task: str
     attempt: int
@@ -169,7 +169,7 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class AskReview:
-    """Put this commit in front of a reviewer that is there: its workspace, then its mail."""
+    """Show this commit to a reviewer: first in its workspace, then by mail."""
 
     task: str
     attempt: int
@@ -183,7 +183,7 @@ class AskReview:
 
 @dataclass(frozen=True, slots=True)
 class Escalate:
-    """A member refuses to stand down for good: somebody must decide about it."""
+    """Escalate a member that refused to stand down too often."""
 
     task: str
     attempt: int

@@ -1,4 +1,4 @@
-"""The rules of a team's task list: what a task may be, who may claim it, and when it may be completed.
+"""Define the rules of a team's task list: what is valid, who may claim a task, and when it may be completed.
 
 On the path of every member command: imports only names and errors.
 """
@@ -21,7 +21,7 @@ TASK_ENDS = ("complete", "withdrawn")
 
 
 def team_closed(name: str) -> Declined:
-    return Declined(f"{name} is shut down", "a closed team takes nothing new", code="team-closed")
+    return Declined(f"{name} is shut down", "a closed team accepts nothing new", code="team-closed")
 
 
 def too_many(what: str, limit: int) -> Declined:
@@ -46,7 +46,7 @@ def check_new_task(task: Task, there: Sequence[Task], team: TeamCard) -> None:
 
 
 def check_task(task: Task, there: Sequence[Task], team: TeamCard) -> None:
-    """One schema, checked on write (E4), with the limits of the team (E7)."""
+    """Check against the schema (E4) and the limits of the team (E7), before it is written."""
     check_choice("status", task.status, TASK_STATUSES)
     if not task.subject.strip():
         raise UsageError("A task needs a subject", "subject is empty", code="missing-subject")
@@ -62,7 +62,7 @@ def check_task(task: Task, there: Sequence[Task], team: TeamCard) -> None:
 
 
 def check_needs(task_id: str, needs: Iterable[str], graph: Mapping[str, Iterable[str]]) -> None:
-    """Every dependency is a task of this team, and no task waits for itself (E6)."""
+    """Check that every dependency is a task of this team, and that no task waits for itself (E6)."""
     for needed in needs:
         if needed != task_id and needed not in graph:
             raise unknown("task", needed, graph, "depends_on names a task that does not exist")
@@ -84,13 +84,13 @@ def _reachable(start: Iterable[str], graph: Mapping[str, Iterable[str]]) -> set[
 
 
 def open_needs(task: Task, there: Sequence[Task]) -> list[str]:
-    """What a task waits for, where `there` are the tasks that it depends on, or more."""
+    """Return the tasks that a task waits for. `there` includes the tasks that it depends on."""
     ended = {other.id for other in there if other.status in TASK_ENDS}
     return [needed for needed in task.depends_on if needed not in ended]
 
 
 def available(there: Sequence[Task], key: str) -> list[Task]:
-    """What this member can claim now: tasks that no other has and that wait for nothing, oldest first."""
+    """Return tasks that this member can claim now, oldest first."""
     ended = {task.id for task in there if task.status in TASK_ENDS}
     return [
         task
@@ -100,7 +100,7 @@ def available(there: Sequence[Task], key: str) -> list[Task]:
 
 
 def check_claims_open(team: TeamCard) -> None:
-    """Nothing is claimed while a team is stood down (B2)."""
+    """Refuse claims while a team is stood down (B2)."""
     if team.closed:
         raise team_closed(team.name)
     if team.status != "active":
@@ -113,7 +113,7 @@ def check_claims_open(team: TeamCard) -> None:
 
 
 def check_claim(task: Task, key: str, there: Sequence[Task]) -> None:
-    """A lost race is a clean refusal that names the winner (B5)."""
+    """Check that a task can be claimed. A refusal names its owner (B5)."""
     if task.owner is not None and task.owner != key:
         raise Declined(
             f"{task.id} is already claimed",
@@ -135,7 +135,7 @@ def check_needs_met(task: Task, there: Sequence[Task]) -> None:
 
 
 def check_owner(task: Task, key: str) -> None:
-    """Only the owner of a task reports it done (E6)."""
+    """Check that the caller owns the task that it reports done (E6)."""
     if task.owner == key:
         return
     raise NotAllowed(

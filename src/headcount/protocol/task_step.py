@@ -1,8 +1,13 @@
-"""`step_task(task, event, policy) -> (task, effects)`: the interpreter of the task's table.
+"""Apply an event to a task: `step_task(task, event, policy) -> (task, effects)`."""
 
-Total and pure, like `step`. The order of work inside a step: what was seen about a member is recorded in its
-seat; the event becomes a trigger; when every seat of a task that is being stood down is over, it moves on.
-"""
+# Total and pure, like `step`. A step has this order:
+#
+# 1. An observation about a member is recorded in its seat.
+# 2. The event becomes a trigger. This is where the conditions are that the task's table does not have:
+#    the counters of rounds and restarts, the seats, and which commit was sent back.
+# 3. When every seat of a task that is being stood down is over, the task moves on (`TaskTurn.go_on`).
+#
+# An event about an incarnation without a seat here, or about another attempt or commit, is late.
 
 from __future__ import annotations
 
@@ -16,7 +21,7 @@ from headcount.protocol.task_turn import Facts, TaskTurn
 if TYPE_CHECKING:
     from headcount.domain.policy import Policy
 
-# In `run` a refusal is asked again twice, then escalated.
+# A run asks twice more after a refusal, then escalates.
 ASKS: Final = 3
 
 
@@ -56,10 +61,10 @@ def _apply(turn: TaskTurn, event: ev.TaskEvent) -> None:
         case ev.Retry():
             _retry(turn, event)
         case _:
-            raise TypeError(f"{event} is no event of a task")
+            raise TypeError(f"{event} is not an event of a task")
 
 
-# --- one function an event ----------------------------------------------------------------------------------
+# --- one function for each event ------------------------------------------------------------------------
 
 
 def _begin(turn: TaskTurn, event: ev.Begin) -> None:
@@ -97,10 +102,11 @@ def _work_verified(turn: TaskTurn, event: ev.WorkVerified) -> None:
 
 
 def _done(turn: TaskTurn, commit: str, commits: int) -> None:
-    """A task without commits is not done (C19), nor is one that offers what was sent back."""
+    """Apply a done task. Without a new commit it is not done (C19); nor with the one that was sent back."""
     task = turn.task
     if commits == 0 or commit == task.sent_back:
         return _empty_handed(turn, commits)
+    # A stuck or escalated reviewer keeps its name, so no other can take the seat. The task is blocked.
     lost = next((s for s in task.reviewers if s.presence in (Presence.STUCK, Presence.ESCALATED)), None)
     if lost is not None:
         return turn.fire(Trigger.REVIEWER_LOST_AGAIN, Facts(f"its reviewer {lost.key} is {lost.presence}"))
@@ -120,6 +126,7 @@ def _member_left(turn: TaskTurn, event: ev.MemberLeft) -> None:
     presence = Presence.STUCK if event.outcome == "stuck" else Presence.GONE
     if seat is None or seat.presence in (presence, Presence.GONE):
         return turn.late(event)
+    # A stuck member that is proved gone later was counted as lost before.
     expected = seat.taken or seat.presence is Presence.ESCALATED
     turn.put_seat(replace(seat, presence=presence))
     turn.note("task_member_left", key=event.key, outcome=event.outcome)
@@ -131,7 +138,7 @@ def _member_left(turn: TaskTurn, event: ev.MemberLeft) -> None:
 
 
 def _keep_base(turn: TaskTurn, event: ev.MemberLeft) -> None:
-    """The next worker starts from what this one left, unless somebody decided to give that up."""
+    """Let the next worker start from what this one left, unless a decision gave that up."""
     abandoned = event.outcome == "forced" and not turn.task.reassigned and not event.cycled
     if not abandoned:
         base = event.salvage or (event.commit if event.commits else "") or turn.task.base
@@ -143,6 +150,7 @@ def _left(turn: TaskTurn, seat: Seat, event: ev.MemberLeft) -> None:
         return _cycled(turn, seat, event)
     if event.by:
         return _lost(turn, seat, f"{event.key} was stood down by {event.by}", for_good=True)
+    # A plain program that exits cleanly with a new commit has done its task.
     new = event.commits > 0 and event.commit != turn.task.sent_back
     if event.outcome == "clean" and new and seat.role == WORKER and turn.task.state is State.WORKING:
         return _done(turn, event.commit, event.commits)
@@ -157,10 +165,10 @@ def _why_left(event: ev.MemberLeft) -> str:
 
 
 def _cycled(turn: TaskTurn, seat: Seat, event: ev.MemberLeft) -> None:
-    """Its next generation takes the seat in this very step, so nobody else can be in the slot meanwhile (I4).
+    """Give the seat to the next generation in this step, so that no other task can take the slot (I4).
 
-    Whoever was escalated may have given the slot up: its task waits for another, and a reviewer's seat for
-    the next review. A decision to reassign goes before the wish to cycle.
+    An escalated worker may have given up the slot. Its task then waits for another. A decision to
+    reassign takes precedence over the cycle.
     """
     if turn.task.state is not State.ESCALATED or seat.presence is not Presence.ESCALATED:
         turn.fire(Trigger.CYCLED, Facts(seat=seat, key=event.key))
@@ -170,7 +178,7 @@ def _cycled(turn: TaskTurn, seat: Seat, event: ev.MemberLeft) -> None:
 
 
 def _lost(turn: TaskTurn, seat: Seat, reason: str, for_good: bool = False) -> None:
-    """Whether it matters that somebody left depends on what the task still wants from that seat."""
+    """Handle the loss of a member, if the task still needs its seat."""
     state = turn.task.state
     again = for_good or not turn.restarts_left
     if seat.role == WORKER and state in (State.WORKING, State.ESCALATED):
@@ -207,7 +215,7 @@ def _member_back(turn: TaskTurn, event: ev.MemberBack) -> None:
     return None
 
 
-# Whoever comes back to life after its task is over, or was handed on, is the team's concern only.
+# A member that returns after its task is over, or was handed on, does not concern the task any more.
 _CLOSED: Final = frozenset((State.WAITING, State.COMPLETE, State.BLOCKED))
 
 
@@ -228,7 +236,7 @@ def _refused(turn: TaskTurn, event: ev.Refused) -> None:
 
 
 def _reviewed(turn: TaskTurn, event: ev.Reviewed) -> None:
-    """One verdict a seat, for the commit under review, from whoever has the seat now (B9)."""
+    """Accept one verdict for each seat, for the commit under review, from the member in that seat (B9)."""
     task = turn.task
     seat = next((s for s in task.reviewers if s.key == event.key), None)
     known = event.verdict in (ev.PASS, ev.CHANGES)
@@ -236,6 +244,7 @@ def _reviewed(turn: TaskTurn, event: ev.Reviewed) -> None:
         return turn.late(event)
     if seat.verdict is not None:
         return turn.late(event)
+    # The worker gets all comments of a round at once, so the round ends with the last verdict.
     verdicts = [event.verdict if s is seat else s.verdict for s in task.reviewers]
     if None in verdicts:
         trigger = Trigger.VERDICT
@@ -255,7 +264,7 @@ def _changes_trigger(turn: TaskTurn) -> Trigger:
 
 
 def _merge_result(turn: TaskTurn, event: ev.Merged | ev.Conflicted | ev.MergeFailed) -> None:
-    """Binds to the attempt and the commit: a marker of an earlier attempt ends nothing (D5)."""
+    """Apply the result of a merge of this attempt and commit; others are late (D5)."""
     task = turn.task
     if (event.attempt, event.commit) != (task.attempt, task.commit) or task.state is not State.MERGING:
         turn.late(event)

@@ -1,7 +1,14 @@
-"""One step of a task in the making: the task while it changes, and the small actions that go with each move.
+"""Hold one step of a task in progress, with one small function for each action of its table."""
 
-Mutable inside, so that the rules read as what happens; what leaves it are values again.
-"""
+# A `TaskTurn` is mutable, so that the rules can be written as a sequence of changes. Its result is a pair
+# of values.
+#
+# An action changes the task or its seats, and adds effects: orders for the team (`Spawn`, `StandDown`),
+# acts (`Merge`, `AskReview`) and journal entries. It never decides which row is taken; `task_step.py`
+# does.
+#
+# `spawn_order` and `stand_down_order` are also used by `run.py`, which repeats an order that could not be
+# carried out.
 
 from __future__ import annotations
 
@@ -20,13 +27,14 @@ if TYPE_CHECKING:
     from headcount.domain.policy import Policy
     from headcount.protocol.machine import Rule
 
+# The reasons that members read in their stand-down requests. They are fixed by the interface.
 REASON_WORKER: Final = "Task complete"
 REASON_REVIEWER: Final = "Review complete"
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What came with a trigger, for the actions of its row. Each trigger fills in what its actions read."""
+    """The data of a trigger, for the actions of its row. Each trigger fills in what its actions read."""
 
     reason: str = ""
     words: str = ""
@@ -42,7 +50,7 @@ _NONE: Final = Facts()
 
 
 class TaskTurn:
-    """One step in the making: the task while it changes."""
+    """A task while one step changes it."""
 
     def __init__(self, task: Task, policy: Policy) -> None:
         self.task = task
@@ -54,7 +62,7 @@ class TaskTurn:
         self.task = task
 
     def put_seat(self, seat: Seat) -> Seat:
-        """Whoever has this name sits here now."""
+        """Replace the seat of this name."""
         seats = tuple(seat if s.name == seat.name else s for s in self.task.seats)
         self.task = replace(self.task, seats=seats)
         return seat
@@ -66,7 +74,7 @@ class TaskTurn:
         self.note("task_late", event=type(event).__name__, state=str(self.task.state))
 
     def fire(self, trigger: Trigger, facts: Facts = _NONE) -> None:
-        """Move by the table; a trigger without a row changes nothing."""
+        """Move by the table. A trigger without a row changes nothing."""
         before = self.task.state
 
         def move(rule: Rule[State, Action]) -> None:
@@ -87,7 +95,7 @@ class TaskTurn:
             self.fire(_OVER[self.task.aim or State.BLOCKED])
 
     def result(self) -> tuple[Task, tuple[ev.TaskEffect, ...]]:
-        """The list is told last, and only what changed."""
+        """Return the task and its effects, with a new status for the task list if that changed."""
         now = listed(self.task)
         return self.task, (*self.effects, *(() if now == self.listed else (now,)))
 
@@ -101,7 +109,7 @@ class TaskTurn:
 
 
 def listed(task: Task) -> SetStatus:
-    """The owner goes with the worker: the list takes tasks from whoever is gone by itself, too."""
+    """Return the task as the list shows it. Its owner is its worker, while that is there."""
     owner = task.worker.key if task.worker and task.worker.taken else None
     reason = task.reason if task.state is State.BLOCKED else ""
     return SetStatus(task.id, task.attempt, BOARD[task.state], owner, reason)
@@ -130,13 +138,13 @@ def _start_worker(turn: TaskTurn, facts: Facts) -> None:
 
 
 def _order(turn: TaskTurn, seat: Seat) -> None:
-    """A worker always waits to be told: done is not done before the task says so."""
+    """Order a member for a seat. A worker stays after its done signal until the task releases it."""
     turn.put_seat(replace(seat, key=None, presence=Presence.ORDERED, request="", refusals=0))
     turn.effects.append(spawn_order(turn.task, seat))
 
 
 def spawn_order(task: Task, seat: Seat) -> Spawn:
-    """For whoever is to take this seat; given again when it could not be carried out at once."""
+    """Return the order that starts a member for this seat."""
     return Spawn(seat.name, seat.role, task.id, awaits_review=seat.role == WORKER, by=ev.LEAD)
 
 
@@ -145,7 +153,7 @@ def _keep_commit(turn: TaskTurn, facts: Facts) -> None:
 
 
 def _ask_reviewers(turn: TaskTurn, _: Facts) -> None:
-    """Whoever reviewed the last round is there still, and is shown the new commit; the others are started."""
+    """Show the new commit to reviewers of the last round, and start those that are missing."""
     task = turn.task
     for seat in task.reviewers:
         fresh = turn.put_seat(replace(seat, verdict=None, words="", said_by=""))
@@ -160,7 +168,7 @@ def _replace_reviewer(turn: TaskTurn, facts: Facts) -> None:
 
 
 def _start_successor(turn: TaskTurn, facts: Facts) -> None:
-    """A verdict that was given stays given; one that is still wanted is wanted of the successor."""
+    """Order the successor for a seat. An earlier verdict stays; a missing one is due from it."""
     seat = _seat(facts)
     _order(turn, turn.put_seat(replace(seat, follows=str(seat.key))))
 
@@ -184,12 +192,13 @@ def _record_verdict(turn: TaskTurn, facts: Facts) -> None:
 
 def _count_round(turn: TaskTurn, facts: Facts) -> None:
     task = turn.task
+    # `sent_back` lets the rules recognise the same commit when it is offered again.
     words = facts.words or _verdicts(task)
     turn.put(replace(task, rounds=task.rounds + 1, sent_back=task.commit, words=words))
 
 
 def _verdicts(task: Task) -> str:
-    """The reviewers' words, each under its name."""
+    """Return the comments of reviewers that requested changes, each under its name."""
     asking = (seat for seat in task.reviewers if seat.verdict == ev.CHANGES)
     return "\n\n".join(f"{seat.role} ({seat.said_by}): {seat.words}" for seat in asking)
 
@@ -216,7 +225,7 @@ def _mark_reassigned(turn: TaskTurn, facts: Facts) -> None:
 
 
 def _mark_aborted(turn: TaskTurn, facts: Facts) -> None:
-    """What is merged stays merged and counts; but nobody is started any more."""
+    """Record the abort. A merge still counts, but no member is started any more."""
     turn.put(replace(turn.task, aborted=facts.reason))
     if turn.task.aim is State.WAITING:
         turn.put(replace(turn.task, aim=State.BLOCKED, reason=facts.reason))
@@ -246,20 +255,21 @@ def _aim_blocked(turn: TaskTurn, facts: Facts) -> None:
 
 
 def _dismiss(turn: TaskTurn, _: Facts) -> None:
-    """All at once, each with its own reason; whoever was asked already is not asked twice."""
+    """Ask all members to stand down, each with its own reason, unless they are asked already."""
     for seat in turn.task.seats:
         if seat.presence is Presence.HERE and not seat.request:
             _ask(turn, seat)
 
 
 def _ask(turn: TaskTurn, seat: Seat) -> None:
+    # Each request of a seat has its own id, so that an answer to an earlier one is late.
     request = f"{turn.task.id}/{seat.key}/{seat.asked + 1}"
     seat = turn.put_seat(replace(seat, asked=seat.asked + 1, request=request))
     turn.effects.append(stand_down_order(seat))
 
 
 def stand_down_order(seat: Seat) -> StandDown:
-    """The request that is out for this seat."""
+    """Return the stand-down order for this seat."""
     reason = REASON_WORKER if seat.role == WORKER else REASON_REVIEWER
     return StandDown(seat.request, (seat.name,), reason, by=ev.LEAD)
 
@@ -269,14 +279,14 @@ def _ask_again(turn: TaskTurn, facts: Facts) -> None:
 
 
 def _escalate(turn: TaskTurn, facts: Facts) -> None:
-    """It keeps its seat until the escalation is open: a policy may decide it at once, and it is stopped."""
+    """Escalate a refusal. The seat changes when the escalation is open; a policy may decide it at once."""
     seat = _seat(facts)
     why = f"it refused to stand down {seat.refusals} times: {facts.reason}"
     turn.effects.append(ev.Escalate(turn.task.id, turn.task.attempt, str(seat.key), why))
 
 
 def _next_attempt(turn: TaskTurn, _: Facts) -> None:
-    """Fresh: nothing of the failed attempt is carried over but its number and its place."""
+    """Start the next attempt. Only id, dependencies and the wanted worker are carried over."""
     task = turn.task
     turn.task = Task(task.id, task.depends_on, task.wants, task.state, task.attempt + 1)
 

@@ -1,20 +1,21 @@
-"""A team's life: who may be started, the two phases of a stand-down, and closing.
+"""Define a team's life: who may be started, the two phases of a stand-down, and closing."""
 
-    active ── stand down ──→ pending_shutdown ── all answered ──→ stopping ──→ closing ──→ shutdown
-      ↑                            │                                │  ↑
-      └──────── a rejection ───────┘                   escalated, stuck ┘  (asking again goes on)
-
-**Two phases, so that a refusal costs nothing.** Everyone is asked at once; only when each has answered, timed
-out or exited is anyone inspected and stopped, all at once. A rejection ends the request before that, and
-nothing has happened to anybody.
-
-**A request** covers some members: all (a team's stand-down) or the named. Members point at the request that
-they are part of. A wider request takes over the narrower ones it overlaps: whoever was asked stays asked and
-answers the mail it has; whoever is being stopped goes on being stopped.
-
-The values are here; `step.py` moves them. Refusals that a caller must hear (a start while draining) are asked
-for first, with `why_not_*`, inside the same transaction.
-"""
+#     active -- stand down --> pending_shutdown -- all answered --> stopping --> closing --> shutdown
+#       ^                            |                                |  ^
+#       +-------- a rejection -------+                  escalated, stuck -+  (a repeated request continues)
+#
+# **Two phases, so that a refusal costs nothing.** All members are asked at once. Only when each has
+# answered, timed out or exited, they are inspected and stopped, in parallel. A rejection ends the request
+# before that.
+#
+# **A request** covers all members (a team's stand-down) or the named ones. A member points to the request
+# that it is part of. A wider request takes over the narrower ones that overlap with it. A member that was
+# asked stays asked and answers the mail that it has. A member that is being stopped continues to stop.
+#
+# This file has the values and the reasons to refuse (`why_not_*`). The steps are in `team_step.py` and
+# `shutdown.py`. A refusal is decided in the transaction that would have applied the request.
+#
+# `Status` has no table. `shutdown.py` computes it from the open request after every step.
 
 from __future__ import annotations
 
@@ -32,19 +33,19 @@ if TYPE_CHECKING:
 
 
 class Status(StrEnum):
-    ACTIVE = "active"
-    PENDING_SHUTDOWN = "pending_shutdown"
-    STOPPING = "stopping"
-    ESCALATED = "escalated"
-    STUCK = "stuck"
-    CLOSING = "closing"
-    SHUTDOWN = "shutdown"
+    ACTIVE = "active"  # members may be started, tasks claimed
+    PENDING_SHUTDOWN = "pending_shutdown"  # all members are asked; answers are awaited
+    STOPPING = "stopping"  # all have answered; members are inspected, saved and stopped
+    ESCALATED = "escalated"  # all others have ended; someone must decide about the rest
+    STUCK = "stuck"  # something could not be proved gone
+    CLOSING = "closing"  # finalizers, workspaces, archive, tombstone
+    SHUTDOWN = "shutdown"  # closed; the receipt stays
 
 
 DRAINING: Final = frozenset(Status) - {Status.ACTIVE, Status.SHUTDOWN}
 
-# What closing does, in this order: nothing is removed before what holds on to it was let go, and the archive
-# is complete before the tombstone says that the team is no more.
+# The steps of closing, in order. Finalizers release resources before workspaces are removed. The archive is
+# complete before the tombstone marks the team as closed.
 CLOSE_STEPS: Final = ("finalizers", "workspaces", "archive", "tombstone")
 
 DECISIONS: Final = {
@@ -67,13 +68,13 @@ class Request:
     keep_team: bool = False
     by: str = "operator"
     asking: bool = True
-    taken_over: tuple[Request, ...] = ()  # narrower requests, as they stood
+    taken_over: tuple[Request, ...] = ()  # narrower requests, in the state that they had
     result: str | None = None  # shutdown, rejected: how it ended
     rejected_by: tuple[tuple[str, str], ...] = ()
-    forced: tuple[str, ...] = ()  # whom force was given for, when it was not for all
+    forced: tuple[str, ...] = ()  # members that force was given for, unless it is for all
 
     def forces(self, key: str) -> bool:
-        """Force holds for whom it was given, and goes on when a wider request takes over."""
+        """Return whether force applies to this member. It survives when a wider request takes over."""
         return (
             self.force
             or key in self.forced
@@ -83,9 +84,9 @@ class Request:
 
 class EscalationState(StrEnum):
     OPEN = "open"
-    PARKED = "parked"  # a person has it
+    PARKED = "parked"  # left to a person
     DECIDED = "decided"
-    MOOT = "moot"  # it settled itself
+    MOOT = "moot"  # no decision is needed any more
 
 
 UNDECIDED: Final = (EscalationState.OPEN, EscalationState.PARKED)
@@ -93,7 +94,7 @@ UNDECIDED: Final = (EscalationState.OPEN, EscalationState.PARKED)
 
 @dataclass(frozen=True, slots=True)
 class Escalation:
-    """Something only the lead or the operator can decide."""
+    """A question about a member that the lead or the operator decides."""
 
     id: str
     key: str
@@ -107,6 +108,8 @@ class Escalation:
 
 @dataclass(frozen=True, slots=True)
 class Team:
+    """A team as the rules see it. `key`s of members name incarnations (`ada#2`)."""
+
     name: str
     generation: int = 1
     status: Status = Status.ACTIVE
@@ -142,16 +145,17 @@ class Team:
 
 
 def limited_by(team: Team) -> str | None:
-    """The member that waits for the end of a usage limit, if there is one: the team's breaker."""
+    """Return the member that waits for the end of a usage limit, if there is one. It blocks starts."""
     return next((m.key for m in team.live() if m.activity is Activity.LIMITED), None)
 
 
 def why_not_start(team: Team, name: str, policy: Policy) -> tuple[str, str] | None:
-    """Code and reason why `name` may not be started now, or None."""
+    """Return code and reason why `name` may not be started now, or None."""
     if team.status is Status.SHUTDOWN:
         return "team-closed", f"{team.name} is shut down"
     if team.draining:
         return "draining", f"{team.name} is being stood down ({team.status})"
+    # A name belongs to one incarnation at a time. A stuck or escalated one keeps it.
     last = team.latest(name)
     if last is not None and not last.settled:
         return "still-there", f"{last.key} is {last.state}; a new generation starts when the last one is gone"
@@ -165,9 +169,9 @@ def why_not_start(team: Team, name: str, policy: Policy) -> tuple[str, str] | No
 def why_not_stand_down(
     team: Team, names: tuple[str, ...] | None, cycling: bool = False
 ) -> tuple[str, str] | None:
-    """Code and reason why these may not be stood down, or None.
+    """Return code and reason why these members may not be stood down, or None.
 
-    A lead goes with its team only (A13), unless its next generation takes the office over.
+    A lead leaves only with its team (A13), unless it is cycled.
     """
     for name in names or ():
         member = team.latest(name)
@@ -179,12 +183,13 @@ def why_not_stand_down(
 
 
 def why_not_decide(team: Team, escalation_id: str, decision: str, policy: Policy) -> tuple[str, str] | None:
-    """Code and reason why this decision cannot be taken, or None. The first decision wins."""
+    """Return code and reason why this decision is not possible, or None. The first decision wins."""
     escalation = team.escalations.get(escalation_id)
     if escalation is None:
         return "unknown-escalation", f"{team.name} has no escalation {escalation_id}"
     if decision not in DECISIONS:
         return "unknown-decision", f"a decision is one of {', '.join(DECISIONS)}"
+    # The member may have exited, or its salvage may have succeeded, after the escalation was opened.
     member = team.members[escalation.key]
     if escalation.state not in UNDECIDED or member.state is not State.ESCALATED:
         taken = f": {escalation.by} chose {escalation.decision}" if escalation.decision else ""
@@ -197,9 +202,9 @@ def why_not_decide(team: Team, escalation_id: str, decision: str, policy: Policy
 
 
 def decisions_now(team: Team, escalation_id: str, policy: Policy) -> dict[str, str | None]:
-    """Every decision, and why it would be refused at this moment; None: it would be taken.
+    """Return every decision with the reason why it would be refused now; None if it is possible.
 
-    Whatever is offered to anybody (in mail, by a command, as a button) comes from here.
+    Mail, commands and the page offer decisions from here only.
     """
     refusals = {decision: why_not_decide(team, escalation_id, decision, policy) for decision in DECISIONS}
     return {decision: refused[1] if refused else None for decision, refused in refusals.items()}

@@ -1,9 +1,14 @@
-"""`step_team(team, event, policy) -> (team, Ready)`: what an event means for a team and its members.
+"""Apply an event to a team and its members: `step_team(team, event, policy) -> (team, Ready)`."""
 
-Total and pure. An event that makes no sense any more is recorded and changes nothing. The order of work:
-the event becomes a trigger for one member, or changes a request; then `shutdown.go_on` moves every open
-request as far as it goes. The run is not known here: `step.py` puts the two together.
-"""
+# Total and pure. An event that no longer applies is recorded and changes nothing. A step has this order:
+#
+# 1. Events about a closed team, an unknown incarnation or an earlier epoch are late (`_too_late`).
+# 2. The event becomes a trigger for one member, or changes a request (`_apply`). This is where the
+#    conditions are that the member's table does not have: the request, the policy, the counters, the
+#    other members.
+# 3. `shutdown.go_on` advances every open request as far as possible.
+#
+# This file does not know the run. `step.py` combines the two.
 
 from __future__ import annotations
 
@@ -33,7 +38,7 @@ def step_team(team: Team, event: ev.Event, policy: Policy) -> tuple[Team, Ready]
 
 
 def _too_late(team: Team, event: ev.Event) -> bool:
-    """Nothing that concerns a closed team, an unknown incarnation or an earlier epoch changes anything."""
+    """Return whether the event is about a closed team, an unknown incarnation or an earlier epoch."""
     if team.status is Status.SHUTDOWN:
         return True
     key, epoch = getattr(event, "key", None), getattr(event, "epoch", None)
@@ -44,7 +49,7 @@ def _too_late(team: Team, event: ev.Event) -> bool:
 
 
 def _late(team: Team, event: ev.Event, policy: Policy) -> Ready:
-    """Recorded; whoever asked for something is told why it is not done."""
+    """Record a late event. A late start or decision is refused with its reason."""
     refused: tuple[str, str] | None = None
     if isinstance(event, ev.Spawn):
         refused = why_not_start(team, event.name, policy)
@@ -59,7 +64,7 @@ def _late(team: Team, event: ev.Event, policy: Policy) -> Ready:
 
 def _apply(turn: Turn, event: ev.Event) -> None:
     match event:
-        # somebody asks for something
+        # requests of people and of the run
         case ev.Spawn():
             _spawn(turn, event)
         case ev.StandDown():
@@ -76,7 +81,7 @@ def _apply(turn: Turn, event: ev.Event) -> None:
             _paused(turn, event)
         case ev.Resumed():
             _resumed(turn, event)
-        # a member says something
+        # reports of a member, which may be late, repeated or wrong
         case ev.Answered():
             _answered(turn, event)
         case ev.DoneSignalled():
@@ -95,7 +100,7 @@ def _apply(turn: Turn, event: ev.Event) -> None:
             _reviewed(turn, event)
         case ev.Judged():
             _judged(turn, event)
-        # something was seen
+        # observations of the engine
         case ev.Registered():
             turn.fire(event.key, Trigger.REGISTERED)
         case ev.StartFailed():
@@ -120,10 +125,10 @@ def _apply(turn: Turn, event: ev.Event) -> None:
         case ev.TimedOut():
             _timed_out(turn, event)
         case _:
-            raise TypeError(f"{event} is no event of a team")
+            raise TypeError(f"{event} is not an event of a team")
 
 
-# --- one function an event, where it needs more than a trigger ----------------------------------------------
+# --- one function for each event that needs more than a trigger ---------------------------------------------
 
 
 def _spawn(turn: Turn, event: ev.Spawn) -> None:
@@ -131,6 +136,7 @@ def _spawn(turn: Turn, event: ev.Spawn) -> None:
     if refused:
         turn.happen(Refused("spawn", event.name, *refused, event.by))
         return
+    # Generations count on forever, so that a key never names two incarnations.
     generation = turn.team.generations.get(event.name, 0) + 1
     member = Member(
         event.name, generation, role=event.role, task=event.task, awaits_review=event.awaits_review, epoch=1
@@ -142,7 +148,7 @@ def _spawn(turn: Turn, event: ev.Spawn) -> None:
 
 
 def _answered(turn: Turn, event: ev.Answered) -> None:
-    """Answers bind to the incarnation and to the request in its mailbox; the first one counts (A9, A10)."""
+    """Apply the first answer to the request in this incarnation's mailbox; others are late (A9, A10)."""
     member = turn.members[event.key]
     if member.state is not State.ASKED or member.answer is not None:
         return turn.late(event.key, answer="approve" if event.approve else "reject", request=event.request_id)
@@ -154,9 +160,9 @@ def _answered(turn: Turn, event: ev.Answered) -> None:
 
 
 def _done(turn: Turn, event: ev.DoneSignalled) -> None:
-    """A done signal while asked counts as approval.
+    """Apply a done signal. While the member is asked, it counts as approval.
 
-    A lead or a witness has no end of its own, and whoever stands idle under a request waits for the others.
+    It is late for a lead or a witness, and for an idle member that waits for the others under a request.
     """
     member = turn.members[event.key]
     if member.state is State.RUNNING and (member.role in LAST_ROLES or member.request is not None):
@@ -166,7 +172,9 @@ def _done(turn: Turn, event: ev.DoneSignalled) -> None:
     else:
         turn.fire(event.key, Trigger.DONE)
         if member.state is State.RUNNING and member.activity is Activity.PAUSED:
-            _wake(turn, turn.members[event.key])  # it said so before it was paused, and is to end now
+            _wake(
+                turn, turn.members[event.key]
+            )  # it signalled before it was paused, and must be able to exit
 
 
 def _inspected(turn: Turn, event: ev.Inspected) -> None:
@@ -180,20 +188,20 @@ def _inspected(turn: Turn, event: ev.Inspected) -> None:
 
 
 def _read(turn: Turn, key: str, head: str, commits: int) -> None:
-    """Keep what the workspace was at; an inspection that could not read it says nothing about that."""
+    """Record the commit of the workspace, unless it could not be read."""
     if head:
         turn.put(replace(turn.members[key], head=head, commits=commits))
 
 
 def _reviewed(turn: Turn, event: ev.Reviewed) -> None:
-    """For the record; the rules of its task decide what it is worth."""
+    """Record a review. The rules of its task decide whether it counts."""
     turn.happen(ReviewGiven(event.key, event.task, event.verdict, event.words, event.commit))
 
 
 def _judged(turn: Turn, event: ev.Judged) -> None:
-    """The witness may call untracked build output clean; salvage is taken all the same.
+    """Apply a verdict of the witness. It counts only for findings that were sent to the witness.
 
-    A verdict counts only for findings that were sent to it: it cannot know what nobody has read yet.
+    `spotless` stays False: the witness may judge build output as clean, and it is salvaged anyway.
     """
     member = turn.members[event.key]
     if member.state is not State.INSPECTING or not member.judging:
@@ -205,10 +213,12 @@ def _judged(turn: Turn, event: ev.Judged) -> None:
 def _verdict(turn: Turn, key: str, clean: bool, spotless: bool, issues: tuple[str, ...]) -> None:
     member = turn.members[key]
     if clean:
+        # Without a request, a member of a run stays for its reviews. Otherwise it is saved and stopped.
         waits = member.awaits_review and member.request is None
         trigger = Trigger.CLEAN_FOR_REVIEW if waits else Trigger.SPOTLESS if spotless else Trigger.CLEAN
         turn.fire(key, trigger)
         return
+    # Three kinds of dirty: force saves at once, the last attempt escalates, all others send the member back.
     request = turn.requests.get(member.request or "")
     if request is not None and request.forces(key):
         trigger = Trigger.DIRTY_FORCED
@@ -220,7 +230,7 @@ def _verdict(turn: Turn, key: str, clean: bool, spotless: bool, issues: tuple[st
 
 
 def _changes(turn: Turn, event: ev.ChangesRequested) -> None:
-    """Reviewers' words do not send back to work whoever is being stood down."""
+    """Apply requested changes, unless the member is being stood down."""
     member = turn.members[event.key]
     if member.request is not None and member.state in (State.INSPECTING, State.NUDGED):
         turn.late(event.key, signal="changes")
@@ -229,7 +239,7 @@ def _changes(turn: Turn, event: ev.ChangesRequested) -> None:
 
 
 def _refused_for_good(turn: Turn, event: ev.RefusedForGood) -> None:
-    """A request that has opened since asks it anew."""
+    """Escalate a member that refused too often. A newer request asks it again instead."""
     if turn.members[event.key].request is not None:
         turn.late(event.key, signal="refused")
     else:
@@ -242,6 +252,7 @@ def _decided(turn: Turn, event: ev.Decided) -> None:
         turn.happen(Refused("decide", "", *refused, event.by))
         return
     escalation = turn.escalations[event.escalation_id]
+    # `wait` and `human` mean something else about a failed salvage: the work must be saved first.
     trigger = DECISIONS[event.decision]
     if trigger is Trigger.WAIT and escalation.cause == "salvage":
         trigger = Trigger.WAIT_SALVAGE
@@ -255,9 +266,11 @@ def _timed_out(turn: Turn, event: ev.TimedOut) -> None:
         step_ended(turn, ev.StepEnded(turn.team.close_step or "", event.epoch, False, "took too long"))
         return
     member = turn.members[event.key]
+    # The limit may have been lifted in the same epoch, for example by an answer.
     if limit_s(member, turn.policy) is None:
         turn.late(event.key, event="TimedOut")
         return
+    # Unknown counts as dirty.
     if member.state is State.INSPECTING:
         _verdict(turn, event.key, False, False, ("the workspace could not be read in time",))
         return
@@ -267,7 +280,7 @@ def _timed_out(turn: Turn, event: ev.TimedOut) -> None:
 
 
 def _paused(turn: Turn, event: ev.Paused) -> None:
-    """Not under a request: whoever is to answer must be able to."""
+    """Pause a member, except under a request: it must be able to answer."""
     member = turn.members[event.key]
     if member.state is not State.RUNNING or member.request is not None or member.activity is Activity.PAUSED:
         return turn.late(event.key, signal="pause")
@@ -290,7 +303,7 @@ def _wake(turn: Turn, member: Member) -> None:
 
 
 def _limited(turn: Turn, event: ev.Limited) -> None:
-    """Parked, not restarted: whoever is started now runs into the same limit (`why_not_start`)."""
+    """Park a member at a usage limit. `why_not_start` refuses other starts until the limit ends."""
     member = turn.members[event.key]
     if not member.live or member.activity is Activity.PAUSED:
         return turn.late(event.key, signal="limited")
@@ -300,7 +313,7 @@ def _limited(turn: Turn, event: ev.Limited) -> None:
 
 
 def _work_resumed(turn: Turn, event: ev.WorkResumed) -> None:
-    """The end of a limit counts wherever the member stands by now: it must not hold up others for ever."""
+    """Lift a usage limit, in every state of the member. Otherwise it could block starts forever."""
     member = turn.members[event.key]
     if member.live and member.activity is Activity.LIMITED:
         turn.note("limit_over", event.key)
@@ -310,7 +323,7 @@ def _work_resumed(turn: Turn, event: ev.WorkResumed) -> None:
 
 
 def _spent(turn: Turn, event: ev.Spent) -> None:
-    """Above its budget it is asked to stand down, once; what it answers counts as ever."""
+    """Ask a member above its budget to stand down, once. Its answer counts as usual."""
     member, policy = turn.members[event.key], turn.policy
     over = [
         f"{used:,} of {budget:,} {what}"
@@ -345,7 +358,7 @@ def _not_empty(turn: Turn, event: ev.NotEmpty) -> None:
 
 
 def _last_read(turn: Turn, event: ev.LastRead) -> None:
-    """Whoever is settled has its outcome, and that is final (I6)."""
+    """Settle a member after the last read of its workspace. Its outcome is final (I6)."""
     if turn.members[event.key].settled:
         turn.late(event.key, result="last_read")
         return
@@ -355,7 +368,7 @@ def _last_read(turn: Turn, event: ev.LastRead) -> None:
 
 
 def _unless_paused(turn: Turn, key: str, trigger: Trigger, facts: Facts | None = None) -> None:
-    """What a paused member had said before it was stopped is outdated: it stays paused."""
+    """Fire the trigger, unless the member is paused. Its report is older than the pause."""
     member = turn.members[key]
     if member.state is State.RUNNING and member.activity is Activity.PAUSED:
         turn.late(key, signal=str(trigger))

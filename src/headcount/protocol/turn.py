@@ -1,8 +1,17 @@
-"""One step of a team in the making: its parts while they change, and the small actions that go with each
-move.
+"""Hold one step of a team in progress, with one small function for each action of the member's table."""
 
-Mutable inside, so that the rules read as what happens; what leaves it (`result`) are values again.
-"""
+# A `Turn` is mutable, so that the rules can be written as a sequence of changes. Its result is a pair of
+# values.
+#
+#     fire      moves one member by the table and runs the actions of the row
+#     late      records an event that changes nothing
+#     ACTIONS   maps every `Action` of `member.py` to its function
+#
+# An action changes the member, adds mail, journal entries or acts, and never decides which row is taken.
+# The exceptions to "one action, one change" are marked: an escalation that a policy decides fires the
+# next trigger.
+#
+# Not here: the choice of triggers (`team_step.py`) and the progress of requests (`shutdown.py`).
 
 from __future__ import annotations
 
@@ -31,8 +40,8 @@ if TYPE_CHECKING:
     from headcount.protocol.events import Inspected
     from headcount.protocol.team import Request, Team
 
-# A move that begins or re-arms something opens a new epoch even where the state stays the same; the others
-# must not, or the result that is being waited for would count as late.
+# A transition that begins or re-arms something opens a new epoch even if the state stays the same. Other
+# transitions must not: the result that the state waits for would count as late.
 _REARMS: Final = frozenset((
     Action.RECORD_ANSWER, Action.MARK_IDLE, Action.MARK_WORKING, Action.MARK_STALLED, Action.MARK_STUCK,
     Action.INSPECT, Action.NUDGE, Action.RENUDGE, Action.CAPTURE, Action.SALVAGE, Action.ASK_EXIT,
@@ -42,7 +51,7 @@ _REARMS: Final = frozenset((
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What came with a trigger, for the actions of its row. Each trigger fills in what its actions read."""
+    """The data of a trigger, for the actions of its row. Each trigger fills in what its actions read."""
 
     reason: str = ""
     answer: Answer | None = None
@@ -62,6 +71,8 @@ _NONE: Final = Facts()
 
 
 class Turn(Collected):
+    """A team while one step changes it."""
+
     def __init__(self, team: Team, policy: Policy) -> None:
         super().__init__()
         self.team = team
@@ -95,7 +106,7 @@ class Turn(Collected):
         return member
 
     def late(self, about: str, **data: object) -> None:
-        """It came too late, twice, or makes no sense: recorded, and nothing else (I6)."""
+        """Record an event that is late, repeated or does not apply. Nothing else changes (I6)."""
         self.note("late", about, **data)
 
     def act(self, kind: ActKind, member: Member, **data: object) -> None:
@@ -106,7 +117,7 @@ class Turn(Collected):
             self.last_request = request
 
     def fire(self, key: str, trigger: Trigger, facts: Facts = _NONE) -> None:
-        """Move one member by the table; a trigger without a row changes nothing."""
+        """Move one member by the table. A trigger without a row changes nothing."""
         member = self.members[key]
         interpret(
             TABLE,
@@ -123,7 +134,7 @@ class Turn(Collected):
         self.happen(MemberMoved(member.key, member.state, rule.to, trigger))
 
     def findings_to_witness(self, event: Inspected) -> None:
-        """The witness judges: it gets the findings as mail, and its verdict must come within the limit."""
+        """Mail the findings to the witness, whose verdict must arrive within the limit."""
         body = templates.findings_for_witness(event.key, event.issues)
         self.put(replace(self.members[event.key], judging=True))
         self.mail.append(Post("witness", f"Verdict wanted: {event.key}", body, sender="operator"))
@@ -134,7 +145,7 @@ class Turn(Collected):
 
 def _record_answer(turn: Turn, member: Member, _: Trigger, facts: Facts) -> None:
     if member.answer is not None:
-        return  # it answered, and exited afterwards
+        return  # it answered before it exited
     turn.put(replace(member, answer=facts.answer, answer_reason=facts.reason))
     turn.note("answered", member.key, answer=facts.answer, reason=facts.reason, request=member.ask)
     if facts.answer is Answer.UNANSWERED:
@@ -144,6 +155,7 @@ def _record_answer(turn: Turn, member: Member, _: Trigger, facts: Facts) -> None
 def _deliver_request(turn: Turn, member: Member, _: Trigger, facts: Facts) -> None:
     request = facts.request
     assert request is not None
+    # A paused member is continued first, because it must be able to answer.
     if member.activity is Activity.PAUSED:
         turn.act(ActKind.RESUME, member)
     # A request does not end a usage limit.
@@ -160,9 +172,9 @@ def _deliver_request(turn: Turn, member: Member, _: Trigger, facts: Facts) -> No
 
 
 def _tell_withdrawn(turn: Turn, member: Member, _: Trigger, __: Facts) -> None:
-    """By the id that its mailbox holds, which is a narrower request's when that one was taken over."""
+    """Name the request in its mailbox. That may be a narrower request that was taken over."""
     turn.mail.append(Post(
-        member.key, "Shutdown withdrawn", f"The request {member.ask} is withdrawn. Go on with your work.",
+        member.key, "Shutdown withdrawn", f"The request {member.ask} is withdrawn. Continue your work.",
         type="shutdown_withdrawn", request_id=member.ask,
     ))  # fmt: skip
 
@@ -184,21 +196,22 @@ def _mark_idle(turn: Turn, member: Member, _: Trigger, __: Facts) -> None:
 
 
 def _mark_working(turn: Turn, member: Member, trigger: Trigger, facts: Facts) -> None:
-    """A reviewer's words wake no paused member and end no usage limit; a claim is the member's own."""
+    """Mark it working. Requested changes do not resume a paused member or end a usage limit; a claim does."""
     held = trigger is Trigger.CHANGES and member.activity in (Activity.PAUSED, Activity.LIMITED)
     activity = member.activity if held else Activity.WORKING
     turn.put(replace(member, activity=activity, task=facts.task or member.task))
 
 
 def _mark_stalled(turn: Turn, member: Member, _: Trigger, __: Facts) -> None:
-    """Shown as stalled, and nudged once: the limit is not armed again before it gives a sign of life."""
+    """Nudge a stalled member once. The limit is armed again only after its next activity."""
     member = turn.put(replace(member, activity=Activity.STALLED))
     turn.mail.append(Post(member.key, "No sign of progress", templates.STALLED, priority="high"))
     turn.act(ActKind.NUDGE, member, text=templates.STALLED)
 
 
 def _mark_exited(turn: Turn, member: Member, _: Trigger, facts: Facts) -> None:
-    """Dead before anyone asked, unless it had signalled done or was part of a stand-down already."""
+    """Record its exit. It counts as already gone if no request and no inspection came before."""
+    # A member that was inspected or asked before is not "already gone": its end belongs to that request.
     before = member.request is None and member.attempts == 0
     already_gone = member.already_gone or before
     turn.put(replace(member, exited=True, exit_code=facts.code, already_gone=already_gone))
@@ -238,6 +251,7 @@ def _count_wait(turn: Turn, member: Member, _: Trigger, __: Facts) -> None:
 
 
 def _inspect(turn: Turn, member: Member, _: Trigger, __: Facts) -> None:
+    # A refusal that force overrides: the outcome is `forced`, however clean the workspace is.
     forced = member.forced or member.answer is Answer.REJECTED
     member = turn.put(
         replace(member, attempts=member.attempts + 1, forced=forced, held_done=False, judging=False)
@@ -273,7 +287,7 @@ _CAUSES: Final = {
 
 
 def _escalate(turn: Turn, member: Member, trigger: Trigger, facts: Facts) -> None:
-    """Opened and mailed once; a salvage that fails again leaves the one that is open (I9)."""
+    """Open an escalation and mail it, once. A salvage that fails again updates the open one (I9)."""
     cause = _CAUSES[trigger]
     issues = member.issues
     if cause == "salvage":
@@ -281,6 +295,7 @@ def _escalate(turn: Turn, member: Member, trigger: Trigger, facts: Facts) -> Non
     elif cause == "refusal":
         issues = (f"refuses to stand down: {facts.reason}",)
     member = turn.put(replace(member, issues=issues))
+    # I9: one escalation, one mail. A second failure updates the escalation that is open.
     open_one = turn.escalations.get(member.escalation or "")
     if open_one is not None:
         reopened = replace(open_one, cause=cause, issues=issues, state=EscalationState.OPEN)
@@ -306,7 +321,7 @@ def _escalate(turn: Turn, member: Member, trigger: Trigger, facts: Facts) -> Non
 
 
 def _decide(turn: Turn, member: Member, _: Trigger, facts: Facts) -> None:
-    """Closes the escalation, unless it is about a salvage: that one closes when the salvage succeeds."""
+    """Close the escalation. One about a salvage stays open until the salvage succeeds."""
     escalation = turn.escalations[str(member.escalation)]
     keeps_open = escalation.cause == "salvage"
     state = EscalationState.OPEN if keeps_open else EscalationState.DECIDED
@@ -317,13 +332,13 @@ def _decide(turn: Turn, member: Member, _: Trigger, facts: Facts) -> None:
 
 
 def _park(turn: Turn, member: Member, trigger: Trigger, facts: Facts) -> None:
-    """A person works on it now: it runs on, is not watched for stalls, and may signal done as ever."""
+    """Leave it to a person. It keeps running, is not watched for stalls, and may signal done."""
     _decide(turn, member, trigger, facts)
     turn.put(replace(turn.members[member.key], activity=Activity.PARKED, failures=0, silences=0))
 
 
 def _hold(turn: Turn, member: Member, _: Trigger, facts: Facts) -> None:
-    """A person inspects it. Until they decide, nothing changes and the stand-down ends here."""
+    """Leave it to a person. Nothing changes until they decide, and the stand-down ends here."""
     escalation = turn.escalations[str(member.escalation)]
     parked = replace(escalation, state=EscalationState.PARKED, decision="human", by=facts.by)
     turn.escalations[escalation.id] = parked
@@ -332,7 +347,7 @@ def _hold(turn: Turn, member: Member, _: Trigger, facts: Facts) -> None:
 
 
 def _moot(turn: Turn, member: Member, _: Trigger, __: Facts) -> None:
-    """What was escalated has settled itself: the member is dead, or its work is safe after all."""
+    """Close an escalation without a decision: the member exited, or its work was saved after all."""
     if member.escalation is None:
         return
     escalation = turn.escalations[member.escalation]
@@ -365,7 +380,7 @@ def _begin(kind: ActKind) -> Callable[[Turn, Member, Trigger, Facts], None]:
 
 
 def _ask_exit(turn: Turn, member: Member, trigger: Trigger, facts: Facts) -> None:
-    """One whose own process is dead cannot be asked: the rest of its tree is terminated at once."""
+    """Let it exit in its own way. If its own process is dead, terminate the rest of its tree at once."""
     if member.exited:
         _terminate(turn, member, trigger, facts)
     else:
@@ -377,6 +392,7 @@ def _terminate(turn: Turn, member: Member, _: Trigger, __: Facts) -> None:
 
 
 def _settle(turn: Turn, member: Member, trigger: Trigger, facts: Facts) -> None:
+    # The outcome is final from here on (I6): tasks are given back, and unread mail bounces to the lead.
     unread = facts.reason if trigger is Trigger.LAST_READ_FAILED else ""
     member = replace(member, settled=True, unread=unread)
     member = turn.put(replace(member, outcome=final_outcome(member)))

@@ -211,7 +211,7 @@ class Commands:
         try:
             done = self._run(argv, cwd, env, stdin, timeout_s, together, as_operator)
         except subprocess.TimeoutExpired:
-            raise subprocess.TimeoutExpired(command, timeout_s) from None
+            raise TimeoutError(f"it took more than {timeout_s:g} s") from None
         return subprocess.CompletedProcess(argv, done.returncode, _text(done.stdout), _text(done.stderr))
 
     def execute(

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 
@@ -23,18 +25,20 @@ from headcount.runtime import reaper
 from headcount.runtime.processes import Process, read_process
 
 AUTO, NAMESPACE, CGROUP, SUBREAPER = "auto", "namespace", "cgroup", "subreaper"
-TESTED_IN_NAMESPACE = frozenset({"scripted"})
-"""Agents that `auto` may put into a namespace. Tests end small programs there; no agent client was tried."""
+TESTED_IN_NAMESPACE = (("-m", "headcount.agents.scripted"),)
+"""Arguments of agents that `auto` may put into a namespace: a test runs a whole team of them there."""
 _PREFIX = "headcount."
+_TRIAL = re.compile(re.escape(_PREFIX) + r"trial-(\d+)-[0-9a-f]{8}")
 _CGROUP_NEEDS = "a writable cgroup v2 with cgroup.kill (Linux 5.14), or a systemd user manager"
 
 
-def choose(wanted: str, agent: str, cgroup: bool, namespace: bool) -> str:
+def choose(wanted: str, argv: Sequence[str], cgroup: bool, namespace: bool) -> str:
     """The containment for one start. `ProcessError` where the machine lacks what the settings demand."""
     if wanted == AUTO:
         if cgroup:
             return CGROUP
-        return NAMESPACE if namespace and agent in TESTED_IN_NAMESPACE else SUBREAPER
+        tested = tuple(argv[1:3]) in TESTED_IN_NAMESPACE
+        return NAMESPACE if namespace and tested else SUBREAPER
     if wanted == CGROUP and not cgroup:
         raise _unavailable(wanted, f"it needs {_CGROUP_NEEDS}")
     if wanted == NAMESPACE and not namespace:
@@ -45,7 +49,7 @@ def choose(wanted: str, agent: str, cgroup: bool, namespace: bool) -> str:
 def _unavailable(wanted: str, why: str) -> ProcessError:
     return ProcessError(
         f'containment = "{wanted}" is not available here', why,
-        ("See what this machine can do with `headcount doctor`", 'Use containment = "auto"'),
+        ("See what this machine supports with `headcount doctor`", 'Use containment = "auto"'),
         code="containment-unavailable",
     )  # fmt: skip
 
@@ -149,6 +153,23 @@ class Cgroup:
         for directory, _, _ in os.walk(self.path, topdown=False):
             with suppress(OSError):
                 os.rmdir(directory)
+
+
+def remove_left(base: str, is_over: Callable[[str], bool]) -> list[str]:
+    """Remove the cgroups below `base` that a killed engine left; return their paths.
+
+    `is_over` tells for a mark whether its start has ended or can never happen. The kernel removes no cgroup
+    that has a process in it.
+    """
+    removed = []
+    for name in sorted(os.listdir(base)) if os.path.isdir(base) else ():
+        mark, trial = name.removeprefix(_PREFIX), _TRIAL.fullmatch(name)
+        over = not os.path.exists(f"/proc/{trial[1]}") if trial else name != mark and is_over(mark)
+        cgroup = Cgroup(f"{base}/{name}")
+        if over and not cgroup.is_populated():
+            cgroup.remove()
+            removed.append(cgroup.path)
+    return removed
 
 
 # --- namespaces --------------------------------------------------------------------------------------

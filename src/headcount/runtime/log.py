@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import stat
 from typing import NamedTuple
 
@@ -89,3 +90,13 @@ def plain_text(data: bytes) -> str:
     """
     text = _ESCAPES.sub("", data.decode(errors="replace")).replace("\r\n", "\n").replace("\r", "\n")
     return "".join(char for char in text if char.isprintable() or char in "\n\t\u00a0\u3000")
+
+
+def move_log(home: str, to: str) -> None:
+    """Move what was printed to another directory, made for it, on the same disk or another one."""
+    segments = _segments(home)
+    if not segments:
+        return
+    os.makedirs(to, mode=0o700, exist_ok=True)
+    for start, _ in segments:
+        shutil.move(f"{home}/{LOG_PREFIX}{start}", f"{to}/{LOG_PREFIX}{start}")

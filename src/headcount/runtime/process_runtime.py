@@ -12,6 +12,7 @@ import secrets
 import shutil
 import signal
 import socket
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -108,15 +109,17 @@ class Shared:
         self.members = Members()
         self._cgroup_base: str | None = None
         self._tried_cgroup: Identity | None = None
+        self._trying = threading.Lock()  # members start at the same time; each waits for the answer
 
     def cgroup_base(self) -> str | None:
         """Where members' cgroups can be made: that of the server above all keepers. None: nowhere."""
         self.server.ensure()
-        if self._tried_cgroup != self.server.identity:
-            self._tried_cgroup = self.server.identity
-            base = containment.cgroup_of(self.server.identity.pid)
-            self._cgroup_base = base if containment.can_make_cgroup(base) else None
-        return self._cgroup_base
+        with self._trying:
+            if self._tried_cgroup != self.server.identity:
+                self._tried_cgroup = self.server.identity
+                base = containment.cgroup_of(self.server.identity.pid)
+                self._cgroup_base = base if containment.can_make_cgroup(base) else None
+            return self._cgroup_base
 
 
 class ProcessRuntime:
@@ -134,6 +137,7 @@ class ProcessRuntime:
         self._table = self.shared.table
         self._start_timeout_s = start_timeout_s
         self._run_directory = f"{self.state_directory}/run"
+        self._swept_base = ""
         os.makedirs(self._run_directory, mode=0o700, exist_ok=True)
 
     def connect(self, spec: SpawnSpec, home: str, timeout_s: float) -> socket.socket:
@@ -147,6 +151,8 @@ class ProcessRuntime:
         seal = spec.seal or secrets.token_bytes(16)
         known: dict[str, Any] = {"seals": [*spec.seals, digest(seal)], "hold": spec.hold}
         if directory.known() is None:
+            # Before its cgroup: one without a directory was left by a start that was killed.
+            os.makedirs(directory.path, mode=0o700, exist_ok=True)
             sockets = make_tmux_directory(self.state_directory, spec.mark)
             spec = replace(spec, env={**spec.env, TMUX_VARIABLE: sockets})
             try:
@@ -154,6 +160,7 @@ class ProcessRuntime:
                 reply, record = ask_keeper(spec, more, directory, self.connect, self._start_timeout_s)
             except (ProcessError, OSError):
                 if self._call_off(spec.mark, directory):
+                    containment.Cgroup(known.get("cgroup", "")).remove()
                     raise
                 reply, record = "started", None  # in spite of the error
             if reply != "started":
@@ -172,14 +179,32 @@ class ProcessRuntime:
             return {}
         base = self.shared.cgroup_base()
         namespace = spec.containment != containment.CGROUP and containment.can_make_namespace()
-        chosen = containment.choose(spec.containment, spec.agent, base is not None, namespace)
+        chosen = containment.choose(spec.containment, spec.argv, base is not None, namespace)
         if chosen == containment.CGROUP:
             assert base is not None
+            if base != self._swept_base:
+                self._swept_base = base
+                containment.remove_left(base, self._is_over)
             cgroup = containment.Cgroup.of(base, spec.mark)
             cgroup.create()
             known["cgroup"] = cgroup.path
             return {"cgroup": cgroup.path}
         return {"namespace": chosen == containment.NAMESPACE}
+
+    def remove_left_cgroups(self) -> list[str]:
+        """Remove empty cgroups of starts that were killed or called off; return their paths."""
+        base = containment.cgroup_of()
+        return containment.remove_left(base, self._is_over) if base is not None else []
+
+    def _is_over(self, mark: str) -> bool:
+        """Whether a start of this state directory has ended, was called off, or was killed early."""
+        parsed = parse_mark(mark)
+        if parsed is None or parsed.state != self.state_id:
+            return False
+        directory = self._directory(mark)
+        if not os.path.isdir(directory.path) or directory.is_called_off():
+            return True
+        return directory.exit_status() is not None
 
     def adopt(self, mark: str, known: Mapping[str, Any] | None = None) -> Handle | None:
         """The handle of a start that happened; None without one. `known`: what the store has of it."""
@@ -310,12 +335,17 @@ class ProcessRuntime:
             handle = self.adopt(mark, known)
         return handle
 
-    def discard(self, mark: str) -> None:
-        """Remove the records and the log. Refused while it lives: without a record, only the mark is left."""
+    def discard(self, mark: str, log_to: str = "") -> None:
+        """Remove the records and the log, or move the log to the directory `log_to`.
+
+        Refused while it lives: without a record, only the mark is left.
+        """
         directory = self._directory(mark)
         record = directory.record()
         if record and record.boot == boot_id() and (is_alive(record.agent) or is_alive(record.keeper)):
             raise ProcessError(f"Did not remove the records of {mark}", "it is alive", code="still-alive")
+        if log_to and os.path.isdir(directory.path):
+            log.move_log(directory.path, log_to)
         shutil.rmtree(directory.path, ignore_errors=True)
 
     def _directory(self, mark: str) -> SpawnDirectory:

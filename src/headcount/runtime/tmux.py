@@ -56,7 +56,7 @@ class TmuxRuntime(ProcessRuntime):
                 except TimeoutError:
                     raise ProcessError(
                         f"Did not start {spec.argv[0]}",
-                        "its keeper did not come up in tmux",
+                        "its keeper did not start in tmux",
                         code="start-failed",
                     ) from None
                 if _peer(connection) == pane_pid:
@@ -73,7 +73,7 @@ class TmuxRuntime(ProcessRuntime):
             *("set-option", "-g", "update-environment", VARIABLE, ";"),
             *("new-session", "-d", "-P", "-F", "#{pane_pid}", "-s", name, "-c", "/"),
             *("-x", str(spec.columns), "-y", str(spec.rows), *REAPER, "terminal", home, ";"),
-            *("pipe-pane", "-t", f"={name}:", _literally(f"exec cat > {output}"), ";"),
+            *("pipe-pane", "-t", f"={name}:", _literally(_copy_to(output)), ";"),
             *("set-environment", "-t", f"={name}", VARIABLE, spec.mark),
         )
         deadline = time.monotonic() + _LAUNCH_S
@@ -264,6 +264,14 @@ def _listen(home: str) -> socket.socket:
 def _peer(connection: socket.socket) -> int:
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     return int(struct.unpack("3i", credentials)[0])
+
+
+def _copy_to(fifo: str) -> str:
+    """A shell command that copies to a FIFO, without waiting for a keeper that may never come up.
+
+    Opening a FIFO for writing waits for a reader. Descriptor 3 is one until the FIFO is open.
+    """
+    return f"exec 3<> {fifo} > {fifo} 3>&-; exec cat"
 
 
 def _literally(command: str) -> str:

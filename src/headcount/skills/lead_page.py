@@ -1,4 +1,4 @@
-"""The lead's skill: the task loop, the shutdown in two steps, the gates, and the end of a phase."""
+"""Write the lead's skill: the task loop, the two-step shutdown, the gates, and the end of a run."""
 
 from __future__ import annotations
 

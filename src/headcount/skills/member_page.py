@@ -1,4 +1,4 @@
-"""The member's decommission checklist: what to look at before it says done, and how to say it."""
+"""Write the member's checklist: what to check before done, and how to report it."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def pages(settings: Settings) -> tuple[Page, ...]:
 
 
 def write_skills(settings: Settings, version: str) -> dict[str, str]:
-    """Path to content. `claude/` is a plugin; `agents/` has a section for each role's AGENTS.md."""
+    """Return the files by path. `claude/` is a plugin; `agents/` has a section for each role's AGENTS.md."""
     files = {"claude/.claude-plugin/plugin.json": _manifest(version), "claude/README.md": _README}
     for page in pages(settings):
         files[f"claude/skills/{page.name}/SKILL.md"] = _front_matter(page) + page.body

@@ -1,4 +1,4 @@
-"""Parts that the pages share: numbers in words, fenced blocks, lists, and the table of who may do what."""
+"""Write parts that the pages share: numbers, fenced blocks, lists, and the authority table."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def text(body: str) -> str:
 
 
 def tool(name: str, **arguments: Any) -> str:
-    """A call of one of our MCP tools, as a client makes it."""
+    """Return a call of an MCP tool, as a client makes it."""
     return as_json({"name": name, "arguments": arguments})
 
 
@@ -46,7 +46,7 @@ def bullets(*items: str) -> str:
 
 
 def join(*parts: str) -> str:
-    """Parts with a blank line between them; what is one paragraph of prose is filled."""
+    """Join parts with blank lines. Wrap parts that are one paragraph of prose."""
     return "\n\n".join(_filled(part.strip("\n")) for part in parts if part) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""The witness's instructions: look, judge, speak, stop, escalate, hand over."""
+"""Write the witness's instructions: inspect, judge, nudge, stop, escalate, hand over."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _issue(kind: Kind, what: str) -> str:
-    """As an inspection words it."""
+    """Return an issue in the words of an inspection."""
     return Findings("", "", items=(Finding(kind, what, "", ""),)).issues()[0]
 
 

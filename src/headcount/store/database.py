@@ -150,14 +150,14 @@ def explain(error: apsw.Error, path: str) -> StoreError | Bug:
         return StoreError(
             "The state is busy",
             f"another process held {path} for {BUSY_TIMEOUT_MS // 1000} s",
-            ("Try again; whoever holds it is a process with that file open, a suspended one perhaps",),
+            ("Try again, or find the process that has the file open; it may be suspended",),
             code="store-busy",
         )
     if isinstance(error, apsw.NotADBError | apsw.CorruptError):
         return StoreError(
             f"{path} cannot be read as headcount's state",
-            f"SQLite says: {error}",
-            ("Put it aside and restore a backup; nothing was changed",),
+            f"SQLite reports: {error}",
+            ("Move it away and restore a backup; nothing was changed",),
             code="store-corrupt",
         )
     if isinstance(error, apsw.FullError | apsw.IOError | apsw.CantOpenError | apsw.PermissionsError):
@@ -167,7 +167,7 @@ def explain(error: apsw.Error, path: str) -> StoreError | Bug:
         return Bug("Something was written in a read transaction", str(error))
     if isinstance(error, apsw.ReadOnlyError):
         return StoreError("The state cannot be written", f"{path} is read-only", code="store-io")
-    return Bug("The store met an error that it does not know", f"{type(error).__name__}: {error}")
+    return Bug("The store met an unknown error", f"{type(error).__name__}: {error}")
 
 
 def one(db: apsw.Connection, sql: str, *values: Any) -> Any:

@@ -31,8 +31,8 @@ def follow(path: str, old: apsw.Connection) -> apsw.Connection:
     raise StoreError(
         f"{path} was removed",
         "another state is there now, or none yet",
-        ("An engine that drives puts it back within seconds: try again",
-         "Otherwise `headcount sweep` finds who is left"),
+        ("Try again: a running engine restores it within seconds",
+         "Otherwise `headcount sweep` finds the members"),
         code="state-lost",
     )  # fmt: skip
 

@@ -142,7 +142,12 @@ class SqliteTx:
         if card is None:
             raise _no_team(team_id)
         if card.closed:
-            raise Declined(f"{card.name} is shut down", "a closed team takes nothing new", code="team-closed")
+            raise Declined(
+                f"{card.name} is shut down", "a closed team accepts nothing new", code="team-closed"
+            )
+
+    def has_inputs(self, team_id: str) -> bool:
+        return one(self._db, JOURNAL["has_inputs"], team_id) is not None
 
     def take_inputs(self, team_id: str) -> list[Event]:
         """Inputs that cannot be parsed go to the journal as they are; the others are applied (B7)."""
@@ -225,9 +230,9 @@ class SqliteTx:
     def is_sealed(self, team_id: str, key: str) -> bool:
         return one(self._db, TEAMS["sealed"], team_id, key) is not None
 
-    def forget_mail(self, read_before: float) -> int:
+    def forget_mail(self, team_id: str, read_before: float) -> int:
         before = self._db.total_changes()
-        self._db.execute(MAIL["forget"], (read_before,))
+        self._db.execute(MAIL["forget"], (self._own(team_id), read_before))
         return self._db.total_changes() - before
 
     # --- tasks
@@ -457,13 +462,13 @@ class SqliteStore:
 
     # --- leases
 
-    def take_lease(self, name: str, holder: str, ttl_s: float, *, steal: bool = False) -> Fence | None:
+    def take_lease(self, name: str, holder: str, ttl_s: float) -> Fence | None:
         from headcount.ports import Fence
 
         now = self._clock()
         with Transaction(self._connection(), write=True) as db:
             row = one(db, IDENTITY["lease"], name)
-            if row is not None and row[0] not in (None, holder) and row[2] > now and not steal:
+            if row is not None and row[0] not in (None, holder) and row[2] > now:
                 return None
             token = 1 if row is None else row[1] + 1
             db.execute(IDENTITY["put_lease"], (name, holder, token, now + ttl_s))

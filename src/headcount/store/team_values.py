@@ -80,7 +80,9 @@ def _read_limits(settings: Mapping[str, Any]) -> tuple[Limits, bool]:
             raise UsageError(f"There is no limit {name!r}", code="unknown-setting")
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise UsageError(
-                f"limits.{name} is {value!r}", "a limit is a whole number from 1", code="bad-setting"
+                f"limits.{name} is {value!r}",
+                "a limit must be a whole number of 1 or more",
+                code="bad-setting",
             )
     policy = settings.get("policy") or {}
     return Limits(**given), bool(policy.get("peer_mail", _POLICY.peer_mail))

@@ -1,1 +1,1 @@
-"""What one looks at in a browser: the report as one file, and the live page."""
+"""Show teams in a browser: the report as one file, and the live page."""

@@ -1,4 +1,4 @@
-"""What the page may ask for and do: path to use case. The guard has let the caller in as the operator."""
+"""Map the paths of the page to use cases. The guard has accepted the caller as the operator."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Body = dict[str, Any]
 
 
 def stand_down(app: App, body: Body, team: str) -> dict[str, Any]:
-    """Opens it, or joins the one that is open; how it goes on comes by the stream."""
+    """Open a stand-down, or join the open one. The stream shows its progress."""
     answer = standing_down.stand_down(
         app,
         team,

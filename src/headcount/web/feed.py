@@ -14,8 +14,8 @@ import time
 import traceback
 from typing import TYPE_CHECKING, Any
 
-from headcount.app.looking import keep_looking
 from headcount.app.page import Onlooker, list_teams, make_patch
+from headcount.app.unsaved_work import keep_looking
 from headcount.errors import Bug, HeadcountError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ Patch = dict[str, Any]
 
 
 class Watch:
-    """Something that is looked at again whenever `channel` rings, for as long as somebody watches."""
+    """A view that is read again whenever `channel` rings, as long as it has watchers."""
 
     def __init__(self, store: Store, channel: str, look: Callable[[], Any]) -> None:
         self._store = store
@@ -45,7 +45,7 @@ class Watch:
         self.watchers = 0
 
     def start(self, *others: Callable[[], None]) -> None:
-        """The reader in a thread of its own, and whatever else should run as long as it does."""
+        """Start the reader in its own thread, and other tasks that run as long as it does."""
         for work in (self._read, *others):
             threading.Thread(target=work, name=f"watch {self._channel}", daemon=True).start()
 
@@ -110,11 +110,11 @@ class Feed:
             watch.tell()
 
     def team(self, name: str) -> AsyncIterator[str]:
-        """Everything about it first, then patches."""
+        """Yield the whole view of a team first, then patches."""
         return self._events(f"team/{name}", lambda: self._watch_team(name), make_patch)
 
     def teams(self) -> AsyncIterator[str]:
-        """Which teams there are, whenever that changes."""
+        """Yield the list of teams, and again whenever it changes."""
         return self._events("engine", self._watch_teams, lambda _, now: {"teams": now})
 
     def _watch_team(self, name: str) -> Watch:
@@ -168,13 +168,15 @@ class Feed:
 
 
 def _as_ours(error: Exception) -> HeadcountError:
-    """Whatever ends a reader is said to those who watch: a page that stands still would be believed."""
+    """Report the error that ended a reader, so that no page silently shows old data."""
     if isinstance(error, HeadcountError):
         return error
     traceback.print_exception(error, file=sys.stderr)
-    return Bug("The team cannot be read", "this is a bug of headcount", ("See where `serve` was started",))
+    return Bug(
+        "The team cannot be read", "this is a bug in headcount", ("See the output of `headcount serve`",)
+    )
 
 
 def _event(data: Patch) -> str:
-    """One line of JSON: it holds no line break, whatever an agent wrote."""
+    """Return an event as one line of JSON, without line breaks."""
     return f"data: {json.dumps(data, ensure_ascii=True, separators=(',', ':'))}\n\n"

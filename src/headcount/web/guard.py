@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
 
-from headcount.app.peer import why_not_operator
+from headcount.app.page_caller import why_not_operator
 from headcount.errors import HeadcountError, NotAllowed
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Guard:
         )  # fmt: skip
 
     def _is_ours(self, host: str) -> bool:
-        """A name that another site may have pointed at us (DNS rebinding) is not ours; a number always is."""
+        """Return whether a host is ours. A name may be rebound by another site; a number may not."""
         name, _, port = host.rpartition(":")
         if port != str(self._port):
             return False

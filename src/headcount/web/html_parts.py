@@ -24,7 +24,7 @@ Child = str | int | float | None
 
 
 def el(tag: str, *children: Child, **attributes: str | int | float | None) -> Markup:
-    """An element; `class_` is class, `http_equiv` is http-equiv, and what is None is left out."""
+    """Return an element. `class_` is class, `http_equiv` is http-equiv, and None is omitted."""
     said = "".join(_attribute(name, value) for name, value in attributes.items() if value is not None)
     if tag in _VOID and not children:
         return Markup(f"<{tag}{said}>" if tag in ("meta", "br") else f"<{tag}{said}/>")
@@ -36,7 +36,7 @@ def join(*children: Child) -> Markup:
 
 
 def raw(text: str) -> Markup:
-    """For our own style sheets, never for what somebody wrote."""
+    """Mark text as markup. Only for headcount's own style sheets."""
     return Markup(text)
 
 
@@ -50,7 +50,7 @@ def _attribute(name: str, value: str | int | float) -> str:
 
 
 def _visible(text: str) -> str:
-    """Without control characters: some would turn the direction of what stands beside them."""
+    """Return text without control characters, some of which change the direction of their neighbours."""
     return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
@@ -187,7 +187,7 @@ def _mark(mark: Mapping[str, Any], y: float, scale: Scale) -> Markup:
 
 
 def say_seconds(seconds: float) -> str:
-    """As a person would: 0.4 s, 12 s, 3 min 20 s, 2 h 5 min."""
+    """Return a duration for people: 0.4 s, 12 s, 3 min 20 s, 2 h 5 min."""
     if seconds < 0:
         return f"-{say_seconds(-seconds)}"
     if seconds < 60:

@@ -1,4 +1,4 @@
-"""The report as one HTML file: no script, nothing loaded from elsewhere, light and dark."""
+"""Write the report as one HTML file without script or external files, light and dark."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COLOUR = {"shutdown": "good", "complete": "good", "active": "", "escalated": "w
 
 
 def write_report(report: Mapping[str, Any]) -> str:
-    """The whole file. Whatever an agent wrote is text in it."""
+    """Return the HTML of a report. Text of agents is escaped."""
     title = f"{report['team']}: what happened"
     head = el(
         "head",
@@ -93,7 +93,7 @@ def _tiles(report: Mapping[str, Any]) -> Markup:
 
 
 def _timelines(report: Mapping[str, Any]) -> Markup | None:
-    """The whole life and, where that leaves no room for it, the last stand-down once more by itself."""
+    """Return the timeline and, if it is too small there, a second one of the last stand-down."""
     members, begin = report["members"], report["began"]
     if not members:
         return None
@@ -326,7 +326,7 @@ def _content(saved: Mapping[str, Any]) -> str:
 
 
 def _left_out(saved: Mapping[str, Any]) -> Markup | None:
-    """What is over a limit stays in the workspace, which is kept: said here so that nobody looks in vain."""
+    """Return what a salvage left out because of a limit. It is still in the workspace."""
     if not saved["leftOut"]:
         return None
     lines = [f"{item['path']}, {say_bytes(item['size'])}: {item['why']}" for item in saved["leftOut"]]

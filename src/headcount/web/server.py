@@ -1,4 +1,4 @@
-"""The live page: its files, its streams, and thin endpoints over the use cases."""
+"""Serve the live page: its files, its streams, and thin endpoints over the use cases."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _KEEP_ALIVE_S = 5
 def serve(
     app: App, host: str = LOOPBACK, port: int = 0, token_file: str | None = None, *, as_json: bool = False
 ) -> int:
-    """Serve until a signal ends it. Whoever has the address that is printed acts as the operator."""
+    """Serve until a signal ends it. Anyone with the printed address acts as the operator."""
     app.check("serve")
     token = read_token(token_file)
     listener = _listen(host, port)
@@ -139,7 +139,7 @@ async def _answer(call: Callable[[], Any]) -> Response:
     except Exception:
         traceback.print_exc(file=sys.stderr)
         return refuse(
-            Bug("The call failed", "this is a bug of headcount", ("See where `serve` was started",))
+            Bug("The call failed", "this is a bug in headcount", ("See the output of `headcount serve`",))
         )
 
 
@@ -201,7 +201,7 @@ def _announce(url: str, as_json: bool) -> None:
 
 
 def make_protocol(headers_s: float, connections: int) -> type[H11Protocol]:
-    """uvicorn's own, which would wait for ever: its limits begin with the first whole request."""
+    """Return uvicorn's protocol with a time limit for headers, which it lacks before the first request."""
 
     class Protocol(H11Protocol):
         _deadline: asyncio.TimerHandle | None = None
@@ -245,7 +245,7 @@ _SHORTEST = 32
 
 
 def read_token(path: str | None) -> str:
-    """Without a file a new one; with one what is in it, made for its owner alone if it is not there."""
+    """Return the token in the file, which is created for its owner alone; without a file a new token."""
     if path is None:
         return secrets.token_urlsafe(_BYTES)
     try:

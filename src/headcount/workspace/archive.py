@@ -56,7 +56,7 @@ def _write(root: str, path: str) -> None:
         raise WorldError(
             f"Could not archive {root}",
             f"it has {needed:,} bytes, and {free:,} are free in {directory}",
-            ("Make room, or take away from it what nobody needs",),
+            ("Free some space, or delete what you do not need",),
             code="salvage-failed",
         )
     with open(path, "xb") as file:

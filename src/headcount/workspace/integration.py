@@ -107,7 +107,7 @@ class Integration:
             if self._move(head or self.repo.zero, new):
                 return Merged(new, moved=True)
         raise GitError(
-            f"Did not merge {commit}", f"{self.branch} moved {_TRIES} times meanwhile", code="git-ref"
+            f"Did not merge {commit}", f"{self.branch} moved {_TRIES} times during the merge", code="git-ref"
         )
 
     def _merge_commit(self, head: str, commit: str, message: str) -> str | Conflict:

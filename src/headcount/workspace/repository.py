@@ -54,7 +54,7 @@ class Repository:
         if git.run("config", "extensions.refStorage", ok=(0, 1)).text == "reftable":
             raise GitError(
                 f"{common_dir} keeps its refs in a reftable",
-                "headcount reads reflogs as files to know whose stash and branch is whose",
+                "headcount reads reflog files to find the owner of a stash or branch",
                 ("Convert it with `git refs migrate --ref-format=files`",),
                 code="git-reftable",
             )

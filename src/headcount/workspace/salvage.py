@@ -260,7 +260,7 @@ def _changed_meanwhile() -> WorldError:
     return WorldError(
         "The workspace changed while it was saved",
         "git wrote other bytes than were read a moment before",
-        ("Stop what writes there and ask again",),
+        ("Stop the program that writes there, and try again",),
         code="changed-while-reading",
     )
 

@@ -59,7 +59,7 @@ class Saved:
             raise GitError(
                 f"Did not use {shown(self.ref)}",
                 self.faults[0],
-                ("headcount did not write it as it is: find out where it came from",),
+                ("headcount did not write it in this form; find out where it came from",),
                 code="salvage-unsafe",
             )
 

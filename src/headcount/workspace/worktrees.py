@@ -82,7 +82,7 @@ class Workspaces:
         assert self.repo is not None
         commit = self.repo.commit(base or "HEAD")
         if base and commit is None:
-            raise GitError("Did not make a workspace", f"{base} is no commit", code="git-worktree")
+            raise GitError("Did not make a workspace", f"{base} is not a commit", code="git-worktree")
         return commit
 
     def find(self, team: str, member: str, generation: int) -> Workspace | None:
@@ -160,9 +160,7 @@ class _Maker:
                 return read_record(self.repo, path) or self._resume(path, git_dir)
             if not git_dir and not os.path.lexists(path) and is_free(self.repo, path):
                 return self._begin(path, base, detached)
-        raise Declined(
-            f"Did not make a workspace for {self.wanted.member}", f"too many are left in {self.root}"
-        )
+        raise Declined(f"Did not make a workspace for {self.wanted.member}", f"too many exist in {self.root}")
 
     def find(self) -> Workspace | None:
         for path, git_dir in self._places():
@@ -256,7 +254,9 @@ class _Maker:
         return (branch_name(self.wanted.team, self.wanted.member, n) for n in range(1, 10_000))
 
     def _no_branch(self) -> Declined:
-        return Declined(f"Did not make a branch for {self.wanted.member}", "too many are left of that name")
+        return Declined(
+            f"Did not make a branch for {self.wanted.member}", "too many branches of that name exist"
+        )
 
 
 # --- linking ---------------------------------------------------------------------------------------------
@@ -338,7 +338,7 @@ def _put_in_place(made: str, git_dir: str) -> str:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
             raise GitError(
-                f"Did not make the worktree {git_dir}", "another is just making it", code="git-worktree"
+                f"Did not make the worktree {git_dir}", "another process is creating it", code="git-worktree"
             ) from error
     raise GitError(f"Did not make the worktree {git_dir}", "its directory vanished", code="git-worktree")
 

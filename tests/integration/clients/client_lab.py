@@ -16,17 +16,18 @@ from typing import Any
 import pytest
 from standin import Standin
 
+from headcount.app.adapters import make_runtimes
 from headcount.app.app import App, open_app
+from headcount.app.member_start import Plan
 from headcount.app.progress import follow
 from headcount.app.resident import driving
 from headcount.app.standing_down import stand_down
-from headcount.app.starting import Plan
+from headcount.app.team_start import wait_for
 from headcount.app.teams import create_team, spawn
-from headcount.app.up import wait_for
-from headcount.app.world import make_runtimes
 from headcount.domain.policy import Policy
 from headcount.domain.settings import Agents
 from headcount.protocol.member import Member, State
+from tests.support.lab import end_everything, make_repository
 
 TEAM = "crew"
 CLIENTS = ("claude", "codex", "gemini", "opencode")
@@ -224,10 +225,7 @@ def laboratory(
     # Whatever a client takes for its place, it is none of the developer's.
     monkeypatch.chdir(repo)
     monkeypatch.setenv("PWD", str(repo))
-    git(repo, "init", "--quiet", "-b", "main")
-    (repo / "README").write_text("hello\n")
-    git(repo, "add", "README")
-    git(repo, "commit", "--quiet", "-m", "first")
+    make_repository(repo)
     app = open_app(str(repo), {})
     # A sandbox inside of the machine that tests run in may not work; what is tested is not the sandbox.
     app.settings = type(app.settings)(policy=policy, agents=Agents(permissions="full"))
@@ -236,15 +234,8 @@ def laboratory(
         with driving(app):
             create_team(app, TEAM, environ=os.environ)
             yield Lab(app, standin, home)
-            _end_everything(app)
+            end_everything(app)
     finally:
         app.close()
         standin.close()
         shutil.rmtree(place / "repo", ignore_errors=True)
-
-
-def _end_everything(app: App) -> None:
-    """Whatever a failed test left; only what carries a mark of this very state directory."""
-    runtime = make_runtimes(app)["plain"]
-    for mark in runtime.list_marked():
-        runtime.kill(runtime.adopt(mark) or runtime.adopt_by_mark(mark), 5)

@@ -13,7 +13,7 @@ from dataclasses import replace
 import pytest
 from client_lab import CLIENTS, POLICY, TEAM, Lab
 
-from headcount.app.starting import Plan
+from headcount.app.member_start import Plan
 from headcount.app.teams import spawn
 from headcount.ports import Mail
 

@@ -15,7 +15,7 @@ import pytest
 from client_lab import POLICY, TEAM, Lab, fingerprint, git
 from test_two_members import works
 
-from headcount.app.starting import Plan
+from headcount.app.member_start import Plan
 from headcount.app.teams import spawn, status
 from headcount.protocol.member import State
 

@@ -105,7 +105,8 @@ def test_what_was_made_unreadable_since_is_kept_and_the_rest_undone(repo: Path) 
 def test_the_example_compiles_and_the_settings_are_read(repo: Path) -> None:
     headcount(repo, "init", "--client", "gemini")
     assert [plan.name for plan in read_definition(str(repo / "team.py")).members] == ["ann", "bob"]
-    assert read_settings(str(repo / "headcount.toml"), {}).agents.default == "gemini"
+    settings = read_settings(str(repo / "headcount.toml"), {})
+    assert (settings.agents.default, settings.build.dialect) == ("gemini", "agent")
 
 
 def test_claude_code_reads_the_server_that_init_wrote(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:

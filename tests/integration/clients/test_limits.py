@@ -12,7 +12,7 @@ from client_lab import POLICY, TEAM, Lab
 from test_two_members import APPROVE, commit_file
 
 from headcount.app.mail import send
-from headcount.app.starting import Plan
+from headcount.app.member_start import Plan
 from headcount.app.teams import spawn, status
 from headcount.cli.status_commands import describe_team
 from headcount.errors import Declined

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from client_lab import CLIENTS, Lab, fingerprint, git
 
-from headcount.app.starting import Plan
+from headcount.app.member_start import Plan
 from headcount.protocol.member import State
 
 APPROVE = {"call": "send_message", "with": {

@@ -11,14 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from headcount.app.adapters import make_runtimes
 from headcount.app.app import App
+from headcount.app.member_start import Plan
 from headcount.app.progress import follow
 from headcount.app.resident import driving
 from headcount.app.standing_down import stand_down
-from headcount.app.starting import Plan
+from headcount.app.team_start import wait_for
 from headcount.app.teams import create_team, spawn
-from headcount.app.up import wait_for
-from headcount.app.world import make_runtimes
 from headcount.domain.policy import Policy
 from headcount.protocol import events as ev
 from headcount.protocol.member import Member, State

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from headcount.app.member_start import Plan
 from headcount.app.members import find_member
-from headcount.app.starting import Plan
 from headcount.app.teams import create_team, spawn
 from headcount.errors import UsageError
 

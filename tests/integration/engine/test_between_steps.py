@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 
 from headcount.app import resident
+from headcount.app.adapters import find_repository
 from headcount.app.caller import Caller
+from headcount.app.engine_loop import Engine
 from headcount.app.lock import is_driven
 from headcount.app.resident import drive, ensure_driven
 from headcount.app.sweep import sweep
 from headcount.app.teams import create_team
-from headcount.app.world import find_repository
 from headcount.engine.apply import apply
-from headcount.engine.engine import Engine
-from headcount.engine.mirror import Mirror
+from headcount.engine.state_files import StateFiles
 from headcount.protocol import events as ev
 from headcount.protocol.member import State
 from headcount.runtime.plain import PlainRuntime
@@ -70,7 +70,7 @@ def test_a_mirror_that_cannot_be_written_stops_nobody(lab: Lab, monkeypatch: pyt
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Mirror, "show", full)
+    monkeypatch.setattr(StateFiles, "write", full)
     lab.create()
     lab.start("bob", "exit 0")
     lab.wait_state("bob#1", lambda m: m.settled)
@@ -84,7 +84,7 @@ def test_what_breaks_about_one_team_stops_no_other(lab: Lab, monkeypatch: pytest
             raise KeyError("a bug")
         return apply(tx, team, *more)
 
-    monkeypatch.setattr("headcount.engine.engine.apply", break_one)
+    monkeypatch.setattr("headcount.engine.driver.apply", break_one)
     lab.create()
     lab.start("bob", "exit 0")
     lab.wait_state("bob#1", lambda m: m.settled)

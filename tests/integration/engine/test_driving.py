@@ -18,9 +18,10 @@ from headcount.app.lock import drive_lock, is_driven, suspended_driver
 from headcount.app.resident import driving, ensure_driven
 from headcount.app.teams import status
 from headcount.cli.status_commands import describe_team
-from headcount.engine import engine as engine_module
-from headcount.engine.engine import Engine
+from headcount.engine import driver
+from headcount.engine.driver import Driver
 from headcount.errors import StoreError
+from headcount.protocol import events as ev
 from headcount.protocol.member import State
 
 from .lab import LIMIT_S, QUICK, TEAM, Lab
@@ -30,15 +31,15 @@ def test_an_engine_that_a_bug_ends_is_followed_by_one_that_goes_on(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lab.create(QUICK)
-    turn, broken = Engine._turn, threading.Event()
+    turn, broken = Driver.turn, threading.Event()
 
-    def breaks_once(self: Engine, items: Any) -> None:
-        if items and not broken.is_set():
+    def breaks_once(self: Driver, reports: Any) -> float | None:
+        if reports and not broken.is_set():
             broken.set()
             raise RuntimeError("a bug")
-        turn(self, items)
+        return turn(self, reports)
 
-    monkeypatch.setattr(Engine, "_turn", breaks_once)
+    monkeypatch.setattr(Driver, "turn", breaks_once)
     lab.start("ada")
     assert broken.is_set()
     assert lab.ask()["status"] != "rejected"
@@ -49,11 +50,13 @@ def test_a_team_that_a_bug_holds_up_is_said_to_be_until_it_goes_on(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lab.create(QUICK)
-    monkeypatch.setattr(engine_module, "apply", _breaks)
+    monkeypatch.setattr(driver, "apply", _breaks)
+    with lab.app.store.write() as tx:
+        tx.add_input(f"{TEAM}#1", ev.IdleReported("ada#1"))
+    lab.app.store.ring(["engine"])
     deadline = time.monotonic() + LIMIT_S
     while "a bug" not in str(status(lab.app)[0]["broken"]):
         assert time.monotonic() < deadline
-        lab.app.store.ring(["engine"])
         time.sleep(0.01)
     monkeypatch.undo()
     lab.start("ada")
@@ -145,10 +148,10 @@ def test_an_engine_that_cannot_begin_says_why(lab: Lab, monkeypatch: pytest.Monk
     lab.stop_driving()
 
     def refuse(*_: Any, **__: Any) -> None:
-        raise StoreError("Could not take the lease", "the disk is full")
+        raise StoreError("The disk is full")
 
-    monkeypatch.setattr(lab.app.store, "take_lease", refuse)
-    with pytest.raises(StoreError, match="take the lease"), driving(lab.app):
+    monkeypatch.setattr(resident, "make_world", refuse)
+    with pytest.raises(StoreError, match="The disk is full"), driving(lab.app):
         pytest.fail("nobody drives")
     assert not is_driven(lab.app.home)
 
@@ -159,15 +162,15 @@ def test_a_store_that_cannot_be_read_delays_the_recovery_and_nothing_else(
     lab.create(QUICK)
     lab.start("ada", "sleep 1000")
     lab.stop_driving()
-    load, failures = Engine._load_all, iter(range(2))
+    recover, failures = Driver._recover, iter(range(2))
 
-    def busy(self: Engine) -> None:
+    def busy(self: Driver) -> None:
         if next(failures, None) is not None:
             raise StoreError("Could not read the teams", "the database is locked")
-        load(self)
+        recover(self)
 
-    monkeypatch.setattr(Engine, "_load_all", busy)
-    monkeypatch.setattr("headcount.engine.engine._STORE_RETRY_S", 0.01)
+    monkeypatch.setattr(Driver, "_recover", busy)
+    monkeypatch.setattr(driver, "STORE_RETRY_S", 0.01)
     lab.drive()
     lab.ask(force=True)
     lab.wait_state("ada#1", lambda m: m.settled)
@@ -176,22 +179,22 @@ def test_a_store_that_cannot_be_read_delays_the_recovery_and_nothing_else(
 def test_leaving_ends_it_also_while_no_engine_can_begin(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     lab.stop_driving()
     monkeypatch.setattr(resident, "_TAKE_OVER_S", 0.01)
-    take, refused = lab.app.store.take_lease, threading.Event()
+    make, refused = resident.make_world, threading.Event()
 
     def refuse(*_: Any, **__: Any) -> None:
         refused.set()
-        raise StoreError("Could not take the lease", "the disk is full")
+        raise StoreError("The disk is full")
 
     def breaks(*_: Any) -> None:
-        monkeypatch.setattr(lab.app.store, "take_lease", refuse)
+        monkeypatch.setattr(resident, "make_world", refuse)
         raise RuntimeError("a bug")
 
     with driving(lab.app):
-        monkeypatch.setattr(Engine, "_turn", breaks)
+        monkeypatch.setattr(Driver, "turn", breaks)
         lab.app.store.ring(["engine"])
         assert refused.wait(LIMIT_S)
     assert not is_driven(lab.app.home)
-    monkeypatch.setattr(lab.app.store, "take_lease", take)
+    monkeypatch.setattr(resident, "make_world", make)
 
 
 def test_two_who_watch_do_not_both_drive(lab: Lab) -> None:

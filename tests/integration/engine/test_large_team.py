@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from headcount.app.starting import Plan
+from headcount.app import engine_loop
+from headcount.app.member_start import Plan
+from headcount.app.team_start import wait_for
 from headcount.app.teams import spawn
-from headcount.app.up import wait_for
 from headcount.domain.policy import Policy
-from headcount.engine import engine
 from headcount.protocol.member import State
 from headcount.workspace.git_workspaces import EngineWorkspaces
 
@@ -32,7 +32,7 @@ def test_a_start_that_waits_for_its_turn_has_all_of_its_time_when_it_begins(
         return make(*about)
 
     lab.stop_driving()
-    monkeypatch.setattr(engine, "_THREADS", 1)
+    monkeypatch.setattr(engine_loop, "_THREADS", 1)
     monkeypatch.setattr(EngineWorkspaces, "create", slowly)
     lab.create(Policy(checkout_timeout_s=3 * _START_S, start_timeout_s=0.5 * _START_S))
     for n in range(4):

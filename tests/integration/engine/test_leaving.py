@@ -35,7 +35,7 @@ def test_whoever_leaves_while_something_hangs_keeps_the_lock_for_as_long_as_the_
     lab: Lab, hanging: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hangs, let_go = hanging
-    monkeypatch.setattr("headcount.engine.engine._LEAVE_S", 0.05)
+    monkeypatch.setattr("headcount.app.engine_loop._LEAVE_S", 0.05)
     lab.stop_driving()
     lab.create()
     with pytest.raises(KeyboardInterrupt), driving(lab.app):

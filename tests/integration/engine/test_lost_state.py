@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from headcount.app import engine_loop
+from headcount.app.adapters import make_runtimes
 from headcount.app.app import open_app
 from headcount.app.resident import drive, driving
 from headcount.app.sweep import sweep
-from headcount.app.world import make_runtimes
-from headcount.engine import listener
 from headcount.errors import StoreError
 from headcount.protocol import events as ev
 from headcount.protocol.member import State
@@ -94,7 +94,7 @@ def test_who_works_in_a_repository_that_was_removed_as_a_whole_is_ended(
 def _look_often(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before an engine begins that is to notice soon."""
     lab.stop_driving()
-    monkeypatch.setattr(listener, "_RING_CHECK_S", 0.5)
+    monkeypatch.setattr(engine_loop, "_RING_CHECK_S", 0.5)
     lab.create(QUICK)
 
 

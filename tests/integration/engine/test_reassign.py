@@ -13,6 +13,7 @@ import pytest
 
 from headcount.app import tasks
 from headcount.app.caller import Caller
+from headcount.app.signals import hand_in
 from headcount.app.standing_down import decide, escalations
 from headcount.app.teams import status
 from headcount.cli.status_commands import describe_team
@@ -24,14 +25,21 @@ from .lab import LIMIT_S, PATIENT, QUICK, TEAM, Lab
 DIRTY = "echo half > half.txt; touch $HEADCOUNT_HOME/ready; sleep 1000 & wait"
 
 
+def claim_and_hand_in(lab: Lab, task_id: str) -> None:
+    with lab.app.store.write() as tx:
+        team = tx.team_card(TEAM)
+        assert team is not None
+        tasks.claim_task(tx, team, "ada#1", task_id)
+        hand_in(tx, team, "ada#1", task_id)
+
+
 def escalate(lab: Lab) -> str:
     """A worker that claimed a task, reported done, was found dirty and is escalated."""
     lab.create(replace(PATIENT, max_attempts=1))
     task = tasks.create(lab.app, "Fix the parser")
     lab.start("ada", DIRTY)
     lab.wait_flag("ready")
-    with lab.app.store.write() as tx:
-        tx.save_task(task.changed(status="in_review", owner="ada#1"))
+    claim_and_hand_in(lab, task.id)
     lab.say(ev.DoneSignalled("ada#1", task.id))
     lab.wait_state("ada#1", lambda m: m.state is State.ESCALATED)
     assert tasks.list_tasks(lab.app)[0].status == "in_review"
@@ -55,8 +63,7 @@ def test_clean_work_that_was_handed_in_stays_in_review(lab: Lab) -> None:
     lab.create()
     task = tasks.create(lab.app, "Fix the parser")
     lab.start("ada")
-    with lab.app.store.write() as tx:
-        tx.save_task(task.changed(status="in_review", owner="ada#1"))
+    claim_and_hand_in(lab, task.id)
     answer = lab.ask("ada")
     lab.approve(answer)
     lab.finish(answer)
@@ -113,4 +120,4 @@ def test_human_is_shown_as_the_states_page_says(lab: Lab) -> None:
     lab.wait_state("ada#1", lambda m: m.state is State.ESCALATED)
     decide(lab.app, "e2", "human")
     assert [e["state"] for e in escalations(lab.app)] == ["parked"]
-    assert "Escalations: e2." in "\n".join(describe_team(status(lab.app, TEAM)[0]))
+    assert "Your decision: e2." in "\n".join(describe_team(status(lab.app, TEAM)[0]))

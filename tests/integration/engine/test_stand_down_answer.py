@@ -6,7 +6,7 @@ from headcount.app.progress import progress
 from headcount.app.standing_down import status_of
 from headcount.protocol import events as ev
 
-from .lab import TEAM, Lab
+from .lab import PATIENT, TEAM, Lab
 
 
 def test_who_refused_is_shown_as_rejected_and_goes_on_with_its_work(lab: Lab) -> None:
@@ -17,7 +17,7 @@ def test_who_refused_is_shown_as_rejected_and_goes_on_with_its_work(lab: Lab) ->
     lab.say(ev.Answered("ben#1", asked["requestId"], False, "not yet"))
     answer = lab.finish(asked)
     assert {m["name"]: m["answer"] for m in answer["members"]} == {"ada": None, "ben": "rejected"}
-    shown = progress(lab.app, TEAM, answer, TEAM)
+    shown = progress(answer, TEAM, (lab.team(), PATIENT))
     assert shown == ["crew: rejected", *(f"  {name}  continues its work" for name in ("ada", "ben"))]
 
 
@@ -51,7 +51,7 @@ def test_only_idle_members_are_left_so_it_is_pending_with_nobody_to_approve(lab:
     answer = lab.ask()
     assert (answer["status"], answer["stage"]) == ("pending_shutdown", "stopping")
     assert answer["pendingApprovals"] == []
-    assert progress(lab.app, TEAM, answer, TEAM)[0] == "crew: stopping"
+    assert progress(answer, TEAM, (lab.team(), PATIENT))[0] == "crew: stopping"
     ended = lab.finish(answer)
     assert (ended["status"], "stage" in ended) == ("shutdown", False)
 

@@ -10,9 +10,9 @@ import pytest
 from headcount.app.branches import Made, count_unseen, read_made
 from headcount.app.definition import Definition
 from headcount.app.lock import drive_lock
-from headcount.app.starting import Plan
+from headcount.app.member_start import Plan
+from headcount.app.team_start import check_repository, start_team
 from headcount.app.teams import status
-from headcount.app.up import check_repository, start_team
 from headcount.cli.start_commands import _where_they_begin
 from headcount.errors import HeadcountError, UsageError
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from engine.lab import LIMIT_S, Lab, git
 
-from headcount.app import up
+from headcount.app import team_start as up
 from headcount.app.app import open_app
 from headcount.app.definition import read_definition
 from headcount.app.init import set_up, undo

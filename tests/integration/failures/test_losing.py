@@ -14,11 +14,13 @@ from headcount.app import tasks
 from headcount.app.app import open_app
 from headcount.app.lock import is_driven
 from headcount.app.mail import send
-from headcount.app.resident import LEASE, driving
+from headcount.app.member_start import Plan
+from headcount.app.place import this_place
+from headcount.app.resident import driving
 from headcount.app.salvages import restore_saved
-from headcount.app.starting import Plan
+from headcount.app.team_start import wait_for
 from headcount.app.teams import spawn, status
-from headcount.app.up import wait_for
+from headcount.engine.leases import lease_of
 from headcount.errors import Declined, FencedOut, HeadcountError
 from headcount.ports import Task
 from headcount.protocol import events as ev
@@ -78,10 +80,10 @@ def test_B4_a_second_engine_does_not_drive_and_one_that_lost_its_lease_writes_no
     assert is_driven(lab.app.home)
     with driving(lab.app):  # returns at once, and drives nothing: this would hang or fight otherwise
         answer = lab.ask()
-    fence = lab.app.store.take_lease(LEASE, "somebody else", 60, steal=False)
-    assert fence is None, "the engine's lease was free"
-    old = lab.app.store.take_lease(LEASE, "second", 60, steal=True)
-    new = lab.app.store.take_lease(LEASE, "third", 60, steal=True)
+    fence = lab.app.store.take_lease(lease_of(TEAM), "another host", 60)
+    assert fence is None, "the lease of the team was free"
+    here = this_place(lab.app.home)["machine"]
+    old, new = (lab.app.store.take_lease(lease_of(TEAM), here, 60) for _ in range(2))
     with pytest.raises(FencedOut), lab.app.store.write(old) as tx:
         tx.put_fact(ID, "", "written by the old one", {})
     assert new is not None

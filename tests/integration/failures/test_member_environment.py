@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from engine.lab import QUICK, Lab, git
 
-from headcount.app.world import make_runtimes
+from headcount.app.adapters import make_runtimes
 
 from .members import READY, WAIT, start, told
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from engine.lab import PATIENT, QUICK, TEAM, Lab, git
 
-from headcount.app.world import find_repository, make_commands, make_workspaces
+from headcount.app.adapters import find_repository, make_commands, make_workspaces
 from headcount.domain.settings import Integration
 from headcount.workspace.inspection import read_findings
 from headcount.workspace.worktrees import Workspaces

@@ -16,17 +16,19 @@ import pytest
 from engine.lab import LIMIT_S, PATIENT, QUICK, TEAM, Lab, git
 
 from headcount.app import tasks
+from headcount.app.adapters import make_runtimes
 from headcount.app.cycle import cycle
+from headcount.app.member_start import Plan
 from headcount.app.standing_down import status_of
-from headcount.app.starting import Plan
 from headcount.app.sweep import sweep
 from headcount.app.teams import create_team, spawn, status
-from headcount.app.world import make_runtimes
 from headcount.errors import Declined, StoreError, UsageError, WorldError
 from headcount.ports import SpawnSpec
 from headcount.protocol import events as ev
 from headcount.protocol.member import State
 from headcount.runtime.mark import new_mark, state_id
+from headcount.runtime.plain import PlainRuntime
+from headcount.runtime.proof import Proof
 from headcount.store.sqlite import SqliteStore
 
 from .members import (
@@ -186,6 +188,29 @@ def test_D11_what_runs_unregistered_is_ended_by_sweep_and_nothing_else(lab: Lab)
     runtime.close()
 
 
+def test_what_sweep_ends_is_proved_gone_although_other_members_have_keepers(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their keepers run below the same process, and must not be taken for something that it left."""
+    lab.create()
+    start(lab, "ada")
+    with_ada = make_runtimes(lab.app)["plain"]
+    marks = [str(new_mark(state_id(lab.app.home), "forgotten", name, 1)) for name in ("bob", "cy")]
+    for mark in marks:
+        with_ada.start(SpawnSpec(mark, ("sleep", "1000"), lab.app.root, dict(os.environ)))
+    proofs: list[Proof] = []
+    stop = PlainRuntime.stop
+
+    def watched(runtime: PlainRuntime, *words: Any) -> Proof:
+        proofs.append(stop(runtime, *words))
+        return proofs[-1]
+
+    monkeypatch.setattr(PlainRuntime, "stop", watched)
+    assert sorted(o["mark"] for o in sweep(lab.app)["ended"]) == sorted(marks)
+    assert [(proof.empty, proof.doubt) for proof in proofs] == [(True, "")] * 2
+    with_ada.close()
+
+
 def test_D12_no_other_program_is_started_in_the_place_of_one_that_is_missing(lab: Lab) -> None:
     with pytest.raises(UsageError) as unknown:
         create_team(lab.app, TEAM, agent="gpt-of-tomorrow")
@@ -273,11 +298,11 @@ def test_an_engine_whose_disk_was_full_goes_on_where_it_was(
     full = {"left": 3}
     write = SqliteStore.write
 
-    def refusing(store: SqliteStore, fence: Any = None) -> Any:
+    def refusing(store: SqliteStore, fence: Any = None, **named: Any) -> Any:
         if fence is not None and full["left"]:
             full["left"] -= 1
             raise StoreError("The state could not be written", "disk full", code="store-io")
-        return write(store, fence)
+        return write(store, fence, **named)
 
     monkeypatch.setattr(SqliteStore, "write", refusing)
     lab.approve(answer)
@@ -287,7 +312,7 @@ def test_an_engine_whose_disk_was_full_goes_on_where_it_was(
 
 def test_a_word_whose_ring_was_lost_is_heard_all_the_same(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """A member's command may be killed between its commit and its ring."""
-    monkeypatch.setattr("headcount.engine.listener._RING_CHECK_S", 0.5)
+    monkeypatch.setattr("headcount.app.engine_loop._RING_CHECK_S", 0.5)
     lab.stop_driving()
     lab.drive()
     lab.create(PATIENT)

@@ -11,19 +11,20 @@ import pytest
 from engine.lab import PATIENT, QUICK, TEAM, Lab, git
 
 from headcount.app import tasks
+from headcount.app.adapters import make_world
 from headcount.app.app import open_app
+from headcount.app.local_files import LocalFiles
 from headcount.app.members import pause
 from headcount.app.teams import create_team, status
-from headcount.app.world import make_world
 from headcount.domain.checklist import VERIFICATION
 from headcount.engine.job import Job
-from headcount.engine.mirror import write_whole
 from headcount.engine.run_acts import run_gate
 from headcount.errors import Declined, UsageError
 from headcount.protocol import events as ev
 from headcount.protocol import phase_events as pe
 from headcount.protocol.effects import Act, ActKind
 from headcount.protocol.member import State
+from headcount.runtime.worker_pool import WorkerPool
 
 from .members import APPROVES, DIRTY, record_of, start
 
@@ -141,14 +142,14 @@ def test_C8_a_file_for_others_is_the_old_one_or_the_new_one(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = f"{lab.app.home}/state.json"
-    write_whole(path, "old")
+    LocalFiles().write(path, b"old")
 
     def power_cut(_: int) -> None:
         raise OSError("no power")
 
     with monkeypatch.context() as patched, pytest.raises(OSError, match="no power"):
         patched.setattr(os, "fsync", power_cut)
-        write_whole(path, "new, but")
+        LocalFiles().write(path, b"new, but")
     assert Path(path).read_text() == "old"
 
 
@@ -158,7 +159,7 @@ def test_C8_a_file_for_others_is_the_old_one_or_the_new_one(
 )
 def test_E3_a_gate_whose_tool_is_missing_has_not_passed(lab: Lab, command: str, verdict: str) -> None:
     lab.create()
-    world = make_world(lab.app)
+    world = make_world(lab.app, WorkerPool(1))
     data: dict[str, object] = {"tag": VERIFICATION, "branch": "main", "gates": {"verify": command}}
     outcome = run_gate(Job(Act(ActKind.RUN_GATE, "", 1, data), lab.team(), QUICK, world))
     ended = outcome.events[0]

@@ -142,7 +142,7 @@ def test_without_a_witness_that_is_alive_the_rules_judge(lab: Lab) -> None:
 def test_a_verdict_that_nobody_wants_is_refused(lab: Lab) -> None:
     lab.create(replace(PATIENT, judge="witness"))
     lab.start("ada")
-    with pytest.raises(Declined, match="No verdict on ada is wanted"):
+    with pytest.raises(Declined, match="No verdict on ada is due"):
         verdict(lab.app, "ada", True)
 
 

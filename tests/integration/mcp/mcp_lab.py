@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from headcount.app.app import App, open_app
-from headcount.app.lock import is_driven
 from headcount.app.standing_down import stand_down
-from headcount.app.world import make_runtimes
 from headcount.ports import Entry, Identity
+from tests.support.lab import IDENTITY, end_engine, end_everything, make_repository
 from tests.support.store_suite import add_members
 
 TEAM = "crew"
@@ -148,40 +146,24 @@ class Lab:
         for server in self._servers:
             if server.process.poll() is None:
                 server.close()
-        runtime = make_runtimes(self.app)["plain"]
-        for mark in runtime.list_marked():
-            runtime.kill(runtime.adopt(mark) or runtime.adopt_by_mark(mark), 5)
-        self._end_engine()
+        end_everything(self.app)
+        end_engine(self.home)
         self.app.close()
-
-    def _end_engine(self) -> None:
-        """The one that a server of this test started for this very state directory."""
-        if is_driven(self.home):
-            with (
-                open(f"{self.home}/engine.lock", encoding="ascii") as file,
-                suppress(ProcessLookupError, ValueError),  # it has just ended by itself, or just begun
-            ):
-                os.kill(int(file.read()), signal.SIGTERM)
 
 
 @contextmanager
 def make_lab(place: str, home: str) -> Iterator[Lab]:
-    os.makedirs(place)
+    make_repository(place)
     os.makedirs(home)
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("HEADCOUNT_", "GIT_"))}
-    who = {
-        f"GIT_{role}_{what}": "t@localhost" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
-    }
     env = {
         **kept,
-        **who,
+        **IDENTITY,
         **QUICK,
         "HOME": home,
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_CONFIG_SYSTEM": os.devnull,
     }
-    for words in (["init", "--quiet", "-b", "main"], ["commit", "--quiet", "--allow-empty", "-m", "first"]):
-        subprocess.run(["git", *words], cwd=place, env=env, check=True)
     lab = Lab(place, env)
     try:
         yield lab

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.lab import IDENTITY
+
 from .lab import RunLab
 
 _KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH")
@@ -16,8 +18,7 @@ def lab(tmp_path: Path) -> Iterator[RunLab]:
     """With a home, a git identity and an environment of its own: what the user has set is not in it."""
     env = {name: os.environ[name] for name in _KEPT if name in os.environ}
     env |= {"HOME": str(tmp_path / "home"), "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-    for role in ("AUTHOR", "COMMITTER"):
-        env |= {f"GIT_{role}_NAME": "T", f"GIT_{role}_EMAIL": "t@localhost"}
+    env |= IDENTITY
     laboratory = RunLab(tmp_path, env)
     yield laboratory
     laboratory.end_everything()

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from engine.lab import environment_of
 
+from headcount.app.adapters import make_runtimes
 from headcount.app.app import App, open_app
-from headcount.app.lock import is_driven
 from headcount.app.standing_down import decide, escalations
-from headcount.app.world import make_runtimes
 from headcount.ports import Entry
+from tests.support.lab import end_engine, end_everything, make_repository
 
 TEAM = "crew"
 # Whatever is waited for comes at once, or is waited for on a machine that has other things to do.
@@ -54,11 +52,7 @@ class RunLab:
         self.env = dict(env)
         self.runtime = "plain"
         self.desk.mkdir()
-        self.repo.mkdir()
-        self.git("init", "--quiet", "-b", "main")
-        (self.repo / "README").write_text("hello\n")
-        self.git("add", "README")
-        self.git("commit", "--quiet", "-m", "first")
+        make_repository(self.repo)
         self.settings()
         self.plan({})
 
@@ -212,18 +206,8 @@ class RunLab:
         if not (self.repo / ".headcount").exists():
             return
         with self.app() as app:
-            runtime = make_runtimes(app)["plain"]
-            for mark in runtime.list_marked():
-                runtime.kill(runtime.adopt(mark) or runtime.adopt_by_mark(mark), 5)
-        _end_engine(self.repo / ".headcount")
-
-
-def _end_engine(home: Path) -> None:
-    """The engine that a command started in the background: the holder of this very lock file, if any."""
-    holder = (home / "engine.lock").read_text().strip() if is_driven(str(home)) else ""
-    if holder:
-        with suppress(ProcessLookupError):  # it has just ended by itself
-            os.kill(int(holder), signal.SIGTERM)
+            end_everything(app)
+        end_engine(self.repo / ".headcount")
 
 
 def wait_until(condition: Callable[[], bool], limit_s: float = LIMIT_S) -> None:

@@ -62,7 +62,7 @@ def test_one_of_two_who_watch_is_told_that_the_run_goes_on_without_it(lab: RunLa
     assert "crew: running" in second.stderr.readline()
     second.send_signal(signal.SIGINT)
     _, err = second.communicate(timeout=LEAVES_S)
-    assert "The run goes on: another process drives it." in err
+    assert "The run continues in another process." in err
     assert "Continue it with" not in lab.headcount("status").stdout
     (lab.desk / "go").touch()
     first.communicate(timeout=100)

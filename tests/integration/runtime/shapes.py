@@ -110,6 +110,17 @@ def threaded(token: str) -> None:
     ctypes.CDLL(None).pthread_exit(None)
 
 
+def scrubbed_threaded(token: str) -> None:
+    """Leaves a process without environment whose main thread has ended, in a session of its own."""
+    if os.fork() == 0:
+        os.setsid()
+        with open("threaded.new", "w") as file:
+            file.write(str(os.getpid()))
+        os.rename("threaded.new", "threaded.pid")
+        run_again("threaded", token, {})
+    idle(token)
+
+
 def vforker(token: str) -> None:
     """Sleeps in a vfork until somebody opens the FIFO `gate` in its directory for writing."""
     os.mkfifo("gate")

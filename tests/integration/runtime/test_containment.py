@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import stat
+import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,13 +26,14 @@ from headcount.runtime.containment import (
     choose,
     scope_command,
 )
+from headcount.runtime.mark import new_mark
 from headcount.runtime.plain import PlainRuntime
-from headcount.runtime.process_runtime import Handle
+from headcount.runtime.process_runtime import Handle, Shared
 from headcount.runtime.processes import is_alive
-from headcount.runtime.proof import BY_CGROUP, BY_NAMESPACE
+from headcount.runtime.proof import BY_CGROUP, BY_NAMESPACE, BY_SUBREAPER
 from headcount.runtime.tmux import TmuxRuntime
 
-METHOD = {"cgroup": BY_CGROUP, "namespace": BY_NAMESPACE}
+METHOD = {"subreaper": BY_SUBREAPER, "cgroup": BY_CGROUP, "namespace": BY_NAMESPACE}
 AVAILABLE = {"cgroup": can_make_cgroup(cgroup_of()), "namespace": can_make_namespace()}
 
 
@@ -56,7 +59,7 @@ def start(place: Place, shape: str, containment: str, ready: bool = True) -> Han
     return handle
 
 
-@pytest.mark.parametrize("shape", ["stubborn", "scrubbed_daemon", "respawner", "chain"])
+@pytest.mark.parametrize("shape", ["stubborn", "scrubbed_daemon", "respawner", "chain", "threaded"])
 def test_F19_every_shape_is_ended_and_proved_by_the_containment(
     place: Place, shape: str, containment: str
 ) -> None:
@@ -66,6 +69,24 @@ def test_F19_every_shape_is_ended_and_proved_by_the_containment(
     assert (proof.method, proof.doubt) == (METHOD[containment], "")
     assert not place.survivors()
     assert not handle.record.cgroup or not os.path.exists(handle.record.cgroup)
+
+
+def test_a_process_with_a_dead_main_thread_and_no_environment_is_ended_and_proved_by_subreapers_alone(
+    place: Place,
+) -> None:
+    """/proc calls it a zombie. Below a keeper, and, when the keeper was killed, below the subreaper above."""
+    for kill_keeper in (False, True):
+        handle = start(place, "scrubbed_threaded", "subreaper")
+        wait_until(lambda: (place.directory / "threaded.pid").exists())
+        left = Path(f"/proc/{(place.directory / 'threaded.pid').read_text()}")
+        wait_until(lambda: ") Z " in (left / "stat").read_text() and len(os.listdir(left / "task")) == 2)  # noqa: B023
+        if kill_keeper:
+            os.kill(handle.record.keeper.pid, signal.SIGKILL)
+            wait_until(lambda: not is_alive(handle.record.keeper))  # noqa: B023
+        proof = place.runtime.stop(handle, grace_s=0.1)
+        assert (proof.empty, proof.method, proof.doubt) == (True, BY_SUBREAPER, "")
+        assert not left.exists()
+        (place.directory / "threaded.pid").unlink()
 
 
 def test_F19_without_keeper_and_subreaper_the_containment_ends_all(place: Place, containment: str) -> None:
@@ -136,6 +157,47 @@ def test_a_cgroup_that_is_removed_while_it_is_read_is_empty(monkeypatch: pytest.
     assert not cgroup.is_populated()
 
 
+def test_D11_the_next_start_removes_empty_cgroups_of_starts_that_were_killed(plain: Place) -> None:
+    """And of a trial whose process is gone; but none of another state directory, and none that is in use."""
+    if not AVAILABLE["cgroup"]:
+        pytest.skip("this machine gives this user no cgroup")
+    base = cgroup_of()
+    assert base is not None
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    elsewhere = str(new_mark("0" * 16, "web", "alice", 1))
+    called_off = plain.mark()
+    plain.runtime.cancel(called_off)
+    left = [Cgroup.of(base, plain.mark()), Cgroup.of(base, called_off)]
+    left += [Cgroup(f"{base}/headcount.trial-{gone.pid}-{os.urandom(4).hex()}")]
+    others = [Cgroup.of(base, elsewhere), Cgroup(f"{base}/headcount.trial-{os.getpid()}-{'0' * 8}")]
+    for cgroup in (*left, *others):
+        cgroup.create()
+    try:
+        handle = start(plain, "polite", "cgroup")
+        assert [cgroup.path for cgroup in left if os.path.exists(cgroup.path)] == []
+        assert all(os.path.exists(cgroup.path) for cgroup in others)
+        left[0].create()
+        assert plain.runtime.remove_left_cgroups() == [left[0].path]
+        assert plain.runtime.alive(handle)
+    finally:
+        for cgroup in (*left, *others):
+            cgroup.remove()
+
+
+def test_D11_a_start_that_failed_leaves_no_cgroup(place: Place) -> None:
+    if not AVAILABLE["cgroup"]:
+        pytest.skip("this machine gives this user no cgroup")
+    base = cgroup_of()
+    assert base is not None
+    place.runtime.shared.cgroup_base()
+    place.runtime._start_timeout_s = 0.0001
+    spec = place.spec("sleep", "300", containment="cgroup")
+    with pytest.raises(ProcessError):
+        place.runtime.start(spec)
+    assert not os.path.exists(Cgroup.of(base, spec.mark).path)
+
+
 def test_F19_a_changed_record_cannot_name_another_cgroup(plain: Place) -> None:
     if not AVAILABLE["cgroup"]:
         pytest.skip("this machine gives this user no cgroup")
@@ -149,18 +211,39 @@ def test_F19_a_changed_record_cannot_name_another_cgroup(plain: Place) -> None:
 
 
 def test_auto_takes_a_cgroup_and_a_namespace_only_for_tested_agents() -> None:
-    assert choose("auto", "claude", cgroup=True, namespace=True) == "cgroup"
-    assert choose("auto", "claude", cgroup=False, namespace=True) == "subreaper"
-    assert choose("auto", "command", cgroup=False, namespace=True) == "subreaper"
-    assert choose("auto", "scripted", cgroup=False, namespace=True) == "namespace"
-    assert choose("auto", "scripted", cgroup=False, namespace=False) == "subreaper"
-    assert choose("subreaper", "claude", cgroup=True, namespace=True) == "subreaper"
+    scripted = ("python3", "-m", "headcount.agents.scripted", "ada.json")
+    assert choose("auto", ("claude",), cgroup=True, namespace=True) == "cgroup"
+    assert choose("auto", ("claude",), cgroup=False, namespace=True) == "subreaper"
+    assert choose("auto", ("python3", "-m"), cgroup=False, namespace=True) == "subreaper"
+    assert choose("auto", scripted, cgroup=False, namespace=True) == "namespace"
+    assert choose("auto", scripted, cgroup=False, namespace=False) == "subreaper"
+    assert choose("subreaper", scripted, cgroup=True, namespace=True) == "subreaper"
+
+
+def test_starts_at_the_same_time_have_the_same_containment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second waits for the answer of the first, which tries what the machine can do."""
+    shared, found = Shared(), []
+    second = threading.Thread(target=lambda: found.append(shared.cgroup_base()))
+
+    def can_make(base: str | None) -> bool:
+        second.start()
+        second.join(0.3)
+        return True
+
+    monkeypatch.setattr(containment_module, "can_make_cgroup", can_make)
+    monkeypatch.setattr(containment_module, "cgroup_of", lambda pid: "/here")
+    try:
+        assert shared.cgroup_base() == "/here"
+        second.join()
+        assert found == ["/here"]
+    finally:
+        shared.server.close()
 
 
 @pytest.mark.parametrize("wanted", ["cgroup", "namespace"])
 def test_a_containment_that_is_demanded_and_missing_is_an_error_and_not_another_one(wanted: str) -> None:
     with pytest.raises(ProcessError) as error:
-        choose(wanted, "claude", cgroup=False, namespace=False)
+        choose(wanted, ("claude",), cgroup=False, namespace=False)
     assert error.value.code == "containment-unavailable"
 
 

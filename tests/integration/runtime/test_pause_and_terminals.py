@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from places import Place, sessions, wait_until
+from places import Place, sessions, wait_until, with_token
 
 from headcount.errors import Declined, ProcessError
 from headcount.runtime.proof import BY_SUBREAPER
@@ -126,6 +126,16 @@ def test_tmux_that_cannot_be_had_is_an_error_and_nothing_starts_later(
     assert error.value.code == "tmux"
     assert tmux.runtime.cancel(mark) is None
     assert tmux.runtime.list_marked() == {}
+
+
+def test_D11_a_start_that_failed_leaves_no_process_of_its_terminal(tmux: Place) -> None:
+    """tmux copies the output of each pane by a process of its own, which waits for nobody."""
+    tmux.runtime._start_timeout_s = 0.001  # before any keeper can connect
+    spec = tmux.spec("sleep", "300")
+    with pytest.raises(ProcessError):
+        tmux.runtime.start(spec)
+    wait_until(lambda: with_token(spec.mark) == [])
+    assert sessions(tmux.runtime) == []
 
 
 def test_C12_the_agent_owns_its_terminal_and_the_keeper_none(tmux: Place) -> None:

@@ -11,12 +11,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.lab import IDENTITY, make_repository
+
 COMMAND = os.path.join(os.path.dirname(sys.executable), "headcount")
-_IDENTITY = {
-    f"GIT_{role}_{what}": value
-    for role in ("AUTHOR", "COMMITTER")
-    for what, value in (("NAME", "T"), ("EMAIL", "t@localhost"))
-}
 
 
 class Desk:
@@ -25,18 +22,14 @@ class Desk:
     def __init__(self, place: Path) -> None:
         self.place = place
         self.repo = place / "repo"
-        self.repo.mkdir()
+        make_repository(self.repo)
         (place / "home").mkdir()
         self.environ = {
             "PATH": os.environ["PATH"],
             "HOME": str(place / "home"),
             "GIT_CONFIG_GLOBAL": os.devnull,
-            **_IDENTITY,
+            **IDENTITY,
         }
-        self.git("init", "--quiet", "-b", "main")
-        (self.repo / "README").write_text("hello\n")
-        self.git("add", "README")
-        self.git("commit", "--quiet", "-m", "first")
 
     def git(self, *words: str, cwd: Path | None = None) -> str:
         return subprocess.run(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -14,13 +15,14 @@ from typing import Any
 
 import pytest
 
+from headcount.app.adapters import make_runtimes
 from headcount.app.app import App, open_app
+from headcount.app.member_start import Plan
 from headcount.app.resident import driving
-from headcount.app.starting import Plan
+from headcount.app.team_start import wait_for
 from headcount.app.teams import create_team, spawn
-from headcount.app.up import wait_for
-from headcount.app.world import make_runtimes
 from headcount.protocol.member import State
+from tests.support.lab import end_everything
 
 from .conftest import COMMAND, Desk
 
@@ -65,6 +67,11 @@ class Attack:
         return out.read_text()
 
     @property
+    def socket(self) -> str:
+        """Of the tmux server of the terminals; elsewhere if the state directory is too deep for one."""
+        return make_runtimes(self.app)["tmux"].socket
+
+    @property
     def members(self) -> set[str]:
         with self.app.store.read() as tx:
             return {member.name for member in self.app.load(tx, TEAM).members.values()}
@@ -79,9 +86,7 @@ def attack(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Iterator[Attack]:
         with driving(app):
             create_team(app, TEAM, environ=desk.environ)
             yield Attack(app, desk.place)
-            runtime = make_runtimes(app)["plain"]
-            for mark in runtime.list_marked():
-                runtime.kill(runtime.adopt(mark) or runtime.adopt_by_mark(mark), 5)
+            end_everything(app)
     finally:
         app.close()
 
@@ -105,7 +110,7 @@ def test_the_tmux_server_of_the_terminals_does_not_make_a_member_the_operator(at
     attack.start("bob", runtime="tmux")
     out = attack.place / "from-tmux"
     order = shlex.quote(f"{spawns(attack.app)} > {out} 2>&1; true")
-    attack.run_as_member("eve", f"tmux -S {attack.app.home}/tmux.sock run-shell {order}")
+    attack.run_as_member("eve", f"tmux -S {attack.socket} run-shell {order}")
     assert '"no-identity"' in out.read_text(), out.read_text()
     assert attack.members == {"bob", "eve"}
 
@@ -119,6 +124,45 @@ def test_a_token_of_another_member_is_worth_nothing(attack: Attack) -> None:
     )
     codes = [json.loads(line)["error"]["code"] for line in said.splitlines()]
     assert codes == ["bad-token", "bad-token"], said
+
+
+@pytest.mark.parametrize("names", [["hc-operator"], ["hc-commands", "hc-operator"]])
+def test_the_name_of_the_operators_reaper_does_not_make_a_member_the_operator(
+    attack: Attack, names: list[str]
+) -> None:
+    """Any program can have any name: here it is a copy of a shell, without a variable of headcount's."""
+    line = spawns(attack.app)
+    for name in reversed(names):
+        shutil.copy("/bin/sh", attack.place / name)
+        path = shlex.quote(os.environ["PATH"])
+        line = f"env -i PATH={path} {attack.place / name} -c {shlex.quote(f'{line}; :')}"
+    said = attack.run_as_member("eve", line)
+    assert '"no-identity"' in said, said
+    assert attack.members == {"eve"}
+
+
+def test_a_stolen_token_and_mark_are_worth_nothing_on_the_tmux_server(attack: Attack) -> None:
+    attack.start("bob", runtime="tmux")
+    stolen = attack.environment(attack.start("alice"))
+    given = " ".join(
+        shlex.quote(f"-e{name}={value}") for name, value in stolen.items() if name.startswith("HEADCOUNT_")
+    )
+    out = attack.place / "from-tmux"
+    order = shlex.quote(f"{COMMAND} done --json > {out}.part 2>&1; mv {out}.part {out}")
+    attack.run_as_member(
+        "eve",
+        f"tmux -S {attack.socket} new-session -d {given} {order}; until [ -e {out} ]; do sleep 0.1; done",
+    )
+    assert json.loads(out.read_text())["error"]["code"] == "bad-token", out.read_text()
+
+
+def test_a_member_writes_no_file_by_the_report(attack: Attack, desk: Desk) -> None:
+    """With permissions = "edit" it runs this command unasked, and may write in its workspace only."""
+    said = attack.run_as_member("eve", f"{COMMAND} report {TEAM} --json -o {desk.repo}/README")
+    assert json.loads(said)["error"]["code"] == "not-allowed", said
+    assert (desk.repo / "README").read_text() == "hello\n"
+    printed = attack.run_as_member("fay", f"{COMMAND} report {TEAM} -o -")
+    assert printed.startswith("<!DOCTYPE html>"), printed[:300]
 
 
 def test_a_member_itself_may_call_from_whatever_it_started(attack: Attack) -> None:

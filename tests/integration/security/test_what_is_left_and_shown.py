@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from headcount.app.app import open_app
+from headcount.app.member_start import Plan
 from headcount.app.resident import driving
 from headcount.app.standing_down import stand_down
-from headcount.app.starting import Plan
+from headcount.app.team_start import wait_for
 from headcount.app.teams import create_team, spawn
-from headcount.app.up import wait_for
 from headcount.ports import Mail
 from headcount.protocol.member import State
 from headcount.protocol.team import Status

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import tempfile
@@ -13,22 +12,16 @@ from termlab import TermLab
 
 from headcount.app.app import open_app
 from headcount.app.resident import driving
-from headcount.app.world import make_runtimes
+from tests.support.lab import end_everything, make_repository, set_environment
 
 
 @pytest.fixture
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TermLab]:
-    for role in ("AUTHOR", "COMMITTER"):
-        monkeypatch.setenv(f"GIT_{role}_NAME", "T")
-        monkeypatch.setenv(f"GIT_{role}_EMAIL", "t@localhost")
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    set_environment(tmp_path / "home", monkeypatch)
     for name in ("NO_COLOR", "TMUX", "TMUX_PANE"):
         monkeypatch.delenv(name, raising=False)
     place = tmp_path / "repo"
-    place.mkdir()
-    for words in (("init", "--quiet", "-b", "main"), ("commit", "--quiet", "--allow-empty", "-m", "first")):
-        subprocess.run(["git", "-C", str(place), *words], check=True)
+    make_repository(place)
     short = tempfile.mkdtemp(prefix="hc-")  # a socket's path may have about a hundred characters
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, short)
@@ -46,6 +39,4 @@ def _end_everything(lab: TermLab) -> None:
         lab.tmux("kill-server")
     except subprocess.CalledProcessError:
         pass  # the test opened no terminal
-    for runtime in (make_runtimes(lab.app)["plain"], make_runtimes(lab.app)["tmux"]):
-        for mark in runtime.list_marked():
-            runtime.kill(runtime.adopt(mark) or runtime.adopt_by_mark(mark), 5)
+    end_everything(lab.app)

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from headcount.app.app import App
-from headcount.app.starting import Plan
+from headcount.app.member_start import Plan
+from headcount.app.team_start import wait_for
 from headcount.app.teams import create_team, spawn
-from headcount.app.up import wait_for
 from headcount.domain.policy import Policy
 from headcount.protocol.member import State
 

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,26 +10,20 @@ from weblab import FLAGS, LIMIT_S, WebLab, chromium
 
 from headcount.app.app import open_app
 from headcount.app.resident import driving
-from headcount.app.world import make_runtimes
+from tests.support.lab import end_everything, make_repository, set_environment
 
 
 @pytest.fixture
 def idle_lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WebLab]:
     """Nobody drives: what is in the store stays as it is."""
-    for role in ("AUTHOR", "COMMITTER"):
-        monkeypatch.setenv(f"GIT_{role}_NAME", "T")
-        monkeypatch.setenv(f"GIT_{role}_EMAIL", "t@localhost")
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    set_environment(tmp_path / "home", monkeypatch)
     place = tmp_path / "repo"
-    place.mkdir()
-    for words in (("init", "--quiet", "-b", "main"), ("commit", "--quiet", "--allow-empty", "-m", "first")):
-        subprocess.run(["git", "-C", str(place), *words], check=True)
+    make_repository(place)
     with ExitStack() as stack:
         app = open_app(str(place), {})
         stack.callback(app.close)
         lab = WebLab(app)
-        stack.callback(_end_everything, lab)
+        stack.callback(end_everything, app)
         stack.callback(lab.stop_serving)
         yield lab
 
@@ -41,13 +33,6 @@ def lab(idle_lab: WebLab) -> Iterator[WebLab]:
     with driving(idle_lab.app):
         yield idle_lab
         idle_lab.stop_serving()
-
-
-def _end_everything(lab: WebLab) -> None:
-    """Whatever a failed test left; only what carries a mark of this very state directory."""
-    runtime = make_runtimes(lab.app)["plain"]
-    for mark in runtime.list_marked():
-        runtime.kill(runtime.adopt(mark) or runtime.adopt_by_mark(mark), 5)
 
 
 # For each module, not for the session: while it is there, no other test could run an event loop.

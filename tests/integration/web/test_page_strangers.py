@@ -19,7 +19,7 @@ import uvicorn
 from test_page_guard import DOWN, untouched
 from weblab import POLITE, TEAM, WebLab
 
-from headcount.app.peer import find_peer, why_not_operator
+from headcount.app.page_caller import find_peer, why_not_operator
 from headcount.web.server import make_protocol
 
 _CALL = """

@@ -93,7 +93,7 @@ def test_no_upstream_is_set_up_for_a_workspace_that_begins_at_a_remote_branch(wo
 def test_a_base_that_is_no_commit_leaves_nothing_behind(world: World) -> None:
     with pytest.raises(GitError) as raised:
         world.workspaces.create("t", "alice", 1, base="no-such-branch")
-    assert raised.value.why == "no-such-branch is no commit"
+    assert raised.value.why == "no-such-branch is not a commit"
     assert "headcount" not in git(world.top, "branch", "--list")
     assert not (world.top / ".git" / "worktrees").exists()
 
@@ -133,7 +133,7 @@ def test_two_who_make_one_for_the_same_path_do_not_both_succeed(world: World) ->
     link(world.repo, path, commit, commit, "first")
     with pytest.raises(GitError) as raised:
         link(world.repo, path, commit, commit, "second")
-    assert raised.value.why == "another is just making it"
+    assert raised.value.why == "another process is creating it"
 
 
 def test_a_worktree_that_the_user_moved_is_not_written_over(world: World) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from headcount.cli import COMMANDS
 from headcount.cli.command_lists import FOR_CLIENTS, GROUPS, read_commands, write_overview
-from headcount.cli.member.table import COMMANDS as MEMBERS
+from headcount.cli.member.command_table import COMMANDS as MEMBERS
 
 
 def test_every_command_is_in_one_group_of_the_overview() -> None:

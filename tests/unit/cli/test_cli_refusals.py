@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from headcount.app import caller, members, salvages, standing_down, task_run, witness
+from headcount.app import caller, members, salvages, standing_down, witness
+from headcount.app import task_run as run
 from headcount.app.app import App, open_app
 from headcount.cli import main
 from headcount.domain.policy import Policy
@@ -58,7 +59,7 @@ def test_a_run_that_is_over_is_not_aborted(app: App) -> None:
         phase, _ = open_phase("crew", [Task("1")], Gates(), "2026-01-01T00:00:00+00:00", policy)
         tx.put_fact(team.id, "", "phase", {**phase_as_json(phase), "state": "blocked"})
     with pytest.raises(Declined) as refused:
-        task_run.abort(app, "crew", "enough")
+        run.abort(app, "crew", "enough")
     assert (refused.value.code, refused.value.why) == ("run-over", "its run is blocked already")
 
 

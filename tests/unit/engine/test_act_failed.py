@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from headcount.domain.policy import Policy
 from headcount.engine.job import Job
-from headcount.engine.perform import failed
+from headcount.engine.member_acts import failed
 from headcount.protocol import phase_events as pe
 from headcount.protocol import task_events as te
 from headcount.protocol.effects import Act, ActKind

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from headcount.domain.policy import Policy
-from headcount.engine import perform
 from headcount.engine.job import Job
+from headcount.engine.member_acts import perform
 from headcount.protocol.effects import Act, ActKind
 from headcount.protocol.member import Member
 from headcount.protocol.team import Team
@@ -22,5 +22,5 @@ def test_an_agent_is_asked_to_exit_for_as_long_as_its_grace() -> None:
     team = Team("crew", members={member.key: member})
     start = {"mark": "m", "runtime": "tmux", "exit_text": "/exit"}
     act, policy = Act(ActKind.ASK_EXIT, "bob#1", 1), Policy(exit_grace_s=7)
-    assert perform.perform(Job(act, team, policy, world, member, handle, start)).events == ()
+    assert perform(Job(act, team, policy, world, member, handle, start)).events == ()
     assert asked == [("/exit", 7)]

@@ -7,10 +7,12 @@ from typing import Any, cast
 
 import pytest
 
+from headcount.app.local_files import LocalFiles
 from headcount.domain.findings import Workspace
 from headcount.domain.policy import Policy
-from headcount.engine import perform
+from headcount.engine import start_act
 from headcount.engine.job import Job
+from headcount.engine.member_acts import perform
 from headcount.errors import ProcessError
 from headcount.protocol import events as ev
 from headcount.protocol.effects import Act, ActKind
@@ -34,7 +36,10 @@ def the_start(tmp_path: Any, **runtime: Any) -> Job:
         create=lambda *_: Workspace("crew", "bob", 1, str(tmp_path)), remove=lambda *_: None
     )
     runtimes = {"plain": SimpleNamespace(**runtime)}
-    world = cast("Any", SimpleNamespace(home=str(tmp_path), runtimes=runtimes, workspaces=workspaces))
+    world = cast(
+        "Any",
+        SimpleNamespace(home=str(tmp_path), runtimes=runtimes, workspaces=workspaces, files=LocalFiles()),
+    )
     start = {"mark": "m", "argv": ["agent"], "prompt_file": f"{tmp_path}/prompts/bob.md"}
     member = Member("bob", 1, epoch=1)
     team = Team("crew", members={member.key: member})
@@ -57,10 +62,10 @@ NO_DESCRIPTOR = OSError(24, "Too many open files")
 def test_a_client_that_survives_its_failed_start_is_not_reported_gone(
     empty: bool, why: Exception, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(perform, "wait_ready", fails_with(why))
+    monkeypatch.setattr(start_act, "wait_ready", fails_with(why))
     handle = Handle()
     job = the_start(tmp_path, start=lambda _: handle, kill=lambda *_: SimpleNamespace(empty=empty))
-    outcome = perform.perform(job)
+    outcome = perform(job)
     if empty:
         assert [type(event) for event in outcome.events] == [ev.StartFailed]
         assert handle.closed
@@ -74,9 +79,9 @@ def test_one_that_cannot_even_be_looked_at_is_not_reported_gone(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It runs, and there is no descriptor left to end it with: its limit goes on with it."""
-    monkeypatch.setattr(perform, "wait_ready", fails_with(STUCK))
+    monkeypatch.setattr(start_act, "wait_ready", fails_with(STUCK))
     job = the_start(tmp_path, start=lambda _: Handle(), kill=fails_with(NO_DESCRIPTOR))
-    outcome = perform.perform(job)
+    outcome = perform(job)
     assert outcome.events == () and ("bob#1", "workspace") in outcome.facts
 
 
@@ -89,7 +94,7 @@ def test_a_start_that_happened_in_spite_of_its_error_is_ended_before_it_is_repor
         return SimpleNamespace(empty=True)
 
     job = the_start(tmp_path, start=fails_with(NO_DESCRIPTOR), cancel=lambda *_: left, kill=kill)
-    outcome = perform.perform(job)
+    outcome = perform(job)
     assert [type(event) for event in outcome.events] == [ev.StartFailed]
     assert killed == [left] and left.closed
 
@@ -97,5 +102,5 @@ def test_a_start_that_happened_in_spite_of_its_error_is_ended_before_it_is_repor
 def test_a_start_that_never_happened_is_called_off_for_good(tmp_path: Any) -> None:
     called_off: list[str] = []
     job = the_start(tmp_path, start=fails_with(STUCK), cancel=lambda mark, _: called_off.append(mark))
-    assert [type(event) for event in perform.perform(job).events] == [ev.StartFailed]
+    assert [type(event) for event in perform(job).events] == [ev.StartFailed]
     assert called_off == ["m"]

@@ -11,14 +11,16 @@ from typing import Any, cast
 
 import pytest
 
+from headcount.app.local_files import LocalFiles
 from headcount.domain.policy import Policy
 from headcount.engine.job import Job
-from headcount.engine.perform import perform
+from headcount.engine.member_acts import perform
 from headcount.errors import ProcessError
 from headcount.protocol import events as ev
 from headcount.protocol.effects import Act, ActKind
 from headcount.protocol.member import Member
 from headcount.protocol.team import Team
+from headcount.runtime.worker_pool import WorkerPool
 from headcount.workspace.git_workspaces import EngineWorkspaces
 from headcount.workspace.repository import Repository
 
@@ -37,8 +39,17 @@ def workspaces(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pyte
     return EngineWorkspaces(repository, str(tmp_path / "ws"), str(tmp_path / "archive"))
 
 
+def world_of(workspaces: Any, **adapters: Any) -> Any:
+    return SimpleNamespace(home="/nowhere", workspaces=workspaces, files=LocalFiles(), **adapters)
+
+
 def job(kind: ActKind, workspaces: Any, member: Member = ALICE, runtime: Any = None, **start: Any) -> Job:
-    world = cast("Any", SimpleNamespace(home="/nowhere", runtimes={"plain": runtime}, workspaces=workspaces))
+    world = cast(
+        "Any",
+        SimpleNamespace(
+            home="/nowhere", runtimes={"plain": runtime}, workspaces=workspaces, files=LocalFiles()
+        ),
+    )
     team = Team("crew", members={member.key: member})
     return Job(
         Act(kind, member.key, member.epoch), team, Policy(), world, member, start={"mark": "m", **start}
@@ -104,7 +115,10 @@ def test_a_shared_workspace_of_a_later_team_is_removed_by_whoever_worked_in_it_l
     made = workspaces.create("crew", "carol", 2, {"workspace": "docs"})
     carol = Member("carol", 1, epoch=1, settled=True)
     team = Team("crew", 2, members={carol.key: carol})
-    world = cast("Any", SimpleNamespace(home="/nowhere", workspaces=workspaces))
+    world = cast(
+        "Any",
+        SimpleNamespace(home="/nowhere", workspaces=workspaces, files=LocalFiles(), executor=WorkerPool(1)),
+    )
     everyone = {
         "start": {carol.key: {"workspace": "docs"}},
         "workspace": {carol.key: made.as_dict()},

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from headcount import __version__
-from headcount.mcp_server import speech, stdio
+from headcount.mcp_server import mcp_protocol as speech
+from headcount.mcp_server import stdio
 from headcount.mcp_server.stdio import Server
 from headcount.mcp_server.tool_calls import Worker
 from headcount.mcp_server.tools import TOOLS

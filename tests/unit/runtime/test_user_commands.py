@@ -65,9 +65,8 @@ def test_a_text_that_names_nothing_ends_as_the_shell_says(commands: Commands, tm
 
 def test_whatever_it_started_ends_with_its_time(commands: Commands, tmp_path: Path) -> None:
     command = "sleep 1000 & echo $! > child; wait"
-    with pytest.raises(subprocess.TimeoutExpired, match=r"after 0.5 seconds") as over:
+    with pytest.raises(TimeoutError, match=r"it took more than 0\.5 s"):
         commands.run(command, cwd=str(tmp_path), timeout_s=0.5)
-    assert over.value.cmd == command
     _wait_gone(int((tmp_path / "child").read_text()))
 
 

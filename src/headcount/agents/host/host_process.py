@@ -121,7 +121,7 @@ class Host:
         return 0
 
     def _next(self, prompt: str) -> Turn:
-        """A conversation is gone on with once a turn of it ended well, and for as long as it fits."""
+        """Return the next turn. After a successful turn it continues the conversation, while that fits."""
         if self._begun:
             return self._client.next_turn(self._setup, prompt)
         return self._client.first_turn(self._new_session(), prompt)
@@ -134,7 +134,7 @@ class Host:
         return self._setup
 
     def _run_turn(self, turn: Turn, mail: list[Mail]) -> tuple[int, Seen]:
-        """Its exit code, and what its output said besides; the output goes on to our own."""
+        """Return the exit code and what the output reported. The output is passed on to our own."""
         env = {**self._env, SHOWN_MAIL: ",".join(one.id for one in mail)}
         try:
             with _as_file(turn.stdin) as prompt:
@@ -150,7 +150,7 @@ class Host:
         return child.returncode, seen
 
     def _stop(self, *_: object) -> None:
-        """Our own way to exit: the client's first."""
+        """End the client first, then exit."""
         self._stopping = True
         if self._child is None or self._child.poll() is not None:
             os._exit(0)
@@ -158,7 +158,7 @@ class Host:
 
 
 def _as_file(text: str) -> IO[bytes]:
-    """A file without a name, read from its beginning: it cannot fill up as a pipe does."""
+    """Return an unnamed file at its beginning. Unlike a pipe, it cannot fill up."""
     import tempfile
 
     file = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it, once the client has it
@@ -173,7 +173,7 @@ def _read_task() -> str:
 
 
 def _shim(setup: Setup) -> str:
-    """A directory whose `headcount` is this one, for the member's shell."""
+    """Return a directory whose `headcount` is this program, for the member's shell."""
     import shlex
 
     path = write_file(
@@ -202,7 +202,7 @@ _AT_ONCE = 1 << 20  # more than a pipe holds: one read takes all that is there
 
 
 def read_lines(child: subprocess.Popen[bytes]) -> Iterator[str]:
-    """Line by line, until it has ended."""
+    """Yield the lines of its output until it has ended."""
     rest = b""
     for data in _read(child):
         *lines, rest = (rest + data).split(b"\n")

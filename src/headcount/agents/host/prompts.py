@@ -19,7 +19,7 @@ MOST = 100_000  # bytes; clients put words of their own beside it
 
 
 def tell(mail: list[Mail], most: int = MOST) -> tuple[str, list[Mail]]:
-    """The messages that fit, the oldest first, and which they are; the first one in any case."""
+    """Return the prompt of the messages that fit, oldest first, and their ids. The first always fits."""
     text = ""
     told: list[Mail] = []
     for one in mail:
@@ -53,7 +53,7 @@ _MAIL = " There is mail in your inbox, too."
 
 
 def with_task(instructions: str, task: str) -> str:
-    """The instructions of a client in a terminal."""
+    """Return the instructions of a client in a terminal, with its task."""
     told = cut(plain(task), MOST, "the file $HEADCOUNT_PROMPT_FILE")
     return f"{instructions}\n\n# Your task\n\n{told}\n" if told else instructions
 
@@ -65,7 +65,7 @@ class Opening:
         self._shown: list[Mail] = []
 
     def words(self) -> str:
-        """For a conversation that begins now."""
+        """Return the first prompt of a new conversation."""
         unread = self._reports.unread()
         self._shown = [one for one in unread if self._is_task(one)]
         if not self._task:
@@ -73,7 +73,7 @@ class Opening:
         return _TASK + (_MAIL if len(unread) > len(self._shown) else "")
 
     def _is_task(self, one: Mail) -> bool:
-        """However a file may have changed its ends of lines."""
+        """Return whether a message is the task, ignoring line ends."""
         return bool(self._task) and one.body.split() == self._task.split()
 
     def answered(self) -> None:

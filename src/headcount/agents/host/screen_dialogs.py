@@ -57,7 +57,7 @@ class Dialogs:
             self._looked_at, self._looked_up_to = now, printed
 
     def _is_due(self, now: float) -> bool:
-        """Nothing printed, nothing new; but a dialog has to be there still when it is told."""
+        """Return whether to read the screen: after new output, or to confirm a dialog."""
         if self._looked_up_to == self._printed:
             return not self._told and self._stays(now)
         rests = now - self._printed_at >= _REST_S
@@ -67,7 +67,7 @@ class Dialogs:
         return self._since is not None and now - self._since >= _STAYS_S
 
     def _look_closely(self, now: float) -> None:
-        """One dialog after another, without a pause between, is one wait: told once, shown as it is now."""
+        """Report consecutive dialogs as one wait, and show the current one."""
         shown = self._terminal.read()
         question = find_question(self._asks, shown)
         if not question:
@@ -85,8 +85,7 @@ class Dialogs:
 
 
 def find_question(asks: re.Pattern[str], shown: str) -> str:
-    """The line above the first choice; where there is none, the one that gave the dialog away, on which the
-    match ends."""
+    """Return the line above the first choice, or else the line on which the match ends."""
     found = asks.search(shown)
     if found is None:
         return ""
@@ -101,7 +100,7 @@ _CHOICE = re.compile(r"[❯›●△]? *\d+\. ")
 
 
 def _lines(shown: str) -> list[str]:
-    """Without frames and blank lines."""
+    """Return the lines without frames and blank lines."""
     return list(filter(None, (line.strip(_FRAME) for line in shown.splitlines())))
 
 
@@ -143,7 +142,7 @@ class Attendant:
             self._printed = printed
 
     def _due(self) -> float:
-        """When there is something to do though nothing is printed."""
+        """Return when something is due although nothing is printed."""
         if self._until is None:
             return math.inf
         return self._until if self._away_since is None else self._away_since + _LIFTED_S

@@ -38,7 +38,7 @@ _EXIT_S = 10.0
 _FAILURES = 3  # conversations in a row that do not fit, before it is left as it is
 _BY_ITSELF_S = 3.0  # some clients go on by themselves when their limit is over
 _TYPE_AGAIN_S = 5.0
-_GO_ON = "The usage limit is over. Go on with your work."
+_GO_ON = "The usage limit is over. Continue your work."
 _ANEW = (
     "You begin anew: your last conversation no longer fit. What you have done so far is in this worktree: "
     "look at git status and git log, and at your inbox. "
@@ -46,10 +46,10 @@ _ANEW = (
 
 
 class Follower:
-    """`start` begins a conversation with these words.
+    """Follow one client. `start` begins a conversation with a prompt.
 
-    What is heard is told to the store in that order, each thing until it could be told: a store that is busy,
-    or a full disk, is no reason to end an agent, nor to forget that it has reached its limit.
+    Reports reach the store in order, and each is retried until it is stored. A busy store or a full disk
+    neither ends an agent nor loses a reported limit.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Follower:
         self._logged_out = False
 
     def run(self) -> int:
-        """Until the client has ended by itself; its exit code."""
+        """Follow the client until it exits, and return its exit code."""
         # What is typed is meant for the client. A handler, because the client would inherit SIG_IGN.
         for number in (signal.SIGINT, signal.SIGQUIT):
             signal.signal(number, lambda *_: None)
@@ -89,7 +89,7 @@ class Follower:
             prompt = _ANEW + self._opening.words()
 
     def _follow(self, child: Child, setup: Setup) -> bool:
-        """True at its end; False when it must begin anew."""
+        """Follow one conversation. True at the exit of the client, False to start a new one."""
         lines = _Lines(self._client, setup)
         end = os.pidfd_open(child.pid)
         try:
@@ -103,7 +103,7 @@ class Follower:
             os.close(end)
 
     def _listen(self, lines: _Lines) -> bool:
-        """False when the conversation no longer fits: what else is in its record is over with it."""
+        """Read the record. False if the conversation no longer fits; the rest of its record is void."""
         for seen in lines.read():
             self._hear(seen)
             if seen.overflow and self._failures < _FAILURES:
@@ -154,7 +154,7 @@ class Follower:
             self._to_tell.popleft()
 
     def _tell_login(self, text: str) -> None:
-        """Once, however often it is asked to go on meanwhile; `""` when the model has answered again."""
+        """Report a login failure once, and its end (`text` is empty)."""
         if text and not self._logged_out:
             self._reports.report_dialog(text, [text])
         elif self._logged_out and not text:
@@ -182,7 +182,7 @@ class Follower:
 
 
 def _make_lookers(reports: Reports, client: Client, terminal: Terminal) -> list[Callable[[], None]]:
-    """For what is to be seen on the screen alone."""
+    """Return the readers of what only the screen shows."""
     lookers = [Dialogs(reports, client.screen.asks, terminal).look]
     if client.screen.limit:
         lookers.append(Attendant(reports, client.screen.limit, terminal).look)
@@ -220,8 +220,7 @@ class _Lines:
         return [f"{self._directory}/{path}" for path in sorted(found)]
 
     def _new_lines(self, path: str) -> list[str]:
-        """Whole ones only: it may be in the middle of the next. A file that is gone, or cannot be read this
-        time, has none; the others are read."""
+        """Return new complete lines of a file; none if it is gone or cannot be read now."""
         try:
             with open(path, "rb") as file:
                 file.seek(self._ends.get(path, 0))
@@ -233,7 +232,7 @@ class _Lines:
 
 
 def _has_ended(child: Child, end: int) -> bool:
-    """After a moment at most, asleep for all of it: `Popen.wait` with a limit wakes up 20 times a second."""
+    """Wait briefly for the exit, asleep. `Popen.wait` with a limit would wake up 20 times a second."""
     waiting = select.poll()
     waiting.register(end, select.POLLIN)
     waiting.poll(_LOOK_S * 1000)

@@ -11,8 +11,8 @@ import sys
 from headcount.app.session import find_state, open_session
 from headcount.cli import HOT
 from headcount.cli.member.call import Call
-from headcount.cli.member.table import COMMANDS
-from headcount.cli.member.words import HELP, asks_for_help, parse
+from headcount.cli.member.command_line import HELP, asks_for_help, parse
+from headcount.cli.member.command_table import COMMANDS
 from headcount.cli.streams import complain, is_output
 from headcount.domain.jsontext import dumps
 from headcount.errors import HeadcountError, UsageError
@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headcount.cli.member.words import Words
+    from headcount.cli.member.command_line import Words
 
 _HOOK_FAILED = 1  # to a client 2 means: do not go on
 
@@ -75,7 +75,7 @@ def _find(function: str) -> Callable[[Call], int]:
 
 
 def _tell_verbs(words: list[str]) -> int:
-    """What may follow a command that needs a second word: asked for, or missed."""
+    """Report the verbs of a command, for `--help` or after a missing verb."""
     command, verbs = words[0], HOT[words[0]]
     if any(word in HELP for word in words):
         _write("\n".join(COMMANDS[f"{command} {verb}"][0].help() for verb in verbs))

@@ -1,4 +1,4 @@
-"""One command under way: who calls, with which words, and how it answers."""
+"""Hold one command in progress: its caller, its words, and how it answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from headcount.app.caller import Caller
     from headcount.app.session import Session
-    from headcount.cli.member.words import Words
+    from headcount.cli.member.command_line import Words
 
 
 class Call:
@@ -24,7 +24,7 @@ class Call:
 
     @property
     def team(self) -> str | None:
-        """The team that the operator named; a member has its own."""
+        """Return the team that the operator named, or the member's own."""
         return self.words.get("--team")
 
     def answer(self, as_json: object, text: str) -> None:

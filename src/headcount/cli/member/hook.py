@@ -1,4 +1,4 @@
-"""`headcount hook EVENT`: what Claude Code calls at its pauses. The answer is read by the client.
+"""`headcount hook EVENT`: handle an event of Claude Code. The client reads the answer.
 
     UserPromptSubmit, PostToolUse    new mail is put before the model
     Stop                             not before new mail and an open request have been dealt with; else idle
@@ -6,8 +6,7 @@
     SessionEnd                       recorded
     Limited, Resumed                 its usage limit is reached, and over
 
-A hook that fails would stand in the way of the work, so nothing here is an error to the client: mail is still
-in the mailbox.
+A failing hook would block the work of the client, so it never reports an error. Mail is still in the mailbox.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ def _tell_lead(call: Call, event: str) -> int:
 
 
 def _read_input(event: str) -> dict[str, Any]:
-    """What the client gives to its hook. After a tool nothing of it is used, and parsing it costs 4 ms."""
+    """Return the input of the hook; empty after a tool, where it is not used and parsing costs 4 ms."""
     text = sys.stdin.buffer.read()
     if event in _WITHOUT_INPUT:
         return {}
@@ -89,8 +88,10 @@ def _show_mail(call: Call, event: str, _: dict[str, Any]) -> None:
 
 
 def _wait_for_tools(directory: str) -> None:
-    """In a terminal Claude Code sends its first request with the tools that are there by then; and it waits
-    for this hook before. So the hook waits for them: in the first turn, and not for ever."""
+    """Wait until the tools are listed, in the first turn of a terminal and with a limit.
+
+    Claude Code waits for this hook before its first request, which has only tools that are listed then.
+    """
     from headcount.agents.client import HOOK_WAIT_S
 
     deadline = time.monotonic() + HOOK_WAIT_S
@@ -105,7 +106,7 @@ def _wait_for_tools(directory: str) -> None:
 
 
 def _are_listed(directory: str) -> bool:
-    """Long enough ago that our answer has been taken in, by a client as slow as this one has been so far."""
+    """Return whether the tools were listed long enough ago for this client to have read them."""
     try:
         with open(f"{directory}/{TOOLS_LISTED}") as file:
             took_s = float(file.read())
@@ -141,7 +142,7 @@ def _may_stop(call: Call, event: str, given: dict[str, Any]) -> None:
 
 
 def _count(call: Call, given: dict[str, Any]) -> None:
-    """What the turn has cost: opencode says it, and Gemini CLI where it stands. Others are read elsewhere."""
+    """Record the cost of a turn, from opencode's event or Gemini CLI's record."""
     tokens = given.get("tokens")
     if "prompt_response" in given:
         from headcount.agents.gemini import turn_tokens
@@ -168,9 +169,9 @@ def _compact(call: Call, event: str, given: dict[str, Any]) -> None:
 
 
 def _cycle() -> None:
-    """Its next generation begins with a handover instead of a summary. Refused, it goes on as it is.
+    """Cycle the member before its client compacts its context. If that is refused, it continues.
 
-    Imported for this moment only: it is rare, and the members' commands are not.
+    The import is here because this is rare, and the members' commands are frequent.
     """
     from headcount.app.app import open_app
     from headcount.app.cycle import cycle, own_name
@@ -185,7 +186,7 @@ def _cycle() -> None:
 
 
 def _limit(call: Call, event: str, given: dict[str, Any]) -> None:
-    """Word of a client that waits for the end of its limit by itself, in the middle of a turn."""
+    """Report the usage limit of a client that waits for its end by itself, in mid-turn."""
     if event == "Resumed":
         return MemberReports(call.session).lift_limit()
     until = given.get("until")
@@ -199,7 +200,7 @@ def _beside(event: str, text: str) -> dict[str, Any]:
 
 
 def _go_on(text: str) -> dict[str, Any]:
-    """It does not stop here."""
+    """Tell the client to continue its turn."""
     return {"decision": "block", "reason": text}
 
 

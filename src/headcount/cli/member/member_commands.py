@@ -1,4 +1,4 @@
-"""The members' commands: one use case each, and its answer as text or JSON."""
+"""Run the members' commands: one use case each, and its answer as text or JSON."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = -1
     if not 0 <= seconds <= 86_400:
-        raise UsageError(f"--wait {text} is no time", "it must be seconds, from 0 to 86400", code="usage")
+        raise UsageError(
+            f"--wait {text} is not a time", "it must be a number of seconds from 0 to 86400", code="usage"
+        )
     return seconds
 
 
@@ -170,7 +172,7 @@ def claim(call: Call) -> int:
 
 
 def complete(call: Call) -> int:
-    """A worker's is a done signal; the lead and the operator complete."""
+    """Complete a task. From a worker it is a done signal."""
     from headcount.app import tasks
 
     task = tasks.complete(call.session, call.words.plain[0], call.team, call.words.has("--verified"))
@@ -195,11 +197,11 @@ def client(call: Call) -> int:
     name = call.words.plain[0]
     if name not in CLIENTS:
         raise UsageError(
-            f"There is no client {name!r}", f"these are known: {', '.join(CLIENTS)}", code="unknown-agent"
+            f"There is no client {name!r}", f"known ones: {', '.join(CLIENTS)}", code="unknown-agent"
         )
     if not call.caller.is_member or "HEADCOUNT_MARK" not in os.environ:
         raise UsageError(
-            "This is what a member runs as", "it is started by the engine",
+            "This command is for the engine", "it hosts a client for a member",
             (f"Start one with `headcount spawn NAME --agent {name}`",), code="not-a-member",
         )  # fmt: skip
     if not call.words.get("--trusted"):

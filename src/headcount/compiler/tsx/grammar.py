@@ -145,7 +145,15 @@ TYPES_ONLY = frozenset(
 FUNCTIONS = frozenset((ARROW, FUNCTION, FUNCTION_EXPRESSION))
 WRAPPERS = frozenset((PARENTHESIZED, AS_EXPRESSION, SATISFIES, NON_NULL))
 # Expressions whose first part decides what they are about.
-LEADING = WRAPPERS | {CALL, MEMBER, SUBSCRIPT, BINARY, TERNARY}
+LEADING = WRAPPERS | {
+    CALL,
+    MEMBER,
+    SUBSCRIPT,
+    BINARY,
+    TERNARY,
+    kind("new_expression"),
+    kind("await_expression"),
+}
 ELEMENTS = frozenset((JSX_ELEMENT, JSX_SELF_CLOSING))
 TEXTS = frozenset((JSX_TEXT, JSX_ENTITY))
 

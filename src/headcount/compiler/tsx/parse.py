@@ -11,6 +11,9 @@ source, and text is always taken from the source, never from the mask.
 - `-->` at the start of an attribute string.
 - `export type * from` and the variance words `in` and `out`, which mean nothing here.
 
+Comments above the first JSX, template and block comment are masked from the start: half of the tokens of a
+commented file are in them. A line that begins with `//` is always a comment there.
+
 The grammar also accepts what TypeScript rejects: `validity` reports that.
 """
 
@@ -44,7 +47,8 @@ if TYPE_CHECKING:
 _parser = tree_sitter.Parser(LANGUAGE)
 
 # A chunk never ends within a character: bytes from 0x80 on belong to words.
-_tokens = re.compile(rb"[\w\x80-\xff]+|\s+|[^\w\s]").finditer
+# Files share their pieces of white space, as they share their words.
+_tokens = re.compile(rb"[\w\x80-\xff]+|\s{1,64}|[^\w\s]").finditer
 _brackets = re.compile(rb"[()\[\]{}]").findall
 
 # A valid file requests each token about twice; a broken one has been seen to request it eight times.
@@ -128,6 +132,8 @@ STARTS = (8_000, 32_000, 128_000)
 # Real mistakes come in tens; a file that is no TSX at all has an error in every line.
 HOPELESS_ERRORS = 300
 
+_head = re.compile(rb"(?>[ \t]*//[^\r\n]*\r?\n|(?:[^<`\\\r\n/]|/(?!\*))*\r?\n)*+")
+_comment_lines = re.compile(rb"^[ \t]*//[^\r\n]*", re.MULTILINE)
 _arrow_at_start = re.compile(rb"(=\s*[\"']\s*)-->")
 _type_exports = re.compile(rb"\bexport\s+type\s*\*[^'\"\n;]*(?:'[^'\n]*'|\"[^\"\n]*\")?")
 _type_heads = re.compile(rb"\b(?:interface|type|class)\s+[\w$\x80-\xff]+\s*<[^<>(){}]*>")
@@ -147,7 +153,16 @@ def parse(source: SourceFile, report: Report) -> Node | None:
     return None if report_invalid(source, parsed.root, report) else parsed.root
 
 
+def _without_head_comments(data: bytes) -> bytes:
+    """Blank the comments of the first lines. U+2028 and U+2029 also end a comment; they are left alone."""
+    head = _head.match(data)
+    if head is None or b"//" not in head[0] or b"\xe2\x80" in head[0]:
+        return data
+    return _comment_lines.sub(_blank, head[0]) + data[head.end() :]
+
+
 def _parse(data: bytes) -> Parsed:
+    data = _without_head_comments(data)
     if len(data) > STARTS[0]:
         start = _hopeless_start(data)
         if start is not None:

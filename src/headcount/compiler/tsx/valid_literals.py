@@ -35,8 +35,8 @@ _regex_part = re.compile(
     re.DOTALL,
 )
 _octal = re.compile(r"\\(?:[1-9]|0\d)")
-# With the flag u, only these may follow a backslash.
-_unicode_escape = re.compile(r"\\(?:[dDwWsSbBfnrtv0^$\\.*+?()\[\]{}|/-]|[1-9]\d*|[kpPuxc].+)")
+# With the flag u, no other letters may follow a backslash.
+_unicode_escape = re.compile(r"\\(?:[dDwWsSbBfnrtv]|[^\w\s]|[1-9]\d*|[kpPuxc].+)")
 
 
 def _number(source: SourceFile, node: Node) -> Iterator[Problem]:

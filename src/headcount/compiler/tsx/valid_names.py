@@ -19,6 +19,7 @@ from headcount.compiler.tsx.grammar import (
     FUNCTION,
     IDENTIFIER,
     JSX_EXPRESSION,
+    LEXICAL,
     OBJECT_ASSIGNMENT_PATTERN,
     OBJECT_PATTERN,
     PAIR,
@@ -163,6 +164,19 @@ def _declaration(source: SourceFile, node: Node) -> Iterator[Problem]:
         yield from _pattern(source, name)
 
 
+def _block(source: SourceFile, node: Node) -> Iterator[Problem]:
+    """`let` and `const` declare a name once in a block."""
+    seen: set[str] = set()
+    for statement in node.named_children:
+        for declarator in statement.named_children if statement.kind_id == LEXICAL else ():
+            pattern = declarator.child_by_field_id(FIELD_NAME)
+            for name in [] if pattern is None else _bound(pattern):
+                text = source.name(name)
+                if text in seen:
+                    yield Problem(name, f"{text} is declared twice", "Rename one of them.")
+                seen.add(text)
+
+
 def _is_ambient(node: Node) -> bool:
     """Whether the declaration is in the body of a `declare module` or `declare namespace`."""
     parent = node.parent
@@ -298,6 +312,7 @@ NAMES = {
     "shorthand_property_identifier_pattern": _identifier,
     "lexical_declaration": _declaration,
     "variable_declaration": _declaration,
+    "statement_block": _block,
     "formal_parameters": _parameters,
     "type_identifier": _type_name,
     "statement_identifier": _type_name,

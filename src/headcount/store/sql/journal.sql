@@ -15,6 +15,9 @@ select coalesce(max(seq), 0) from journal where team = ?
 -- name: add_input
 insert into inputs (team, kind, data) values (?, ?, ?)
 
+-- name: has_inputs
+select 1 from inputs where team = ? limit 1
+
 -- name: inputs
 select kind, data from inputs where team = ? order by seq
 

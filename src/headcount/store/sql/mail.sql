@@ -32,7 +32,7 @@ update mail set box = ?, bounced_from = box where team = ? and box = ? and read_
 -- name: forget
 -- The newest stays, so that no number is given out twice.
 delete from mail
-where read_at < ?1 and team in (select id from teams where status = 'shutdown')
+where team = ? and read_at < ? and team in (select id from teams where status = 'shutdown')
   and seq < (select max(seq) from mail)
 
 -- name: all

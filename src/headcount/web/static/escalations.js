@@ -7,7 +7,7 @@ import { count } from "./words.js";
 const SAYS = {
   "force-kill": ["Save and stop", "Its work is saved first, then it is stopped"],
   reassign: ["Reassign", "Its work is saved, it is stopped, and its task goes to another member"],
-  human: ["Park", "Nothing is stopped until somebody decides again"],
+  human: ["Park", "Nothing is stopped until you decide again"],
   wait: ["Wait", "It is sent back once more, with the full time"],
 };
 
@@ -71,6 +71,6 @@ export function drawProgress(state) {
 function title(about) {
   const seconds = about.standDown.seconds;
   if (about.status === "shutdown") return `Closed${seconds === null ? "" : ` in ${seconds.toFixed(1)} s`}, with proof`;
-  if (about.standDown.status === "rejected") return "Withdrawn: somebody refused, nobody was stopped";
+  if (about.standDown.status === "rejected") return "Withdrawn: a member refused, no member was stopped";
   return `Stand-down: ${about.draining ? about.status.replaceAll("_", " ") : "single members"}`;
 }

@@ -78,8 +78,9 @@ def test_what_has_no_certain_value_is_reported(expression: str) -> None:
 
 @pytest.mark.parametrize(
     "placeholder",
-    ["${dir.path}", "${files[0]}", "${f(x)}", "${a ? b : c}", "${a?.b}", "${process.env.HOME}", "${a + 1}"],
-)
+    ["${dir.path}", "${files[0]}", "${f(x)}", "${a ? b : c}", "${a?.b}", "${process.env.HOME}", "${a + 1}",
+     "${new Date().toISOString()}", "${await f(x)}"],
+)  # fmt: skip
 def test_a_placeholder_whose_first_name_is_bound_nowhere_stays_as_text(placeholder: str) -> None:
     found = read(f"<Teammate prompt={{`see {placeholder} now`}} />")
     assert found.diagnostics == ()

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tsx_reading import IMPORT, codes, definition, problems, read, read_source, shapes
+from tsx_reading import IMPORT, codes, definition, problems, read, read_source, shapes, value
 
 from headcount.compiler import tsx
 from headcount.compiler.diagnostics import CODES
@@ -133,3 +133,18 @@ def test_every_code_that_reading_gives_is_explained() -> None:
     given = set(re.findall(r'(?:report\.add(?:_at)?|Unreadable)\(\s*[^"\n]*?"([a-z0-9-]+)"', source))
     assert {"not-understood", "closing-tag", "unreadable"} <= given
     assert given <= set(CODES)
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        ("// <p> and ` and /*\nconst a = 'x'; // b", "x"),
+        ("const a = 'x//\\\n// y';", "x//// y"),
+        ("const a = `\n// y`;", "\n// y"),
+        ("/*\n// */ const a = 'x'; /*\n// */", "x"),
+        ("// one\u2028const a = 'x';", "x"),
+        ("const a = 4 / 2\n// two\n/ 1 + '';", "2"),
+    ],
+)
+def test_a_line_that_only_looks_like_a_comment_is_read(head: str, expected: str) -> None:
+    assert value("a", head) == expected

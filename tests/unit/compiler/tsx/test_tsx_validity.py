@@ -86,6 +86,7 @@ INVALID_HEADS = [
     "const f = () => { a: for (;;) { break b; } };",
     "const f = () => { default: 1; };",
     "const f = (this = 1) => 1;",
+    "const f = () => { let x = 1; const [x] = [2]; };",
     "const f = (...a?: any) => 1;",
     "const o = { a() {}, set a(b) {} };",
     "enum E { A = 1 < B = 2 }",

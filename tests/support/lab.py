@@ -1,0 +1,69 @@
+"""What every laboratory of the tests is made of: an environment, a repository, an end.
+
+A laboratory is a repository with a state directory in which a test plays the operator. Its members are real
+processes. What differs (a terminal, a page, a run, an MCP client) is added beside the tests that need it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from headcount.app.adapters import make_runtimes
+from headcount.app.app import App
+from headcount.app.lock import is_driven
+
+IDENTITY = {
+    f"GIT_{role}_{what}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for what, value in (("NAME", "T"), ("EMAIL", "t@localhost"))
+}
+
+
+def set_environment(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give this process a home and a git identity of its own: nothing of the user's is read."""
+    for name, value in {**IDENTITY, "GIT_CONFIG_GLOBAL": os.devnull, "HOME": str(home)}.items():
+        monkeypatch.setenv(name, value)
+
+
+def make_repository(place: str | Path) -> None:
+    """A repository on `main` with one commit of one file, copied from a template."""
+    shutil.copytree(_template(), place, symlinks=True, dirs_exist_ok=True)
+
+
+@cache
+def _template() -> str:
+    place = tempfile.mkdtemp(prefix="headcount-template-")
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    env = {**os.environ, **IDENTITY, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    Path(place, "README").write_text("hello\n")
+    for words in ("init --quiet -b main", "add README", "commit --quiet -m first"):
+        subprocess.run(["git", "-C", place, *words.split()], check=True, env=env)
+    return place
+
+
+def end_everything(app: App) -> None:
+    """End what a test left: only what carries a mark of this very state directory.
+
+    All are adopted first: a keeper that the runtime does not know would put the others' end in doubt.
+    """
+    runtime = make_runtimes(app)["plain"]
+    handles = [runtime.adopt(mark) or runtime.adopt_by_mark(mark) for mark in runtime.list_marked()]
+    for handle in handles:
+        runtime.kill(handle, 5)
+
+
+def end_engine(home: str | Path) -> None:
+    """End the engine that a command started in the background: the holder of this very lock file."""
+    if is_driven(str(home)):
+        with suppress(ProcessLookupError, ValueError):  # it has just ended by itself, or just begun
+            os.kill(int(Path(home, "engine.lock").read_text()), signal.SIGTERM)
