@@ -18,8 +18,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from headcount.ports import SpawnSpec
-from headcount.runtime import Handle, PlainRuntime, new_mark
 from headcount.runtime.containment import can_make_cgroup, can_make_namespace, cgroup_of
+from headcount.runtime.mark import new_mark
+from headcount.runtime.plain import PlainRuntime
+from headcount.runtime.process_runtime import Handle
 from headcount.runtime.processes import is_alive
 
 AGENT = Path(__file__).with_name("containment_agent.py")

@@ -18,7 +18,9 @@ from functools import partial
 from pathlib import Path
 
 from headcount.domain.findings import Workspace
-from headcount.workspace import Repository, Workspaces, read_all, read_findings
+from headcount.workspace.inspection import read_all, read_findings
+from headcount.workspace.repository import Repository
+from headcount.workspace.worktrees import Workspaces
 
 WHO = ["-c", "user.name=bench", "-c", "user.email=bench@localhost"]
 

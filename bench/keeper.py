@@ -19,7 +19,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from headcount.ports import SpawnSpec
-from headcount.runtime import Handle, PlainRuntime, ProcessRuntime, TmuxRuntime, new_mark, reaper
+from headcount.runtime import reaper
+from headcount.runtime.mark import new_mark
+from headcount.runtime.plain import PlainRuntime
+from headcount.runtime.process_runtime import Handle, ProcessRuntime
+from headcount.runtime.tmux import TmuxRuntime
 
 GRACE_S = 1.0
 STUBBORN = (

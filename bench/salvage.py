@@ -20,7 +20,10 @@ from pathlib import Path
 from findings import WHO, make_repository, seconds, told
 
 from headcount.domain.findings import Workspace
-from headcount.workspace import Repository, Workspaces, salvage, verify
+from headcount.workspace.repository import Repository
+from headcount.workspace.salvage import salvage
+from headcount.workspace.verify import verify
+from headcount.workspace.worktrees import Workspaces
 
 
 def change(workspace: Workspace, changed: int, new: int, turn: int) -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from headcount.cli import COMMANDS
+from headcount.cli.command_parser import configure
 from headcount.cli.member.command_line import Spec
 from headcount.cli.member.command_table import COMMANDS as OF_MEMBERS
-from headcount.cli.operator import configure
 
 PAGE = Path(__file__).parents[1] / "docs/reference/commands.md"
 

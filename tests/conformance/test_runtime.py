@@ -12,7 +12,10 @@ import pytest
 
 from headcount.errors import ProcessError
 from headcount.ports import SpawnSpec
-from headcount.runtime import BY_SUBREAPER, PlainRuntime, TmuxRuntime, new_mark
+from headcount.runtime.mark import new_mark
+from headcount.runtime.plain import PlainRuntime
+from headcount.runtime.proof import BY_SUBREAPER
+from headcount.runtime.tmux import TmuxRuntime
 from tests.support.fake_runtime import FakeMachine, FakeRuntime
 
 _IDLE = "while :; do sleep 1; done"

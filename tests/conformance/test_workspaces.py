@@ -12,7 +12,7 @@ import pytest
 from headcount.domain.findings import GoneProof, Workspace
 from headcount.domain.policy import Policy
 from headcount.errors import HeadcountError
-from headcount.workspace.port import EngineWorkspaces
+from headcount.workspace.git_workspaces import EngineWorkspaces
 from headcount.workspace.repository import Repository
 from tests.support.fake_workspaces import FakeWorkspaces
 

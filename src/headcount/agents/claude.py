@@ -132,24 +132,20 @@ def _read_line(line: str) -> Seen:
         if info.get("status") == "rejected":
             return Seen(limit="usage limit reached", resets_at=info.get("resetsAt"))
     if kind == "result":
-        return _read_result(event)
+        tokens = _tokens(event.get("usage") or {})
+        text = str(event.get("result", ""))
+        if not event.get("is_error"):
+            return Seen(tokens=tokens)
+        if "too long" in text.lower() or event.get("terminal_reason") == "prompt_too_long":
+            return Seen(tokens=tokens, overflow=text)
+        if event.get("api_error_status") == 429 or "limit" in text.lower():
+            return Seen(tokens=tokens, limit=text, resets_at=reset_time(text))
+        return Seen(tokens=tokens)
     return NOTHING
 
 
 def _tokens(usage: Mapping[str, Any]) -> int:
     return sum(value for name, value in usage.items() if name.endswith("_tokens") and isinstance(value, int))
-
-
-def _read_result(event: dict[str, Any]) -> Seen:
-    tokens = _tokens(event.get("usage") or {})
-    text = str(event.get("result", ""))
-    if not event.get("is_error"):
-        return Seen(tokens=tokens)
-    if "too long" in text.lower() or event.get("terminal_reason") == "prompt_too_long":
-        return Seen(tokens=tokens, overflow=text)
-    if event.get("api_error_status") == 429 or "limit" in text.lower():
-        return Seen(tokens=tokens, limit=text, resets_at=reset_time(text))
-    return Seen(tokens=tokens)
 
 
 def _read_record(line: str) -> Seen:
@@ -164,21 +160,17 @@ def _read_record(line: str) -> Seen:
     if kind != "assistant" or not isinstance(message, dict):
         return NOTHING
     if event.get("isApiErrorMessage"):
-        return _read_api_error(event, message)
+        content = message.get("content")
+        text = " ".join(str(block.get("text", "")) for block in content) if isinstance(content, list) else ""
+        if event.get("error") == "rate_limit" or event.get("apiErrorStatus") == 429:
+            resets_at = (event.get("quotaLimits") or {}).get("resetsAt")
+            return Seen(limit=text, resets_at=resets_at or reset_time(text), turn="ended")
+        if "too long" in text.lower():
+            return Seen(overflow=text, turn="ended")
+        if event.get("apiErrorStatus") == 401:
+            return Seen(login=text, turn="ended")
+        return NOTHING
     return Seen(tokens=_tokens(message.get("usage") or {}), answer=str(message.get("id") or ""))
-
-
-def _read_api_error(event: dict[str, Any], message: Mapping[str, Any]) -> Seen:
-    content = message.get("content")
-    text = " ".join(str(block.get("text", "")) for block in content) if isinstance(content, list) else ""
-    if event.get("error") == "rate_limit" or event.get("apiErrorStatus") == 429:
-        resets_at = (event.get("quotaLimits") or {}).get("resetsAt")
-        return Seen(limit=text, resets_at=resets_at or reset_time(text), turn="ended")
-    if "too long" in text.lower():
-        return Seen(overflow=text, turn="ended")
-    if event.get("apiErrorStatus") == 401:
-        return Seen(login=text, turn="ended")
-    return NOTHING
 
 
 CLIENT = Client(

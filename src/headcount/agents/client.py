@@ -2,7 +2,7 @@
 
 A client is started in one of two ways. **Headless**, turn by turn: each turn is one run of the program, which
 continues the conversation of the last one. Between two turns no process of it is alive; `headcount client`
-(`cli/member/client_host.py`) waits for mail there. Or in a **terminal**, where it is one long run.
+(`agents/host/host_process.py`) waits for mail there. Or in a **terminal**, where it is one long run.
 
 Its configuration for headcount (the MCP server, hooks, permissions) is for that process alone: on its command
 line, or in its own configuration directory. headcount reads the user's directories and never writes them.

@@ -148,17 +148,14 @@ def _read_line(line: str) -> Seen:
         tokens = (event.get("part") or {}).get("tokens") or {}
         return Seen(tokens=sum(tokens.get(name, 0) for name in ("input", "output", "reasoning")))
     if event.get("type") == "error":
-        return _read_error(event.get("error") or {})
-    return NOTHING
-
-
-def _read_error(error: dict[str, Any]) -> Seen:
-    data = error.get("data") or {}
-    text = f"{error.get('name', '')}: {data.get('message', '')}"
-    if "overflow" in text.lower() or "context length" in text.lower():
-        return Seen(overflow=text)
-    if data.get("statusCode") == 429 or "rate limit" in text.lower():
-        return Seen(limit=text, resets_at=reset_time(json.dumps(data)))
+        error = event.get("error") or {}
+        data = error.get("data") or {}
+        text = f"{error.get('name', '')}: {data.get('message', '')}"
+        if "overflow" in text.lower() or "context length" in text.lower():
+            return Seen(overflow=text)
+        if data.get("statusCode") == 429 or "rate limit" in text.lower():
+            return Seen(limit=text, resets_at=reset_time(json.dumps(data)))
+        return NOTHING
     return NOTHING
 
 

@@ -12,8 +12,8 @@ from headcount.app.lock import refuse_suspended
 from headcount.app.member_start import make_start
 from headcount.app.place import check_own
 from headcount.app.session import Session, unknown_team
+from headcount.app.settings_file import find_settings, read_settings
 from headcount.domain.policy import Policy
-from headcount.domain.settings import find_settings, read_settings
 from headcount.engine.apply import apply
 from headcount.store import open_store, passing_store
 

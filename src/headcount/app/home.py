@@ -6,9 +6,8 @@ import os
 from typing import TYPE_CHECKING
 
 from headcount.app.place import check_place, write_place
-from headcount.domain.ownership import is_git_directory
+from headcount.app.settings_file import is_git_directory
 from headcount.errors import StoreError
-from headcount.workspace.repository import keep_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -70,6 +69,8 @@ def make_home(home: str) -> str:
         ) from error
     git_dir = f"{os.path.dirname(home)}/.git"
     if os.path.isdir(git_dir):
+        from headcount.workspace.repository import keep_out
+
         keep_out(git_dir, f"/{NAME}/")
     write_place(home)
     return home

@@ -13,18 +13,15 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headcount.app.adapters import make_commands
 from headcount.domain.findings import Workspace
 from headcount.errors import Declined, GitError, HeadcountError, UsageError
 from headcount.runtime.processes import read_command_line, read_process, send_signal
-from headcount.workspace.inspection import read_findings
-from headcount.workspace.port import EngineWorkspaces
-from headcount.workspace.repository import Repository
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headcount.app.app import App
+    from headcount.workspace.repository import Repository
 
 _LOCK_STALE_S = 18.0
 _PATIENCE_S = 1.0
@@ -177,9 +174,19 @@ def _mate(entry: Mapping[str, Any], running: dict[str, list[tuple[int, str]]]) -
 # --- worktrees -------------------------------------------------------------------------------------------
 
 
+def _open(cwd: str) -> Repository:
+    # Imported when a team of Claude Code's own was found: `status` calls `observe` each time.
+    from headcount.app.adapters import make_commands
+    from headcount.workspace.repository import Repository
+
+    return Repository.open(cwd, reaper=make_commands().execute)
+
+
 def _issues(cwd: str) -> tuple[str, ...]:
+    from headcount.workspace.inspection import read_findings
+
     try:
-        repository = Repository.open(cwd, reaper=make_commands().execute)
+        repository = _open(cwd)
         return tuple(read_findings(repository, _workspace("native", "mate", cwd, repository)).issues())
     except (HeadcountError, OSError) as error:
         return (f"could not be read: {getattr(error, 'why', '') or error}",)
@@ -196,9 +203,11 @@ def _workspace(team: str, member: str, cwd: str, repository: Repository) -> Work
 
 
 def _salvage(app: App, team: str, mate: Mate) -> dict[str, Any]:
+    from headcount.workspace.git_workspaces import EngineWorkspaces
+
     answer: dict[str, Any] = {"team": team, "member": mate.name, "worktree": mate.cwd, "salvage": None}
     try:
-        repository = Repository.open(mate.cwd, reaper=make_commands().execute)
+        repository = _open(mate.cwd)
         places = EngineWorkspaces(repository, f"{app.home}/worktrees", f"{app.home}/archive")
         workspace = _workspace(f"native-{team}"[:50], mate.name, mate.cwd, repository)
         _, saved = places.salvage(workspace, app.settings.policy, {})

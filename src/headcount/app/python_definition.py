@@ -79,7 +79,23 @@ def _run(
         namespace["__file__"] = place
         with _Aside(place, printed, files):
             exec(code, namespace)
-            return _root(namespace, path, place, session)
+            # The root is what `doc` holds, or makes when it is a function; else the one root made in this
+            # file.
+            given = namespace.get(_ROOT_NAME)
+            if callable(given) and not isinstance(given, Node) and hasattr(given, "__code__"):
+                given = given()
+            if isinstance(given, Node) and given.name in ROOTS:
+                return given.freeze()
+            roots = {
+                id(value): (name, value)
+                for name, value in namespace.items()
+                if isinstance(value, Node) and value.name in ROOTS and value.span.file == path
+            }
+            if len(roots) == 1:
+                return next(iter(roots.values()))[1].freeze()
+            if not session.problems or roots:
+                session.problems.append(_no_root(sorted(name for name, _ in roots.values()), given, path))
+            return None
     except (Exception, SystemExit) as error:
         session.problems.append(_as_diagnostic(error, path, place, session))
         return None
@@ -123,25 +139,6 @@ def _is_neighbour(file: str, folder: str) -> bool:
 
 def _stem(place: str) -> str:
     return os.path.splitext(os.path.basename(place))[0]
-
-
-def _root(namespace: dict[str, object], path: str, place: str, session: Session) -> Element | None:
-    """The root is what `doc` holds, or makes when it is a function; else the one root made in this file."""
-    given = namespace.get(_ROOT_NAME)
-    if callable(given) and not isinstance(given, Node) and hasattr(given, "__code__"):
-        given = given()
-    if isinstance(given, Node) and given.name in ROOTS:
-        return given.freeze()
-    roots = {
-        id(value): (name, value)
-        for name, value in namespace.items()
-        if isinstance(value, Node) and value.name in ROOTS and value.span.file == path
-    }
-    if len(roots) == 1:
-        return next(iter(roots.values()))[1].freeze()
-    if not session.problems or roots:
-        session.problems.append(_no_root(sorted(name for name, _ in roots.values()), given, path))
-    return None
 
 
 def _no_root(names: list[str], given: object, path: str) -> Diagnostic:

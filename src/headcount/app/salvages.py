@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from headcount.app.adapters import find_repository
 from headcount.app.closed_teams import find_receipts
 from headcount.errors import UsageError
-from headcount.workspace import list_salvage, read_saved, restore, verify
 from headcount.workspace.archive import list_entries, restore_archive, verify_archive
+from headcount.workspace.git_workspaces import ARCHIVED, read_archive
 from headcount.workspace.packing import put_back
-from headcount.workspace.port import ARCHIVED, read_archive
 from headcount.workspace.ref_names import parse_salvage_ref
+from headcount.workspace.restore import restore
+from headcount.workspace.verify import list_salvage, read_saved, verify
 
 if TYPE_CHECKING:
     from headcount.app.app import App
     from headcount.domain.findings import Salvage
-    from headcount.workspace import Repository
+    from headcount.workspace.repository import Repository
 
 _PREFIX = "refs/headcount/salvage/"
 _PATIENCE_S = 86_400.0  # a person waits for it, and can interrupt it

@@ -17,8 +17,8 @@ from headcount.domain.findings import GoneProof
 from headcount.engine.writing import utc_now
 from headcount.errors import HeadcountError
 from headcount.runtime.mark import parse_mark
+from headcount.workspace.git_workspaces import EngineWorkspaces
 from headcount.workspace.integration import find_left
-from headcount.workspace.port import EngineWorkspaces
 from headcount.workspace.worktrees import Workspaces
 
 if TYPE_CHECKING:

@@ -35,7 +35,6 @@ from headcount.protocol.task import State as TaskState
 from headcount.protocol.task import Task
 from headcount.protocol.task_list import too_many
 from headcount.protocol.team import Status
-from headcount.workspace import Integration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     from headcount.domain.settings import Gates
     from headcount.ports import Tx
     from headcount.protocol.team import Escalation, Team
-    from headcount.workspace import Repository
+    from headcount.workspace.repository import Repository
 
 REVIEWERS = ("spec-reviewer", "code-quality-reviewer")
 _REVIEWER_MODEL = {"spec-reviewer": "haiku", "code-quality-reviewer": "opus"}
@@ -250,6 +249,8 @@ def _retry(app: App, definition: Definition) -> None:
 
 def _roster(app: App, definition: Definition, repo: Repository) -> dict[str, Any]:
     """What a run needs of the definition, so that it can go on without the file."""
+    from headcount.workspace.integration import Integration
+
     integration = Integration.create(
         repo, definition.team, branch=app.settings.integration.branch, base=read_checked_out(app, repo)
     )

@@ -16,7 +16,6 @@ from headcount.domain.names import check_size
 from headcount.errors import Declined, UsageError
 from headcount.protocol.bound import start_s
 from headcount.protocol.member import State
-from headcount.workspace import git_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +41,11 @@ def check_repository(app: App, place: str) -> None:
 def find_risks(app: App) -> list[Risk]:
     """What the settings of remotes would do to the refs that salvages are in."""
     repo = find_repository(app)
-    return git_settings.find_risks(repo.record_config().entries) if repo is not None else []
+    if repo is None:
+        return []
+    from headcount.workspace.git_settings import find_risks as find_in
+
+    return find_in(repo.record_config().entries)
 
 
 def start_team(app: App, definition: Definition, look: Callable[[Team], None] = lambda _: None) -> Team:

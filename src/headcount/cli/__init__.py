@@ -86,9 +86,9 @@ def _run(words: list[str]) -> int:
         from headcount.cli import member
 
         return member.main(words)
-    from headcount.cli import operator
+    from headcount.cli import command_parser
 
-    return operator.main(words)
+    return command_parser.main(words)
 
 
 def _is_hot(words: list[str]) -> bool:

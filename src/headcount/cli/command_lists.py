@@ -10,8 +10,8 @@ from headcount.app.app import open_app
 from headcount.app.standing_down import escalations
 from headcount.app.teams import status
 from headcount.cli import COMMANDS
+from headcount.cli.command_parser import configure
 from headcount.cli.member.command_table import COMMANDS as MEMBERS
-from headcount.cli.operator import configure
 from headcount.errors import HeadcountError
 
 if TYPE_CHECKING:

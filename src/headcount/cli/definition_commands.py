@@ -69,7 +69,21 @@ def run_build(args: argparse.Namespace) -> int:
         return _watch(args, options)
     totals = Totals(args.strict)
     if args.json:
-        _print_json(totals.count(build(sources, options)), totals)
+        results = totals.count(build(sources, options))
+        import json
+
+        files = [
+            {
+                "source": result.source,
+                "output": result.output,
+                "status": result.status,
+                "diagnostics": [as_data(found, source_line(found)) for found in result.diagnostics],
+                **({"markdown": result.markdown} if result.markdown is not None else {}),
+            }
+            for result in results
+        ]
+        answer = {"files": files, "errors": totals.errors, "warnings": totals.warnings}
+        print(json.dumps(answer, ensure_ascii=True, indent=2))
     else:
         for result in totals.count(_with_progress(build(sources, options), len(sources))):
             _show(result)
@@ -97,7 +111,7 @@ def _from_settings(dialect: str | None, layout: str | None) -> tuple[str, str]:
     named = "HEADCOUNT_BUILD_DIALECT" in os.environ or "HEADCOUNT_BUILD_LAYOUT" in os.environ
     if not named and not os.path.exists(path):
         return dialect or "teammate", layout or "flat"
-    from headcount.domain.settings import read_settings
+    from headcount.app.settings_file import read_settings
 
     found = read_settings(path if os.path.exists(path) else None, os.environ).build
     return dialect or found.dialect, layout or found.layout
@@ -173,23 +187,6 @@ def _summarize(totals: Totals) -> None:
         print(f"Nothing to do: {built} of {built} up to date.")
     elif built > 1:
         print(f"Compiled {built} definitions.")
-
-
-def _print_json(results: Iterable[Built], totals: Totals) -> None:
-    import json
-
-    files = [
-        {
-            "source": result.source,
-            "output": result.output,
-            "status": result.status,
-            "diagnostics": [as_data(found, source_line(found)) for found in result.diagnostics],
-            **({"markdown": result.markdown} if result.markdown is not None else {}),
-        }
-        for result in results
-    ]
-    answer = {"files": files, "errors": totals.errors, "warnings": totals.warnings}
-    print(json.dumps(answer, ensure_ascii=True, indent=2))
 
 
 def _with_progress(results: Iterable[Built], total: int) -> Iterator[Built]:
@@ -372,7 +369,7 @@ def run_skills(args: argparse.Namespace) -> int:
     import json
 
     from headcount import __version__
-    from headcount.domain.settings import find_settings, read_settings
+    from headcount.app.settings_file import find_settings, read_settings
     from headcount.skills import write_skills
 
     settings = read_settings(find_settings(os.getcwd()), os.environ)

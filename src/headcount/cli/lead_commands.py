@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from headcount.app import tasks, witness
 from headcount.app.app import open_app
 from headcount.app.resident import ensure_driven
-from headcount.cli.operator import add_json, add_member, add_team, add_verb
+from headcount.cli.command_parser import add_json, add_member, add_team, add_verb
 from headcount.cli.terminal_output import plain
 from headcount.errors import UsageError
 

@@ -8,7 +8,7 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import open_app
-from headcount.cli.operator import add_json, add_team, add_team_word, add_verb
+from headcount.cli.command_parser import add_json, add_team, add_team_word, add_verb
 from headcount.cli.terminal_output import plain, table
 from headcount.errors import NotAllowed, UsageError, WorldError
 
@@ -41,7 +41,17 @@ def run_report(args: argparse.Namespace) -> int:
             ("Print it: `headcount report -o -`",), code="not-allowed",
         )  # fmt: skip
     if path != "-":
-        _write_page(path, report)
+        page = _render_page(report)
+        try:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(page)
+        except OSError as error:
+            raise WorldError(
+                f"Could not write {path}",
+                error.strerror or str(error),
+                ("Choose another with -o FILE.html",),
+                code="unwritable",
+            ) from None
     if args.json:
         print(json.dumps(report, ensure_ascii=False))
     elif path == "-":
@@ -57,20 +67,6 @@ def _render_page(report: dict[str, Any]) -> str:
     from headcount.web.report_page import write_report
 
     return write_report(report)
-
-
-def _write_page(path: str, report: dict[str, Any]) -> None:
-    page = _render_page(report)
-    try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(page)
-    except OSError as error:
-        raise WorldError(
-            f"Could not write {path}",
-            error.strerror or str(error),
-            ("Choose another with -o FILE.html",),
-            code="unwritable",
-        ) from None
 
 
 # --- trace -----------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from headcount.app.lock import is_driven_by_another
 from headcount.app.resident import driving, ensure_driven
 from headcount.app.standing_down import decide_call
 from headcount.app.task_run import abort, begin_run, follow_run, has_changed, take_over_hint
-from headcount.cli.operator import add_team_word, exit_code, take_signals
+from headcount.cli.command_parser import add_team_word, exit_code, take_signals
 from headcount.cli.status_commands import describe_dialogs, describe_limits
 from headcount.cli.terminal_output import Live, paint, plain
 

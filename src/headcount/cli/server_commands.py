@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from headcount.cli.operator import take_signals
+from headcount.cli.command_parser import take_signals
 from headcount.errors import UsageError
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from headcount.errors import UsageError
 if TYPE_CHECKING:
     import argparse
 
-    from headcount.app.demo import Ending, Line
+    from headcount.app.demo import Line
 
 
 def configure_init(parser: argparse.ArgumentParser) -> None:
@@ -294,7 +294,23 @@ def run_demo(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps({**ending.answer, "directory": ending.directory, "left": ending.left}))
     else:
-        _show_ending(ending)
+        print("\nNo agent is left:")
+        for process in ending.processes:
+            name = plain(str(process["name"])).ljust(12)
+            print(f"  {str(process['pid']).rjust(7)}  {name} {process['ended']}")
+        print(f"  {ending.left} processes on this machine carry the team's mark.")
+        print("\nNo work is lost. What cy never committed, restored from its salvage:")
+        for path, content in ending.found_again.items():
+            print(f"  {path}: {plain(content)}")
+        print("\nLook around:")
+        _print_columns(
+            (f"cd {ending.directory}", ""),
+            (f"{_our_name()} salvage list", "what was saved"),
+            (f"{_our_name()} status demo", "how it ended"),
+            (f"{_our_name()} report demo", "all of it, as a page"),
+            ("git log --oneline --all", "every commit is on a branch"),
+            (f"less {os.path.relpath(ending.answer['archive'], ending.directory)}/receipt.json", "the proof"),
+        )
     return 0 if ending.answer["status"] == "shutdown" and ending.left == 0 else 1
 
 
@@ -306,25 +322,6 @@ def _show_line(line: Line) -> None:
             what = paint(what, colour, sys.stdout)
             break
     print(f"{line.seconds:5.1f} s  {(line.who or 'team').ljust(_WHO)} {what}", flush=True)
-
-
-def _show_ending(ending: Ending) -> None:
-    print("\nNo agent is left:")
-    for process in ending.processes:
-        print(f"  {str(process['pid']).rjust(7)}  {plain(str(process['name'])).ljust(12)} {process['ended']}")
-    print(f"  {ending.left} processes on this machine carry the team's mark.")
-    print("\nNo work is lost. What cy never committed, restored from its salvage:")
-    for name, content in ending.found_again.items():
-        print(f"  {name}: {plain(content)}")
-    print("\nLook around:")
-    _print_columns(
-        (f"cd {ending.directory}", ""),
-        (f"{_our_name()} salvage list", "what was saved"),
-        (f"{_our_name()} status demo", "how it ended"),
-        (f"{_our_name()} report demo", "all of it, as a page"),
-        ("git log --oneline --all", "every commit is on a branch"),
-        (f"less {os.path.relpath(ending.answer['archive'], ending.directory)}/receipt.json", "the proof"),
-    )
 
 
 def _our_name() -> str:

@@ -12,7 +12,7 @@ from headcount.app.branches import read_made
 from headcount.app.progress import follow_members, outcome_words, progress
 from headcount.app.resident import ensure_driven
 from headcount.app.standing_down import decide, decide_call, escalations, hint_for, is_over, stand_down
-from headcount.cli.operator import add_team, add_team_word
+from headcount.cli.command_parser import add_team, add_team_word
 from headcount.cli.terminal_output import Live, paint, plain
 
 if TYPE_CHECKING:

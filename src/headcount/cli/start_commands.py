@@ -20,7 +20,7 @@ from headcount.app.resident import ensure_driven
 from headcount.app.standing_down import status_of
 from headcount.app.team_start import check_repository, find_risks, start_team, wait_for, wait_started
 from headcount.app.teams import roster, spawn, status
-from headcount.cli.operator import add_member, add_team
+from headcount.cli.command_parser import add_member, add_team
 from headcount.cli.status_commands import describe_team
 from headcount.cli.terminal_output import Live, plain
 from headcount.protocol.member import State

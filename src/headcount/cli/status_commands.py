@@ -15,7 +15,7 @@ from headcount.app.progress import outcome_words
 from headcount.app.report import pick_any
 from headcount.app.run_state import OVER
 from headcount.app.teams import status
-from headcount.cli.operator import add_member, add_team, add_team_word
+from headcount.cli.command_parser import add_member, add_team, add_team_word
 from headcount.cli.terminal_output import Live, is_live, plain, table
 from headcount.protocol.team import Status
 

@@ -57,16 +57,13 @@ class Watch:
     def run(self) -> None:
         while True:
             self._view = self._onlooker.look()
-            self._draw()
+            columns, lines = self._screen.size()
+            self._screen.draw(draw(self._view, self._scene, columns, lines, _paint))
             key = self._screen.wait(1.0)
             if key == "q" and not self._answers:
                 return
             if key is not None:
                 self._press(key)
-
-    def _draw(self) -> None:
-        columns, lines = self._screen.size()
-        self._screen.draw(draw(self._view, self._scene, columns, lines, _paint))
 
     def _press(self, key: str) -> None:
         if self._answers:

@@ -10,7 +10,7 @@ _CONTROLS = (*range(9), *range(11, 32), *range(127, 160))
 # What turns the direction of the text around it: a line would read differently from what it is.
 _DIRECTIONS = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _ORDERS = dict.fromkeys((*_CONTROLS, *_DIRECTIONS), _REPLACED)
-# Colours that we print ourselves (`cli.terminal.paint`).
+# Colours that we print ourselves (`cli.terminal_output.paint`).
 _COLOURS = ("[0m", "[1m", "[2m", "[31m", "[32m", "[33m")
 
 # Format characters, line and paragraph separators, private use (Unicode's Cf, Zl, Zp, Co), as ranges: a

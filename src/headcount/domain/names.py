@@ -24,6 +24,11 @@ WITNESS = "witness"
 OPERATOR = "operator"
 TOOLS_LISTED = "tools-listed"  # a file in a client's directory: it asked for our MCP tools and got them
 
+SHOWN_MAIL = "HEADCOUNT_SHOWN_MAIL"
+"""A variable: the ids of the mail in a turn's prompt. The hooks need not show it again."""
+TOOLS_LISTED = "tools-listed"
+"""A file in a client's directory: the client requested our MCP tools, and got the answer."""
+
 
 def check_team_name(name: str) -> str:
     """`^[a-z0-9][a-z0-9-]{0,49}$`"""

@@ -11,14 +11,12 @@ The environment wins over the file: `HEADCOUNT_POLICY_ANSWER_TIMEOUT_S=5` is `an
 
 from __future__ import annotations
 
-import os.path
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, Final, NamedTuple, NoReturn
 
 from headcount.domain.names import check_member_name
-from headcount.domain.ownership import is_git_directory, why_not_ours
 from headcount.domain.policy import Limits, Policy
 from headcount.errors import UsageError
 
@@ -253,41 +251,6 @@ def describe() -> tuple[Key, ...]:
 
 
 # --- reading -----------------------------------------------------------------------------------------------
-
-
-def find_settings(start: str) -> str | None:
-    """`headcount.toml` beside the repository's `.git`, looked for upwards from `start` as git does."""
-    folder = os.path.abspath(start)
-    while not _is_repository(folder):
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            return None
-        folder = parent
-    path = os.path.join(folder, FILE_NAME)
-    return path if os.path.exists(path) else None
-
-
-def _is_repository(folder: str) -> bool:
-    git = os.path.join(folder, ".git")
-    return os.path.isfile(git) or is_git_directory(git)
-
-
-def read_settings(path: str | None, environ: Mapping[str, str]) -> Settings:
-    """The settings in this file, or the defaults, with the environment's on top."""
-    text = ""
-    if path is not None:
-        try:
-            foreign = why_not_ours(path)
-            if foreign:
-                hint = (
-                    "Settings name commands that headcount runs: own the file, and let nobody else write it"
-                )
-                raise UsageError(f"Did not use {path}", foreign, (hint,), code="foreign-settings")
-            with open(path, encoding="utf-8") as file:
-                text = file.read()
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"Cannot read {path}", str(error), code="unreadable-settings") from error
-    return parse_settings(text, path or FILE_NAME, environ)
 
 
 def parse_settings(text: str, source: str, environ: Mapping[str, str]) -> Settings:

@@ -198,7 +198,15 @@ def read_metadata(body: str) -> dict[str, str]:
     for line in body.split("\n"):
         key, colon, value = line.partition("]: ")
         if colon and key.startswith("[") and key[1:].replace("_", "").isalnum() and key.isupper():
-            found[key[1:].lower()] = _unescape(value)
+            out: list[str] = []
+            chars = iter(value)
+            for char in chars:
+                if char != "\\":
+                    out.append(char)
+                    continue
+                after = next(chars, "")
+                out.append({"n": "\n", "r": "\r"}.get(after, after))
+            found[key[1:].lower()] = "".join(out)
         elif found:
             break
     return found
@@ -210,15 +218,3 @@ def _bullets(issues: tuple[str, ...]) -> str:
 
 def _escape(value: str) -> str:
     return value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
-
-
-def _unescape(value: str) -> str:
-    out: list[str] = []
-    chars = iter(value)
-    for char in chars:
-        if char != "\\":
-            out.append(char)
-            continue
-        after = next(chars, "")
-        out.append({"n": "\n", "r": "\r"}.get(after, after))
-    return "".join(out)

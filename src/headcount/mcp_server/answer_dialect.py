@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headcount.domain.answer_dialects import APPROVE, read_reply
+from headcount.domain.answer_names import APPROVE, read_reply
 from headcount.mcp_server.tools import BY_NAME
 
 TYPE_CHECKING = False

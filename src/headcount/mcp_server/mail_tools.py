@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from headcount.app import mail, signals
-from headcount.domain.answer_dialects import APPROVE, read_reply
+from headcount.domain.answer_names import APPROVE, read_reply
 from headcount.domain.names import check_size
 from headcount.errors import UsageError
 

@@ -72,9 +72,8 @@ _REAPED_KEPT = 50
 _MESSAGE_MOST = 8 << 20
 _LINGER_S = 60
 _KILL_PAUSE_S = 0.0002  # between two rounds of kills: what was killed needs a moment to end
-_ARGUMENTS = slice(
-    45, 47
-)  # in /proc/PID/stat, counted from the state: where the command line begins and ends
+# In /proc/PID/stat, counted from the state: where the command line begins and ends.
+_ARGUMENTS = slice(45, 47)
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.signal.argtypes = (ctypes.c_int, ctypes.c_void_p)
@@ -258,26 +257,23 @@ class Log:
         while data:
             try:
                 if self._room == 0:
-                    self._next_segment()
+                    if self._fd >= 0:
+                        nothing_fit = os.fstat(self._fd).st_size == 0
+                        os.close(self._fd)
+                        self._fd = -1
+                        if nothing_fit:  # a full disk: no part that is there is given up for an empty one
+                            os.unlink(self._path(self._kept.pop()))
+                    if len(self._kept) == 4:
+                        os.unlink(self._path(self._kept.pop(1)))
+                    self._fd = os.open(self._path(self._offset), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+                    self._kept.append(self._offset)
+                    self._room = self._segment
                 written = os.write(self._fd, data[: self._room])
                 self._room -= written
             except OSError:
                 written, self._room = len(data), 0
             self._offset += written
             data = data[written:]
-
-    def _next_segment(self) -> None:
-        if self._fd >= 0:
-            nothing_fit = os.fstat(self._fd).st_size == 0
-            os.close(self._fd)
-            self._fd = -1
-            if nothing_fit:  # a full disk: no part that is there is given up for an empty one
-                os.unlink(self._path(self._kept.pop()))
-        if len(self._kept) == 4:
-            os.unlink(self._path(self._kept.pop(1)))
-        self._fd = os.open(self._path(self._offset), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        self._kept.append(self._offset)
-        self._room = self._segment
 
     def _path(self, offset: int) -> str:
         return f"{self._home}/{LOG_PREFIX}{offset}"
@@ -318,42 +314,12 @@ def _become_reaper(name: str, terminal: bool = False) -> None:
         raise _NotStarted(f"no subreaper: {os.strerror(ctypes.get_errno())}")
 
 
-def _show_title(title: str) -> None:
-    """In the place of the server's own command line. Whoever cannot read our descriptors finds us by this.
-
-    The kernel shows it up to its end, and no further, because the last byte of the place is not zero.
-    """
-    begin, end = (int(field) for field in _stat(os.getpid())[_ARGUMENTS])
-    room = end - begin
-    if begin and len(shown := os.fsencode(title)) < room - 1:
-        ctypes.memmove(begin, shown.ljust(room - 1, b"\0") + b"-", room)
-
-
 def _terminal(give_up: bool) -> None:
     """A terminal has one session; as long as it is the keeper's, the member cannot have it."""
     import fcntl
     import termios
 
     fcntl.ioctl(0, termios.TIOCNOTTY if give_up else termios.TIOCSCTTY, 0)
-
-
-def _reset_signals() -> None:
-    """What is ignored or blocked stays so across an exec: our own, tmux's, and the engine's."""
-    for signal in range(1, 32):
-        _libc.signal(signal, _DEFAULT)
-    _libc.sigprocmask(_SIG_SETMASK, ctypes.create_string_buffer(128), None)
-
-
-def _limit_files(soft: int) -> None:
-    """The engine may have more files open than most programs can stand; what it had itself is enough. A tmux
-    server that was started with less cannot give as much."""
-    limits = (ctypes.c_ulong * 2)()
-    _libc.getrlimit(_RLIMIT_NOFILE, limits)
-    if not 0 <= soft <= _MOST_FILES:
-        raise OSError(errno.EINVAL, "not a number of files")
-    limits[0] = min(soft, limits[1])
-    if _libc.setrlimit(_RLIMIT_NOFILE, limits) != 0:
-        raise OSError(ctypes.get_errno(), "setrlimit")
 
 
 def _execute(argv: list[str], env: dict[str, str]) -> None:
@@ -384,12 +350,24 @@ def _become_program(
                 os._exit(0)  # the keeper inherits the first process of the namespace
             _be_init(reports)
         os.setsid()
-        _reset_signals()
+        # What is ignored or blocked stays so across an exec: our own, tmux's, and the engine's.
+        for signal in range(1, 32):
+            _libc.signal(signal, _DEFAULT)
+        _libc.sigprocmask(_SIG_SETMASK, ctypes.create_string_buffer(128), None)
         if terminal:
             _terminal(give_up=False)
         for number, fd in enumerate(stdio):
             os.dup2(fd, number)
-        _limit_files(int(str(spec["files"])))
+        # The engine may have more files open than most programs can stand; what it had itself is enough. A
+        # tmux server that was started with less cannot give as much.
+        soft = int(str(spec["files"]))
+        limits = (ctypes.c_ulong * 2)()
+        _libc.getrlimit(_RLIMIT_NOFILE, limits)
+        if not 0 <= soft <= _MOST_FILES:
+            raise OSError(errno.EINVAL, "not a number of files")
+        limits[0] = min(soft, limits[1])
+        if _libc.setrlimit(_RLIMIT_NOFILE, limits) != 0:
+            raise OSError(ctypes.get_errno(), "setrlimit")
         if os.read(go, 1) == b"g":
             argv: list[str] = spec["argv"]  # type: ignore[assignment]
             env: dict[str, str] = spec["env"]  # type: ignore[assignment]
@@ -467,18 +445,15 @@ class _Program:
         os.close(failed_write)
         if spec.get("namespace"):
             os.close(reports_write)
-            self._find_inside()
-
-    def _find_inside(self) -> None:
-        """Two forks later: the first process of the namespace, and below it the program, by our numbers."""
-        started = os.read(self.reports, 1)
-        os.waitpid(self.pid, 0)
-        if not started:
-            failure = int.from_bytes(os.read(self._failed, 4), "big") or errno.EIO
-            raise OSError(failure, f"no namespace: {os.strerror(failure)}")
-        (self.init,) = _children()
-        with open(f"/proc/{self.init}/task/{self.init}/children", "rb") as file:
-            self.pid = int(file.read())
+            # Two forks later: the first process of the namespace, and below it the program, by our numbers.
+            started = os.read(self.reports, 1)
+            os.waitpid(self.pid, 0)
+            if not started:
+                failure = int.from_bytes(os.read(self._failed, 4), "big") or errno.EIO
+                raise OSError(failure, f"no namespace: {os.strerror(failure)}")
+            (self.init,) = _children()
+            with open(f"/proc/{self.init}/task/{self.init}/children", "rb") as file:
+                self.pid = int(file.read())
 
     def let_go(self) -> int:
         """Let it run; 0, or the error number with which it could not."""
@@ -530,7 +505,12 @@ class Keeper:
         _signal.signal(END_ALL, self._end_all)
         program = _Program(self.spec, self._open_stdio(), self.terminal)
         self.member, self._init = program.pid, program.init
-        self._let_go_of_stdio()
+        nothing = os.open("/dev/null", os.O_RDWR)
+        for number in range(3):
+            os.dup2(nothing, number)
+        os.close(nothing)
+        # Not before the fork: a thread does not survive one.
+        _thread.start_new_thread(_pump, (self._source, self._log, self._pumped))
         if self._init:
             _thread.start_new_thread(self._await_report, (program.reports,))
         try:
@@ -558,14 +538,6 @@ class Keeper:
         else:
             stdin = os.open("/dev/null", os.O_RDONLY)
         return [stdin, self._output, self._output]
-
-    def _let_go_of_stdio(self) -> None:
-        nothing = os.open("/dev/null", os.O_RDWR)
-        for number in range(3):
-            os.dup2(nothing, number)
-        os.close(nothing)
-        # Not before the fork: a thread does not survive one.
-        _thread.start_new_thread(_pump, (self._source, self._log, self._pumped))
 
     def _write_record(self, place: list[str]) -> None:
         me = os.getpid()
@@ -633,7 +605,14 @@ def keep(connection: _socket.socket, terminal: bool) -> None:
     keeper = Keeper(order[0], terminal)  # type: ignore[arg-type]
     del order
     if not terminal:
-        _show_title(f"{KEEPER} {keeper.home}")
+        # In the place of the server's own command line. Whoever cannot read our descriptors finds us by
+        # this. The kernel shows it up to its end, and no further, because the last byte of the place is not
+        # zero.
+        title = f"{KEEPER} {keeper.home}"
+        begin, end = (int(field) for field in _stat(os.getpid())[_ARGUMENTS])
+        room = end - begin
+        if begin and len(shown := os.fsencode(title)) < room - 1:
+            ctypes.memmove(begin, shown.ljust(room - 1, b"\0") + b"-", room)
     try:
         error = keeper.start()
     except (_NotStarted, OSError) as why:
@@ -749,7 +728,11 @@ class _Server:
         while open_control or self._has_children():
             ready = dict(waiting.poll(10 if self._settling else None))
             if self._woken in ready:
-                _drain(self._woken)
+                try:
+                    while os.read(self._woken, 512):
+                        pass
+                except BlockingIOError:
+                    pass
             if self._control.fileno() in ready and not self._take_request():
                 waiting.unregister(self._control.fileno())
                 open_control = False
@@ -777,29 +760,27 @@ class _Server:
             return True
         pid = os.fork()
         if pid == 0:
-            self._become(data, connection, fds[1:])
+            stdio = fds[1:]
+            try:
+                _signal.set_wakeup_fd(-1)
+                for settling in self._settling:
+                    settling.close()
+                self._control.close()
+                os.close(self._woken)
+                os.close(self._waker)
+                if data == KEEP:
+                    keep(connection, terminal=False)
+                elif data == RUN:
+                    run_command(connection, stdio)
+                else:
+                    launch(connection, stdio)
+            finally:
+                os._exit(0)
         self._forked.add(pid)
         connection.close()
         for fd in fds[1:]:
             os.close(fd)
         return True
-
-    def _become(self, kind: bytes, connection: _socket.socket, stdio: list[int]) -> None:
-        try:
-            _signal.set_wakeup_fd(-1)
-            for settling in self._settling:
-                settling.close()
-            self._control.close()
-            os.close(self._woken)
-            os.close(self._waker)
-            if kind == KEEP:
-                keep(connection, terminal=False)
-            elif kind == RUN:
-                run_command(connection, stdio)
-            else:
-                launch(connection, stdio)
-        finally:
-            os._exit(0)
 
     def _reap(self) -> None:
         try:
@@ -814,14 +795,6 @@ class _Server:
         if not orphans:
             while self._settling:
                 _answer(self._settling.pop(), ENDED)
-
-
-def _drain(fd: int) -> None:
-    try:
-        while os.read(fd, 512):
-            pass
-    except BlockingIOError:
-        pass
 
 
 def serve(control: int, ends_orphans: bool) -> None:

@@ -84,7 +84,17 @@ def put_aside(terminal: Terminal) -> str | None:
     modes = terminal.modes()
     if modes & termios.ICANON:
         return _take_from_terminal(terminal, modes)
-    return _take_from_program(terminal)
+    typed = _read(terminal)
+    if not typed:
+        terminal.send(_BACKSPACE if typed == "" else "")
+        return typed
+    terminal.send(_KILL)
+    left = _read(terminal)
+    terminal.send(_BACKSPACE if left is not None else "")
+    if left == "":
+        return typed
+    terminal.send(typed.removeprefix(left or ""))  # rather twice than lost
+    return None
 
 
 # --- lines that the terminal edits -----------------------------------------------------------------------
@@ -123,20 +133,6 @@ def _reprinted(terminal: Terminal) -> str | None:
 #
 # Whatever is asked of the program ends with a key that moves its cursor, so that its answer is waited for and
 # not guessed from silence: a client that is busy may take its time.
-
-
-def _take_from_program(terminal: Terminal) -> str | None:
-    typed = _read(terminal)
-    if not typed:
-        terminal.send(_BACKSPACE if typed == "" else "")
-        return typed
-    terminal.send(_KILL)
-    left = _read(terminal)
-    terminal.send(_BACKSPACE if left is not None else "")
-    if left == "":
-        return typed
-    terminal.send(typed.removeprefix(left or ""))  # rather twice than lost
-    return None
 
 
 def _read(terminal: Terminal) -> str | None:

@@ -297,7 +297,11 @@ class Tree:
                 self._cgroup.kill()
             self._send(targets, SIGKILL)
             if self.keeper_alive():
-                self._let_keeper_kill()
+                # The keeper is the parent of whatever forks away: it sees each at once, and kills faster
+                # than we.
+                if ends_its_children(self.record.keeper):
+                    send_signal(self.record.keeper, END_ALL)
+                send_signal(self.record.keeper, SIGCONT)  # the member may have stopped it
                 wait_until_gone([self.record.keeper], _ROUND_S)
             else:
                 self._kill_orphans(min(deadline, time.monotonic() + _ROUND_S))
@@ -308,12 +312,6 @@ class Tree:
             if (proof.empty and not waits) or time.monotonic() > deadline:
                 return proof
             self.freeze(min(_FREEZE_LIMIT_S, limit_s / 4))
-
-    def _let_keeper_kill(self) -> None:
-        """The keeper is the parent of whatever forks away: it sees each at once, and kills faster than we."""
-        if ends_its_children(self.record.keeper):
-            send_signal(self.record.keeper, END_ALL)
-        send_signal(self.record.keeper, SIGCONT)  # the member may have stopped it
 
     def _kill_orphans(self, deadline: float) -> None:
         """Close together, without a pass over /proc in between: one that forks and exits is hard to hit."""
@@ -351,15 +349,6 @@ class Tree:
         """
         if self._gone is not None:
             return self._gone
-        proof = self._look_for_proof()
-        if proof.empty and not proof.doubt:
-            self._members.set_gone(self.record.mark)
-            self._gone = proof
-        if proof.empty and self._cgroup is not None:
-            self._cgroup.remove()
-        return proof
-
-    def _look_for_proof(self) -> Proof:
         found = self.find()
         if not found and self.keeper_alive():
             self._see_keeper_end()
@@ -367,7 +356,21 @@ class Tree:
         if not found and not self._is_sealed():
             time.sleep(_SETTLE_S)  # one that was in the middle of an exec shows no environment
             found = self.find()
-        return self._proof(found)
+        keeper_alive = self.keeper_alive()
+        alive = self._views(found)
+        if keeper_alive:
+            alive += (SeenProcess(*self.record.keeper, "keeper", "record"),)
+        method, doubt, doubtful = self._method(keeper_alive)
+        if not self._members.is_ending(self.record.mark):
+            # Ended by `kill`, if it can be. Until somebody has tried, it counts as alive.
+            alive += tuple(SeenProcess(p.pid, p.start, p.name, "orphan") for p in doubtful)
+        proof = Proof(not alive, method, time.time(), self._endings(found), alive, doubt)
+        if proof.empty and not proof.doubt:
+            self._members.set_gone(self.record.mark)
+            self._gone = proof
+        if proof.empty and self._cgroup is not None:
+            self._cgroup.remove()
+        return proof
 
     def _see_keeper_end(self) -> None:
         """A keeper without children ends at once. One that was stopped from outside is continued. One that
@@ -379,17 +382,6 @@ class Tree:
         if not read_children(keeper.pid):
             send_signal(keeper, SIGKILL)
             wait_until_gone([keeper], _KEEPER_LIMIT_S)
-
-    def _proof(self, found: Found) -> Proof:
-        keeper_alive = self.keeper_alive()
-        alive = self._views(found)
-        if keeper_alive:
-            alive += (SeenProcess(*self.record.keeper, "keeper", "record"),)
-        method, doubt, doubtful = self._method(keeper_alive)
-        if not self._members.is_ending(self.record.mark):
-            # Ended by `kill`, if it can be. Until somebody has tried, it counts as alive.
-            alive += tuple(SeenProcess(p.pid, p.start, p.name, "orphan") for p in doubtful)
-        return Proof(not alive, method, time.time(), self._endings(found), alive, doubt)
 
     def _method(self, keeper_alive: bool) -> tuple[str, str, list[Process]]:
         """How it is proved, what is in doubt, and which processes cause the doubt."""
@@ -438,13 +430,10 @@ class Tree:
             elif identity.pid in reaped:
                 ended = describe_wait_status(reaped[identity.pid])
             else:
-                ended = self._last_signal(identity)
+                sent = self._sent.get(identity)
+                ended = f"seen gone after {sent.name}" if sent else "seen gone"
             endings.append(SeenProcess(view.pid, view.start, view.name, view.evidence, ended))
         return tuple(endings)
-
-    def _last_signal(self, identity: Identity) -> str:
-        sent = self._sent.get(identity)
-        return f"seen gone after {sent.name}" if sent else "seen gone"
 
     def _views(self, identities: Iterable[Identity]) -> tuple[SeenProcess, ...]:
         return tuple(self._seen[identity] for identity in identities)

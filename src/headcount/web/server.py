@@ -59,7 +59,12 @@ def serve(
     port = listener.getsockname()[1]
     _announce(f"http://{host}:{port}/#{token}", as_json)
     if not ipaddress.ip_address(host).is_loopback:
-        _warn(host)
+        # To standard error: the answer stays one line for programs.
+        print(f"Warning: other machines can reach {host}, and nothing is encrypted.", file=sys.stderr)
+        print(
+            "Anyone who sees one request has the token. Use a tunnel or TLS: docs/how-to/serve-elsewhere.md",
+            file=sys.stderr, flush=True,
+        )  # fmt: skip
     feed = Feed(app)
     site = make_site(app, feed, token, host, port)
     protocol = make_protocol(_HEADERS_S, 2 * _CONNECTIONS)
@@ -188,15 +193,6 @@ def _announce(url: str, as_json: bool) -> None:
         return
     print(f"Serving on {url}")
     print("Anyone with this link controls your teams. Ctrl-C closes the page, not the teams.", flush=True)
-
-
-def _warn(host: str) -> None:
-    """Print a warning on standard error, so that the answer stays one line."""
-    print(f"Warning: other machines can reach {host}, and nothing is encrypted.", file=sys.stderr)
-    print(
-        "Anyone who sees one request has the token. Use a tunnel or TLS: docs/how-to/serve-elsewhere.md",
-        file=sys.stderr, flush=True,
-    )  # fmt: skip
 
 
 # --- protocol --------------------------------------------------------------------------------------------

@@ -47,20 +47,9 @@ def archive(workspace: Workspace, directory: str) -> Archive:
 
 def _write(root: str, path: str) -> None:
     nodes = _nodes(root)
-    _check_room(root, nodes, os.path.dirname(path))
-    with open(path, "xb") as file:
-        with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
-            for node in nodes:
-                tar.add(os.path.join(root, os.fsdecode(node.path)), os.fsdecode(node.path), recursive=False)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _check_room(root: str, nodes: list[Node], directory: str) -> None:
-    """Before the first byte: a disk that is full, if only for a while, costs others their work.
-
-    The holes of a sparse file are bytes in a tar file.
-    """
+    # Before the first byte: a disk that is full, if only for a while, costs others their work. The holes of
+    # a sparse file are bytes in a tar file.
+    directory = os.path.dirname(path)
     needed = sum(node.size for node in nodes if node.is_file)
     free = shutil.disk_usage(directory).free
     if needed > free:
@@ -70,6 +59,12 @@ def _check_room(root: str, nodes: list[Node], directory: str) -> None:
             ("Free some space, or delete what you do not need",),
             code="salvage-failed",
         )
+    with open(path, "xb") as file:
+        with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
+            for node in nodes:
+                tar.add(os.path.join(root, os.fsdecode(node.path)), os.fsdecode(node.path), recursive=False)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _nodes(root: str) -> list[Node]:

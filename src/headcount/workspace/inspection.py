@@ -185,7 +185,11 @@ class _Reading:
                 self.add(Kind.GIT_DIRECTORY, what, "read git directory")
         with self.part("read reflogs"):
             ownership = self._ownership(repo, git.git_dir)
-            self._read_stashes(repo, ownership)
+            for stash in read_stashes(repo.common_dir):
+                if ownership.owns_stash(stash):
+                    self.add(
+                        Kind.STASH, f"{stash.oid} ({shown(stash.message)})", "git stash list", oid=stash.oid
+                    )
             self._read_commits(git)
 
     def _read_link(self, git_dir: str) -> None:
@@ -247,11 +251,6 @@ class _Reading:
     def _ownership(self, repo: Repository, git_dir: str) -> Ownership:
         return read_ownership(git_dir, repo.common_dir, self.workspace.branch, repo.exists)
 
-    def _read_stashes(self, repo: Repository, ownership: Ownership) -> None:
-        for stash in read_stashes(repo.common_dir):
-            if ownership.owns_stash(stash):
-                self.add(Kind.STASH, f"{stash.oid} ({shown(stash.message)})", "git stash list", oid=stash.oid)
-
     def _read_commits(self, git: Git) -> None:
         base = self.workspace.base
         self.commits_ahead = (
@@ -269,7 +268,13 @@ class _Reading:
     def _read_inner(
         self, repo: Repository, git: Git, inner: Inner, territory: Territory, trees: dict[bytes, _Tree]
     ) -> None:
-        is_submodule = _is_submodule(territory, trees)
+        # Whether the repository around it has it as a submodule. A gitlink alone, as `git add` makes one of
+        # any clone, names a commit that is nowhere but in that clone.
+        around = os.path.dirname(territory.root)
+        while around not in trees and around:
+            around = os.path.dirname(around)
+        path = os.path.relpath(territory.root, around) if around else territory.root
+        is_submodule = around in trees and path in trees[around].submodules()
         kind = Kind.SUBMODULE if is_submodule else Kind.NESTED_REPOSITORY
         assert inner.path is not None
         name = shown(inner.path)
@@ -410,16 +415,6 @@ def _filtered(git: Git, status: Status) -> dict[str, str]:
     if not modified or not (changed := git.find_changed_filters()):
         return {}
     return {os.fsdecode(path): name for path, name in read_filters(git, modified).items() if name in changed}
-
-
-def _is_submodule(territory: Territory, trees: Mapping[bytes, _Tree]) -> bool:
-    """Whether the repository around it has it as a submodule. A gitlink alone, as `git add` makes one of any
-    clone, names a commit that is nowhere but in that clone."""
-    around = os.path.dirname(territory.root)
-    while around not in trees and around:
-        around = os.path.dirname(around)
-    path = os.path.relpath(territory.root, around) if around else territory.root
-    return around in trees and path in trees[around].submodules()
 
 
 def _abandoned(git: Git, git_dir: str, head: str | None) -> list[str]:

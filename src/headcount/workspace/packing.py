@@ -270,7 +270,10 @@ def list_unsafe(quarantine: Quarantine, commit: str, base: str | None, branches:
     others = ("--single-worktree", "--not", *(f"--exclude={ref}" for ref in own), "--all")
     found = set(git.text(*walk, commit, *others).split())
     found |= set(git.text(*walk, "--unpacked", commit, *(["--not", base] if base else [])).split())
-    passing = _passing_stores(repo)
+    # Alternate stores that go with a workspace, or that read one which does.
+    places = [os.path.join(repo.common_dir, "worktrees"), *(at.real for at in repo.linked() if at.real)]
+    inside = tuple(os.path.join(os.path.realpath(place), "") for place in places)
+    passing = {store for store in _alternates(repo.objects) if _passes(store, inside, _DEEPEST_ALTERNATE)}
     if passing:
         needed = set(git.text(*walk, commit).split())
         found |= needed - read_types(_without(quarantine, passing), needed).keys()
@@ -285,13 +288,6 @@ def list_loose(repo: Repository) -> set[str]:
             with suppress(FileNotFoundError, NotADirectoryError):
                 found.update(name + rest for rest in os.listdir(os.path.join(repo.objects, name)))
     return found
-
-
-def _passing_stores(repo: Repository) -> set[str]:
-    """Alternate stores that go with a workspace, or that read one which does."""
-    places = [os.path.join(repo.common_dir, "worktrees"), *(at.real for at in repo.linked() if at.real)]
-    inside = tuple(os.path.join(os.path.realpath(place), "") for place in places)
-    return {store for store in _alternates(repo.objects) if _passes(store, inside, _DEEPEST_ALTERNATE)}
 
 
 def _passes(store: str, inside: tuple[str, ...], depth: int) -> bool:

@@ -215,7 +215,8 @@ class _Gate:
         if isinstance(found, Refused):
             return found
         passed = _Passed(listing.nodes, found)
-        self._write_list(passed)
+        nodes = [[os.fsdecode(node.path), node.mode, node.size, node.stamp] for node in passed.nodes]
+        write_durably(self._list, json.dumps({"nodes": nodes, "salvage": passed.salvage}).encode("ascii"))
         return passed
 
     def _find_salvage(self, findings: Findings) -> str | Refused:
@@ -236,10 +237,6 @@ class _Gate:
             return [f"{path} was left out: {why}" for path, _, why in saved.manifest["left_out"]]
         broken = find_broken(self.repo.git, self.repo.hash_name, saved.leaves.values())
         return broken or differences(saved, retake(self.repo, saved, self.workspace, self.timeout_s))
-
-    def _write_list(self, passed: _Passed) -> None:
-        nodes = [[os.fsdecode(node.path), node.mode, node.size, node.stamp] for node in passed.nodes]
-        write_durably(self._list, json.dumps({"nodes": nodes, "salvage": passed.salvage}).encode("ascii"))
 
     def withdraw(self) -> None:
         """Take the worktree off git's list: git skips one without `gitdir`, and reads nothing else of it.

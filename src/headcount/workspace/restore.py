@@ -74,23 +74,7 @@ def restore(repo: Repository, ref: str, target: str, commit: str | None = None) 
             f"object {broken[0]} is missing or broken",
             code="salvage-differs",
         )
-    _check_room(repo, saved, target)
-    # Without a commit of its own to stand on, the salvage serves: HEAD is replaced below.
-    start = saved.manifest["head"] or saved.commit
-    repo.git.run("worktree", "add", "--quiet", "--no-checkout", "--detach", target, start)
-    git_dir = repo.find_git_dir(target)
-    assert git_dir is not None
-    try:
-        return _Restoring(repo, saved, target, git_dir).restore()
-    except BaseException:
-        # Both were made a moment ago, and all that is in them came from the salvage.
-        shutil.rmtree(target, ignore_errors=True)
-        shutil.rmtree(git_dir, ignore_errors=True)
-        raise
-
-
-def _check_room(repo: Repository, saved: Saved, target: str) -> None:
-    """Before the first byte: a small pack can name one large file a thousand times."""
+    # Before the first byte: a small pack can name one large file a thousand times.
     sizes = read_sizes(repo.git, {leaf.oid for leaf in saved.content.values()})
     needed = sum(sizes.get(leaf.oid, 0) for leaf in saved.content.values())
     above = target
@@ -103,6 +87,18 @@ def _check_room(repo: Repository, saved: Saved, target: str) -> None:
             f"it has {needed:,} bytes, and {free:,} are free in {above}",
             code="salvage-failed",
         )
+    # Without a commit of its own to stand on, the salvage serves: HEAD is replaced below.
+    start = saved.manifest["head"] or saved.commit
+    repo.git.run("worktree", "add", "--quiet", "--no-checkout", "--detach", target, start)
+    git_dir = repo.find_git_dir(target)
+    assert git_dir is not None
+    try:
+        return _Restoring(repo, saved, target, git_dir).restore()
+    except BaseException:
+        # Both were made a moment ago, and all that is in them came from the salvage.
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.rmtree(git_dir, ignore_errors=True)
+        raise
 
 
 @dataclass(slots=True)
@@ -122,13 +118,31 @@ class _Restoring:
         for name in _REPLACED:
             if os.path.lexists(os.path.join(self.git_dir, name)):
                 os.unlink(os.path.join(self.git_dir, name))
-        self._write_leaves()
+        left = self._left_behind()
+        wanted = {path: leaf for path, leaf in self.saved.content.items() if path not in left}
+        blobs = read_blobs(self.repo.git, (leaf.oid for leaf in wanted.values()))
+        for (path, leaf), blob in zip(wanted.items(), blobs, strict=True):
+            write_leaf(*self._place(_decoded(path)), leaf, blob.chunks)
+        if any(from_tree(path).startswith(_GIT_LINK) for path in wanted):
+            place = os.fsdecode(self._beside_link().removeprefix(FILES))
+            self.notes.append(f".git was something of its own, and is at {place}")
+        if any(b"/%.git/" in path or path.startswith(STATE + b"modules/") for path in wanted):
+            self.notes.append("it holds repositories of its own: their hooks and settings can run commands")
         self._write_directories()
         branch = self._restore_head()
         self._restore_branches()
-        self._restore_stashes()
+        present = {stash.oid for stash in read_stashes(self.repo.common_dir)}
+        for oid, message in reversed(self.saved.manifest["stashes"]):
+            if oid not in present:
+                self.repo.git.run("update-ref", "--create-reflog", "-m", message, "refs/stash", oid)
         self._relink_submodules()
-        self._restore_modes()
+        # Last, children before parents: a directory may have been read-only.
+        manifest = self.saved.manifest
+        odd = {self._key(os.fsencode(path)): mode for path, mode in manifest["odd_modes"].items()}
+        for target in (self.files, self.state):
+            for path in sorted(target.made, reverse=True):
+                sort = _sort(target.lstat(path).st_mode)
+                target.set_mode(path, odd.get((target.root, path), manifest["modes"].get(sort, 0o755)))
         self.notes += [
             f"{shown(path)} was no file and is not there" for path in self.saved.manifest["special"]
         ]
@@ -148,18 +162,6 @@ class _Restoring:
         names = (FILES + numbered(".git.salvaged", n).encode() for n in count(1))
         taken = {b"/".join(path.split(b"/")[:2]) for path in self.saved.content}
         return next(name for name in names if name not in taken)
-
-    def _write_leaves(self) -> None:
-        left = self._left_behind()
-        wanted = {path: leaf for path, leaf in self.saved.content.items() if path not in left}
-        blobs = read_blobs(self.repo.git, (leaf.oid for leaf in wanted.values()))
-        for (path, leaf), blob in zip(wanted.items(), blobs, strict=True):
-            write_leaf(*self._place(_decoded(path)), leaf, blob.chunks)
-        if any(from_tree(path).startswith(_GIT_LINK) for path in wanted):
-            place = os.fsdecode(self._beside_link().removeprefix(FILES))
-            self.notes.append(f".git was something of its own, and is at {place}")
-        if any(b"/%.git/" in path or path.startswith(STATE + b"modules/") for path in wanted):
-            self.notes.append("it holds repositories of its own: their hooks and settings can run commands")
 
     def _left_behind(self) -> set[bytes]:
         """Locks, and settings that can make git run a command as soon as somebody stands there."""
@@ -217,12 +219,6 @@ class _Restoring:
             elif now != commit:
                 self.notes.append(f"{name} is at {now}, was at {commit}, and was not moved")
 
-    def _restore_stashes(self) -> None:
-        present = {stash.oid for stash in read_stashes(self.repo.common_dir)}
-        for oid, message in reversed(self.saved.manifest["stashes"]):
-            if oid not in present:
-                self.repo.git.run("update-ref", "--create-reflog", "-m", message, "refs/stash", oid)
-
     def _relink_submodules(self) -> None:
         """A submodule's work tree and git directory name each other by place, and the place is new."""
         old = self.saved.workspace
@@ -256,15 +252,6 @@ class _Restoring:
         inside = _inside(os.path.join(was_in, named), old_path) if named else None
         if inside is not None:
             config.run("config", "--file", place, "core.worktree", os.path.join(self.target, inside))
-
-    def _restore_modes(self) -> None:
-        """Last, children before parents: a directory may have been read-only."""
-        manifest = self.saved.manifest
-        odd = {self._key(os.fsencode(path)): mode for path, mode in manifest["odd_modes"].items()}
-        for target in (self.files, self.state):
-            for path in sorted(target.made, reverse=True):
-                sort = _sort(target.lstat(path).st_mode)
-                target.set_mode(path, odd.get((target.root, path), manifest["modes"].get(sort, 0o755)))
 
     def _key(self, path: bytes) -> tuple[bytes, bytes]:
         target, name = self._place(path)

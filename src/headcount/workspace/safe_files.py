@@ -185,7 +185,9 @@ class Target:
             done = os.path.join(done, part)
             try:
                 if make:
-                    self._make(fd, part, done)
+                    with suppress(FileExistsError):
+                        os.mkdir(part, 0o755, dir_fd=fd)
+                        self.made.add(done)
                 inner = os.open(part, _DIRECTORY, dir_fd=fd)
             except NotADirectoryError as error:  # also a link: O_NOFOLLOW with O_DIRECTORY says so
                 raise _outside(done) from error
@@ -193,11 +195,6 @@ class Target:
                 os.close(fd)
             fd = inner
         return fd
-
-    def _make(self, fd: int, part: bytes, path: bytes) -> None:
-        with suppress(FileExistsError):
-            os.mkdir(part, 0o755, dir_fd=fd)
-            self.made.add(path)
 
 
 def _outside(path: bytes) -> GitError:

@@ -33,7 +33,7 @@ from headcount.workspace.packing import Quarantine, find_pack, list_loose, list_
 from headcount.workspace.ref_names import parse_salvage_ref, salvage_ref, shown
 from headcount.workspace.repository import Repository
 from headcount.workspace.safe_files import is_long
-from headcount.workspace.snapshot import FILES, STATE, Limits, Picture, take_picture
+from headcount.workspace.snapshot import FILES, STATE, Limits, Snapshot, take_snapshot
 from headcount.workspace.verify import MANIFEST, find_broken, list_salvage
 
 _TRIES = 3  # a `git gc` that runs at the same time may take a loose object between two of our commands
@@ -88,20 +88,26 @@ class _Saver:
 
     def save(self, limits: Limits) -> Salvage:
         repo, workspace = self.repo, self.workspace
-        picture = take_picture(repo, workspace, limits, repo.git.time_left())
+        snapshot = take_snapshot(repo, workspace, limits, repo.git.time_left())
         with open_quarantine(repo) as quarantine:
-            tree = _Writer(repo, quarantine, workspace, picture).write()
-            parents = _parents(repo.git, picture)
+            tree = _Writer(repo, quarantine, workspace, snapshot).write()
+            parents = _parents(repo.git, snapshot)
             there = self._find(tree, parents)
             commit = there[1] if there else self._write_commit(quarantine.git, tree, parents)
             pack = find_pack(repo, commit) if there else ""
             if not pack:
                 # One that an older version wrote as loose objects gets its pack here, too.
-                own = picture.manifest["branches"]
+                own = snapshot.manifest["branches"]
                 pack = quarantine.pack(list_unsafe(quarantine, commit, workspace.base, own))
                 quarantine.publish(pack, commit)
-            _read_back(repo, tree, picture)
-            self._check_time()
+            _read_back(repo, tree, snapshot)
+            # A salvage that took longer than its limit has failed: the member is escalated, not stopped.
+            deadline = self.repo.git.deadline
+            if deadline is not None and time.monotonic() > deadline:
+                raise WorldError(
+                    f"Could not save {self.workspace.path}", "it took longer than its limit",
+                    ("Raise `salvage_timeout_s`",), code="salvage-failed",
+                )  # fmt: skip
             ref = there[0] if there else self._claim(quarantine, commit)
         return Salvage(
             ref=ref,
@@ -109,21 +115,12 @@ class _Saver:
             team=workspace.team,
             member=workspace.member,
             generation=self.generation,
-            files=len(picture.leaves),
-            bytes=sum(source.node.size for source in picture.sources.values()),
-            left_out=tuple(picture.left_out),
+            files=len(snapshot.leaves),
+            bytes=sum(source.node.size for source in snapshot.sources.values()),
+            left_out=tuple(snapshot.left_out),
             created=there is None,
             pack=pack,
         )
-
-    def _check_time(self) -> None:
-        """A salvage that took longer than its limit has failed: the member is escalated, not stopped."""
-        deadline = self.repo.git.deadline
-        if deadline is not None and time.monotonic() > deadline:
-            raise WorldError(
-                f"Could not save {self.workspace.path}", "it took longer than its limit",
-                ("Raise `salvage_timeout_s`",), code="salvage-failed",
-            )  # fmt: skip
 
     def _claim(self, quarantine: Quarantine, commit: str) -> str:
         """The next free ref of this incarnation. One that another git has locked is not free."""
@@ -161,12 +158,12 @@ class _Writer:
     repo: Repository
     quarantine: Quarantine
     workspace: Workspace
-    picture: Picture
+    snapshot: Snapshot
 
     def write(self) -> str:
         """The tree."""
         git = self.quarantine.git
-        leaves = {**self.picture.leaves, MANIFEST: self._write_blobs(), **self._staged()}
+        leaves = {**self.snapshot.leaves, MANIFEST: self._write_blobs(), **self._staged()}
         return self._add_named(write_tree(git, self._tree_index, leaves))
 
     @property
@@ -179,7 +176,7 @@ class _Writer:
         git reads the files itself, and must come to the same names. A `git prune` that began before a loose
         object was made may delete it at any moment, so loose objects count only if the base has them.
         """
-        leaves = self.picture.leaves
+        leaves = self.snapshot.leaves
         known = read_types(self.repo.git, {leaf.oid for leaf in leaves.values()}).keys()
         loose = known & list_loose(self.repo)
         if loose and self.workspace.base:
@@ -188,7 +185,7 @@ class _Writer:
         files = {leaf.oid: self._as_file(path) for path, leaf in leaves.items() if leaf.oid not in safe}
         manifest = os.fsencode(self.quarantine.scratch("manifest"))
         with open(manifest, "wb") as file:
-            file.write(_encode(self.picture.manifest))
+            file.write(_encode(self.snapshot.manifest))
         *written, last = write_blobs(self.quarantine.alone, [*files.values(), manifest])
         if written != list(files):
             raise _changed_meanwhile()
@@ -196,10 +193,10 @@ class _Writer:
 
     def _as_file(self, path: bytes) -> bytes:
         """Where git can read its bytes: for a link, or a file with a long path, that is a copy."""
-        source, node = self.picture.sources[path], self.picture.sources[path].node
+        source, node = self.snapshot.sources[path], self.snapshot.sources[path].node
         if not node.is_link and not is_long(source.root, node.path):
             return source.root + b"/" + node.path
-        copy = os.fsencode(self.quarantine.scratch(f"copy-{self.picture.leaves[path].oid}"))
+        copy = os.fsencode(self.quarantine.scratch(f"copy-{self.snapshot.leaves[path].oid}"))
         if not os.path.lexists(copy):
             copy_node(source.root, node, copy)
         return copy
@@ -227,7 +224,7 @@ class _Writer:
     def _add_named(self, tree: str) -> str:
         """Trees and blobs that the state names, as AUTO_MERGE does, next to the rest."""
         git = self.quarantine.git
-        types = read_types(git, self.picture.named)
+        types = read_types(git, self.snapshot.named)
         blobs = {
             b"objects/" + oid.encode(): Leaf("100644", oid) for oid, kind in types.items() if kind == "blob"
         }
@@ -237,12 +234,12 @@ class _Writer:
         return write_tree(git, self._tree_index, blobs) if blobs or trees else tree
 
 
-def _read_back(repo: Repository, tree: str, picture: Picture) -> None:
+def _read_back(repo: Repository, tree: str, snapshot: Snapshot) -> None:
     """The tree holds exactly what was read from disk, and each blob the bytes that its name says."""
     git = repo.git
     leaves = read_tree(git, tree)
     saved = {path: leaf for path, leaf in leaves.items() if path.startswith((FILES, STATE))}
-    read = picture.leaves
+    read = snapshot.leaves
     odd = sorted(path for path in saved.keys() | read.keys() if saved.get(path) != read.get(path))
     odd += [oid.encode() for oid in find_broken(git, repo.hash_name, leaves.values())]
     if odd:
@@ -268,10 +265,10 @@ def _changed_meanwhile() -> WorldError:
     )
 
 
-def _parents(git: Git, picture: Picture) -> list[str]:
+def _parents(git: Git, snapshot: Snapshot) -> list[str]:
     """HEAD, then the tips of all other named commits that are not behind it."""
-    first = [picture.head] if picture.head else []
-    commits = [oid for oid, kind in read_types(git, picture.named).items() if kind in ("commit", "tag")]
+    first = [snapshot.head] if snapshot.head else []
+    commits = [oid for oid, kind in read_types(git, snapshot.named).items() if kind in ("commit", "tag")]
     if not commits:
         return first
     asked = "".join(f"{oid}^{{commit}}\n" for oid in commits).encode()

@@ -85,7 +85,7 @@ class Source:
 
 
 @dataclass(slots=True)
-class Picture:
+class Snapshot:
     """`leaves` and `sources` go by path in the salvage's tree; `manifest` holds what a tree cannot."""
 
     leaves: dict[bytes, Leaf] = field(default_factory=dict)
@@ -96,7 +96,7 @@ class Picture:
     manifest: dict[str, Any] = field(default_factory=dict)
 
 
-def take_picture(repo: Repository, workspace: Workspace, limits: Limits, timeout_s: float) -> Picture:
+def take_snapshot(repo: Repository, workspace: Workspace, limits: Limits, timeout_s: float) -> Snapshot:
     if workspace.git_dir is None:
         raise UsageError(
             f"{workspace.path} is a plain directory", "only worktrees are kept in git", code="no-git"
@@ -104,29 +104,40 @@ def take_picture(repo: Repository, workspace: Workspace, limits: Limits, timeout
     _check_place(repo, workspace, workspace.git_dir)
     asking = repo.git.until(timeout_s * _ASKING)
     patience = _Patience.of(timeout_s, limits.total)
-    picture = Picture()
+    snapshot = Snapshot()
     files = list_directory(os.fsencode(workspace.path), _skip_link(workspace))
     state = list_directory(os.fsencode(workspace.git_dir), PLACE.__contains__)
     kept = _leave_out_ignored(
-        files, _read_ignored(asking.on(workspace.git_dir, workspace.path)), limits.ignored, picture
+        files, _read_ignored(asking.on(workspace.git_dir, workspace.path)), limits.ignored, snapshot
     )
-    _hash(picture, FILES, os.fsencode(workspace.path), kept, repo.hash_name, patience)
-    _hash(picture, STATE, os.fsencode(workspace.git_dir), state.nodes, repo.hash_name, patience)
-    _leave_out_over_limit(repo, picture, limits.total)
-    _leave_out_linked(picture, files, workspace)
+    _hash(snapshot, FILES, os.fsencode(workspace.path), kept, repo.hash_name, patience)
+    _hash(snapshot, STATE, os.fsencode(workspace.git_dir), state.nodes, repo.hash_name, patience)
+    _leave_out_over_limit(repo, snapshot, limits.total)
+    # A worktree inside has its HEAD, its index and its reflog in a git directory elsewhere, which git takes
+    # for abandoned as soon as the worktree is gone.
+    inside = tuple(os.path.realpath(place or "") + os.sep for place in (workspace.path, workspace.git_dir))
+    for node in files.nodes:
+        if not (node.is_file and node.path.endswith(b"/.git")):
+            continue
+        place = os.path.dirname(node.path)
+        with suppress(OSError):  # no link, and so but a file
+            git_dir = os.path.realpath(git_dir_of(os.path.join(workspace.path, os.fsdecode(place))))
+            if os.path.isdir(git_dir) and not git_dir.startswith(inside):
+                snapshot.left_out.append(_left_out(place + b"/", 0, f"a worktree of {shown(git_dir)}"))
     for prefix, listing in ((FILES, files), (STATE, state)):
-        _note_unreadable(picture, prefix, listing)
+        for path, why in listing.unreadable:
+            snapshot.left_out.append(_left_out(prefix + path + b"/", 0, f"could not be read: {why}"))
     # Without a work tree: the directory may be gone, and its refs are read all the same.
-    about = _read_refs(repo, workspace, repo.git.on(workspace.git_dir, None), picture)
-    picture.manifest = {
+    about = _read_refs(repo, workspace, repo.git.on(workspace.git_dir, None), snapshot)
+    snapshot.manifest = {
         "version": 1,
         "workspace": workspace.as_dict(),
         "limits": [limits.total, limits.ignored],
         **about,
         **_modes([(FILES, files), (STATE, state)]),
-        "left_out": [[item.path, item.size, item.why] for item in picture.left_out],
+        "left_out": [[item.path, item.size, item.why] for item in snapshot.left_out],
     }
-    return picture
+    return snapshot
 
 
 def _check_place(repo: Repository, workspace: Workspace, git_dir: str) -> None:
@@ -176,7 +187,7 @@ def _read_ignored(git: Git) -> list[bytes]:
         return []
 
 
-def _leave_out_ignored(files: Listing, ignored: list[bytes], limit: int, picture: Picture) -> list[Node]:
+def _leave_out_ignored(files: Listing, ignored: list[bytes], limit: int, snapshot: Snapshot) -> list[Node]:
     """What is taken. An ignored directory is taken whole or not at all, the small ones first."""
     groups: dict[bytes, list[Node]] = {path: [] for path in ignored}
     for node in files.nodes:
@@ -185,7 +196,9 @@ def _leave_out_ignored(files: Listing, ignored: list[bytes], limit: int, picture
     sizes = {path: sum(node.size for node in nodes if node.is_file) for path, nodes in groups.items()}
     dropped: set[bytes] = set()
     for path in _over(sizes, limit):
-        picture.left_out.append(_left_out(path, sizes[path], "ignored, and over the limit for ignored files"))
+        snapshot.left_out.append(
+            _left_out(path, sizes[path], "ignored, and over the limit for ignored files")
+        )
         dropped.update(node.path for node in groups[path])
     return [node for node in files.nodes if node.path not in dropped]
 
@@ -216,7 +229,7 @@ def _left_out(path: bytes, size: int, why: str) -> LeftOut:
 
 
 def _hash(
-    picture: Picture, prefix: bytes, root: bytes, nodes: Iterable[Node], algorithm: str, patience: _Patience
+    snapshot: Snapshot, prefix: bytes, root: bytes, nodes: Iterable[Node], algorithm: str, patience: _Patience
 ) -> None:
     for node in nodes:
         if not (node.is_file or node.is_link):
@@ -224,48 +237,29 @@ def _hash(
         try:
             oid = hash_node(root, node, algorithm, patience.until(node))
         except PermissionError as error:
-            picture.left_out.append(_left_out(node.path, node.size, f"could not be read: {error.strerror}"))
+            snapshot.left_out.append(_left_out(node.path, node.size, f"could not be read: {error.strerror}"))
             continue
         except TimeoutError:
             if not patience.is_over(node):
                 raise
-            picture.left_out.append(_left_out(node.path, node.size, _OVER_LIMIT))
+            snapshot.left_out.append(_left_out(node.path, node.size, _OVER_LIMIT))
             continue
         path = prefix + to_tree(node.path)
-        picture.leaves[path] = Leaf(node.tree_mode, oid)
-        picture.sources[path] = Source(root, node)
+        snapshot.leaves[path] = Leaf(node.tree_mode, oid)
+        snapshot.sources[path] = Source(root, node)
 
 
-def _leave_out_over_limit(repo: Repository, picture: Picture, limit: int) -> None:
-    known = read_types(repo.git, {leaf.oid for leaf in picture.leaves.values()})
+def _leave_out_over_limit(repo: Repository, snapshot: Snapshot, limit: int) -> None:
+    known = read_types(repo.git, {leaf.oid for leaf in snapshot.leaves.values()})
     new = {
-        path: picture.sources[path].node.size
-        for path, leaf in picture.leaves.items()
+        path: snapshot.sources[path].node.size
+        for path, leaf in snapshot.leaves.items()
         if leaf.oid not in known
     }
     for path in _over(new, limit):
-        node = picture.sources.pop(path).node
-        del picture.leaves[path]
-        picture.left_out.append(_left_out(node.path, node.size, _OVER_LIMIT))
-
-
-def _leave_out_linked(picture: Picture, files: Listing, workspace: Workspace) -> None:
-    """A worktree inside has its HEAD, its index and its reflog in a git directory elsewhere, which git takes
-    for abandoned as soon as the worktree is gone."""
-    inside = tuple(os.path.realpath(place or "") + os.sep for place in (workspace.path, workspace.git_dir))
-    for node in files.nodes:
-        if not (node.is_file and node.path.endswith(b"/.git")):
-            continue
-        place = os.path.dirname(node.path)
-        with suppress(OSError):  # no link, and so but a file
-            git_dir = os.path.realpath(git_dir_of(os.path.join(workspace.path, os.fsdecode(place))))
-            if os.path.isdir(git_dir) and not git_dir.startswith(inside):
-                picture.left_out.append(_left_out(place + b"/", 0, f"a worktree of {shown(git_dir)}"))
-
-
-def _note_unreadable(picture: Picture, prefix: bytes, listing: Listing) -> None:
-    for path, why in listing.unreadable:
-        picture.left_out.append(_left_out(prefix + path + b"/", 0, f"could not be read: {why}"))
+        node = snapshot.sources.pop(path).node
+        del snapshot.leaves[path]
+        snapshot.left_out.append(_left_out(node.path, node.size, _OVER_LIMIT))
 
 
 def _modes(listings: list[tuple[bytes, Listing]]) -> dict[str, Any]:
@@ -300,28 +294,28 @@ def _sort(node: Node) -> str:
     return node.tree_mode if node.is_file or node.is_link else "special"
 
 
-def _read_refs(repo: Repository, workspace: Workspace, git: Git, picture: Picture) -> dict[str, Any]:
+def _read_refs(repo: Repository, workspace: Workspace, git: Git, snapshot: Snapshot) -> dict[str, Any]:
     """HEAD, its own branches and stashes, and every object that the state files name."""
     head_ref = git.run("symbolic-ref", "--quiet", "HEAD", ok=(0, 1, 128)).text or None
-    picture.head = git.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}", ok=(0, 1, 128)).text or None
+    snapshot.head = git.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}", ok=(0, 1, 128)).text or None
     ownership = read_ownership(git.git_dir or "", repo.common_dir, workspace.branch, repo.exists)
     tips = {name: repo.commit(f"refs/heads/{name}") for name in sorted(ownership.branches)}
     branches = {name: tip for name, tip in tips.items() if tip}
     stashes = [stash for stash in read_stashes(repo.common_dir) if ownership.owns_stash(stash)]
-    named = [*branches.values(), *(stash.oid for stash in stashes), *_named_in_state(picture, workspace)]
-    picture.named = list(dict.fromkeys(named))
+    named = [*branches.values(), *(stash.oid for stash in stashes), *_named_in_state(snapshot, workspace)]
+    snapshot.named = list(dict.fromkeys(named))
     return {
-        "head": picture.head,
+        "head": snapshot.head,
         "head_ref": head_ref,
         "branches": branches,
         "stashes": [[stash.oid, stash.message] for stash in stashes],
     }
 
 
-def _named_in_state(picture: Picture, workspace: Workspace) -> list[str]:
+def _named_in_state(snapshot: Snapshot, workspace: Workspace) -> list[str]:
     """Whatever looks like an object's name in MERGE_HEAD, a rebase's todo, a reflog or their kin."""
     found: list[str] = []
-    for path, source in sorted(picture.sources.items()):
+    for path, source in sorted(snapshot.sources.items()):
         name = source.node.path
         if not path.startswith(STATE) or not source.node.is_file:
             continue

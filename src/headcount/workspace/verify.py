@@ -22,7 +22,7 @@ from headcount.workspace.packing import check_pack, find_pack
 from headcount.workspace.ref_names import SALVAGE, from_tree, parse_salvage_ref, shown, to_tree
 from headcount.workspace.repository import Repository
 from headcount.workspace.safe_files import find_fault
-from headcount.workspace.snapshot import FILES, PLACE, STATE, Limits, Picture, take_picture
+from headcount.workspace.snapshot import FILES, PLACE, STATE, Limits, Snapshot, take_snapshot
 
 MANIFEST = b"manifest.json"
 _LARGEST_MANIFEST = 64 << 20  # bytes; one path for each of 500,000 files fits
@@ -87,15 +87,7 @@ def read_saved(repo: Repository, ref: str, commit: str | None = None) -> Saved:
             "no-salvage",
         )
     git = repo.git.offline()
-    _check_size(git, ref, commit)
-    leaves = read_tree(git, commit)
-    manifest = _read_manifest(git, ref, leaves)
-    faults = (*_unsafe_names(leaves), *_unsafe_values(manifest))
-    return Saved(ref, commit, git.text("log", "-1", "--format=%B", commit), manifest, leaves, faults)
-
-
-def _check_size(git: Git, ref: str, commit: str) -> None:
-    """A few trees that hold each other many times can stand for more paths than there is memory."""
+    # A few trees that hold each other many times can stand for more paths than there is memory.
     entries = 0
     with open_answer(git, None, "ls-tree", "-r", "-z", "--full-tree", commit) as answer:
         while chunk := answer.read(CHUNK):
@@ -106,6 +98,10 @@ def _check_size(git: Git, ref: str, commit: str) -> None:
                     f"it has more than {_MOST_ENTRIES:,} files",
                     code="salvage-unsafe",
                 )
+    leaves = read_tree(git, commit)
+    manifest = _read_manifest(git, ref, leaves)
+    faults = (*_unsafe_names(leaves), *_unsafe_values(manifest))
+    return Saved(ref, commit, git.text("log", "-1", "--format=%B", commit), manifest, leaves, faults)
 
 
 def _read_manifest(git: Git, ref: str, leaves: dict[bytes, Leaf]) -> dict[str, Any]:
@@ -291,21 +287,21 @@ def _promised(git: Git, commit: str) -> set[str]:
     return {line.removeprefix("?") for line in listed if line.startswith("?")}
 
 
-def retake(repo: Repository, saved: Saved, workspace: Workspace, timeout_s: float) -> Picture:
+def retake(repo: Repository, saved: Saved, workspace: Workspace, timeout_s: float) -> Snapshot:
     """The workspace as it is now, under the limits that the salvage was taken with."""
-    return take_picture(repo, workspace, Limits(*saved.manifest["limits"]), timeout_s)
+    return take_snapshot(repo, workspace, Limits(*saved.manifest["limits"]), timeout_s)
 
 
-def differences(saved: Saved, picture: Picture) -> list[str]:
+def differences(saved: Saved, snapshot: Snapshot) -> list[str]:
     """What is not the same in both: contents, links, modes, HEAD, branches, stashes."""
     content = saved.content
     paths = sorted(
         path
-        for path in content.keys() | picture.leaves.keys()
-        if content.get(path) != picture.leaves.get(path)
+        for path in content.keys() | snapshot.leaves.keys()
+        if content.get(path) != snapshot.leaves.get(path)
     )
     told = [f"{shown(os.fsdecode(path))} differs" for path in paths]
-    now = json.loads(json.dumps(picture.manifest))
+    now = json.loads(json.dumps(snapshot.manifest))
     return told + [f"{key} differs" for key in sorted(now) if now[key] != saved.manifest.get(key)]
 
 

@@ -69,7 +69,10 @@ class Workspaces:
         wanted = Workspace(team, member, generation, "")
         os.makedirs(os.path.join(self.root, encode(team)), mode=0o700, exist_ok=True)
         if self.repo is None:
-            return self._create_directory(wanted)
+            # A plain directory has no git directory to keep a record in, so the generation is in its name.
+            path = _place(self.root, wanted.team, wanted.member, wanted.generation)
+            os.makedirs(path, mode=0o700, exist_ok=True)
+            return replace(wanted, path=path)
         saved = read_saved(self.repo, base) if base and parse_salvage_ref(base) else None
         start = saved.manifest["head"] if saved else self._start(base)
         maker = _Maker(self.repo, self.root, wanted, self.repo.linked(), saved, timeout_s)
@@ -89,12 +92,6 @@ class Workspaces:
             path = _place(self.root, team, member, generation)
             return replace(wanted, path=path) if os.path.isdir(path) else None
         return _Maker(self.repo, self.root, wanted, self.repo.linked()).find()
-
-    def _create_directory(self, wanted: Workspace) -> Workspace:
-        # A plain directory has no git directory to keep a record in, so the generation is in its name.
-        path = _place(self.root, wanted.team, wanted.member, wanted.generation)
-        os.makedirs(path, mode=0o700, exist_ok=True)
-        return replace(wanted, path=path)
 
     def list(self) -> list[Workspace]:
         """Every complete workspace of ours that git knows of, by its record; no other worktree."""

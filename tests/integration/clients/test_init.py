@@ -11,7 +11,7 @@ import pytest
 from client_lab import CLIENTS, fingerprint, git, installed
 
 from headcount.app.definition import read_definition
-from headcount.domain.settings import read_settings
+from headcount.app.settings_file import read_settings
 
 
 @pytest.fixture

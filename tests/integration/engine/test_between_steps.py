@@ -26,7 +26,7 @@ from headcount.protocol import events as ev
 from headcount.protocol.member import State
 from headcount.runtime.plain import PlainRuntime
 from headcount.runtime.processes import read_process
-from headcount.workspace.port import EngineWorkspaces
+from headcount.workspace.git_workspaces import EngineWorkspaces
 from headcount.workspace.worktrees import Workspaces
 
 from .lab import LIMIT_S, PATIENT, POLITE, QUICK, TEAM, Lab

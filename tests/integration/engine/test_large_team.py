@@ -14,7 +14,7 @@ from headcount.app.team_start import wait_for
 from headcount.app.teams import spawn
 from headcount.domain.policy import Policy
 from headcount.protocol.member import State
-from headcount.workspace.port import EngineWorkspaces
+from headcount.workspace.git_workspaces import EngineWorkspaces
 
 from .lab import LIMIT_S, POLITE, TEAM, Lab
 

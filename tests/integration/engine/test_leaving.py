@@ -10,7 +10,7 @@ import pytest
 from headcount.app.lock import drive_lock, is_driven
 from headcount.app.resident import driving
 from headcount.protocol.member import State
-from headcount.workspace.port import EngineWorkspaces
+from headcount.workspace.git_workspaces import EngineWorkspaces
 
 from .lab import Lab
 

@@ -26,8 +26,9 @@ from headcount.errors import Declined, StoreError, UsageError, WorldError
 from headcount.ports import SpawnSpec
 from headcount.protocol import events as ev
 from headcount.protocol.member import State
-from headcount.runtime import PlainRuntime, Proof
 from headcount.runtime.mark import new_mark, state_id
+from headcount.runtime.plain import PlainRuntime
+from headcount.runtime.proof import Proof
 from headcount.store.sqlite import SqliteStore
 
 from .members import (

@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from headcount.runtime import Handle, SpawnSpec, TmuxRuntime, new_mark
+from headcount.ports import SpawnSpec
+from headcount.runtime.mark import new_mark
+from headcount.runtime.process_runtime import Handle
+from headcount.runtime.tmux import TmuxRuntime
 
 PROGRAMS = Path(__file__).with_name("programs.py")
 CHECK = "WITNESS CHECK: uncommitted changes in a.py. Signal done again when clean."

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from headcount.runtime import SpawnSpec, TmuxRuntime, new_mark
+from headcount.ports import SpawnSpec
+from headcount.runtime.mark import new_mark
+from headcount.runtime.tmux import TmuxRuntime
 
 from .desk import CHECK, Desk, wait_until
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from headcount.runtime import TmuxRuntime
+from headcount.runtime.tmux import TmuxRuntime
 
 from .desk import CHECK, Desk, wait_until
 
@@ -48,7 +48,7 @@ def test_E10_several_members_are_nudged_at_once_and_each_hears_its_own(desk: Des
 def test_a_nudge_arrives_whole_whatever_the_locale_of_the_engine_is(desk: Desk) -> None:
     handle = desk.start("editor")
     code = (
-        "from headcount.runtime import TmuxRuntime; import sys;"
+        "from headcount.runtime.tmux import TmuxRuntime; import sys;"
         "runtime = TmuxRuntime(sys.argv[1]); handle = runtime.adopt(sys.argv[2]);"
         "sys.exit(not runtime.nudge(handle, 'Zeit f\\xfcr dich \\u2014 \\u6771\\u4eac'))"
     )

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from places import Place
 
-from headcount.runtime import PlainRuntime, TmuxRuntime
+from headcount.runtime.plain import PlainRuntime
+from headcount.runtime.tmux import TmuxRuntime
 
 
 @pytest.fixture(params=["plain", "tmux"])

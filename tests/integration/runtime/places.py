@@ -11,7 +11,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from headcount.runtime import Handle, ProcessRuntime, SpawnSpec, TmuxRuntime, new_mark
+from headcount.ports import SpawnSpec
+from headcount.runtime.mark import new_mark
+from headcount.runtime.process_runtime import Handle, ProcessRuntime
+from headcount.runtime.tmux import TmuxRuntime
 
 SHAPES = Path(__file__).with_name("shapes.py")
 

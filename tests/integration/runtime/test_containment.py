@@ -17,7 +17,6 @@ import pytest
 from places import SHAPES, Place, wait_until
 
 from headcount.errors import ProcessError
-from headcount.runtime import Handle, PlainRuntime, TmuxRuntime, new_mark
 from headcount.runtime import containment as containment_module
 from headcount.runtime.containment import (
     Cgroup,
@@ -27,9 +26,12 @@ from headcount.runtime.containment import (
     choose,
     scope_command,
 )
-from headcount.runtime.process_runtime import Shared
+from headcount.runtime.mark import new_mark
+from headcount.runtime.plain import PlainRuntime
+from headcount.runtime.process_runtime import Handle, Shared
 from headcount.runtime.processes import is_alive
 from headcount.runtime.proof import BY_CGROUP, BY_NAMESPACE, BY_SUBREAPER
+from headcount.runtime.tmux import TmuxRuntime
 
 METHOD = {"subreaper": BY_SUBREAPER, "cgroup": BY_CGROUP, "namespace": BY_NAMESPACE}
 AVAILABLE = {"cgroup": can_make_cgroup(cgroup_of()), "namespace": can_make_namespace()}

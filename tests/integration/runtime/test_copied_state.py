@@ -9,7 +9,7 @@ import pytest
 from places import Place
 
 from headcount.errors import ProcessError
-from headcount.runtime import PlainRuntime
+from headcount.runtime.plain import PlainRuntime
 
 _PIPES = shutil.ignore_patterns("output", "stdin", "spec", "reply")
 

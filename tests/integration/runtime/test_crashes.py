@@ -16,8 +16,11 @@ import pytest
 from places import Place, wait_until
 
 from headcount.errors import ProcessError
-from headcount.runtime import BY_MARK_ONLY, BY_SUBREAPER, PlainRuntime, SpawnSpec, reaper, reaper_client
+from headcount.ports import SpawnSpec
+from headcount.runtime import reaper, reaper_client
+from headcount.runtime.plain import PlainRuntime
 from headcount.runtime.processes import is_alive, read_children
+from headcount.runtime.proof import BY_MARK_ONLY, BY_SUBREAPER
 from headcount.runtime.reaper import KEEP, OUTPUT, PROCESS, STDIN
 
 
@@ -98,7 +101,8 @@ def test_D11_a_start_that_nobody_waited_for_is_found_and_can_be_ended(plain: Pla
     mark = plain.mark()
     engine = f"""
 import os, signal
-from headcount.runtime import PlainRuntime, SpawnSpec
+from headcount.ports import SpawnSpec
+from headcount.runtime.plain import PlainRuntime
 from headcount.runtime import reaper_client
 def die_at_the_answer(connection):
     reaper_client.select.select([connection], [], [])
@@ -220,7 +224,8 @@ def test_members_and_keepers_outlive_the_engine_and_hold_nothing_of_it(plain: Pl
     mark = plain.mark()
     engine = f"""
 import os
-from headcount.runtime import PlainRuntime, SpawnSpec
+from headcount.ports import SpawnSpec
+from headcount.runtime.plain import PlainRuntime
 inherited = os.dup(1)
 os.set_inheritable(inherited, True)
 PlainRuntime({str(plain.directory)!r}).start(SpawnSpec({mark!r}, ("sleep", "3141"), "/", dict(os.environ)))
@@ -258,7 +263,9 @@ reaper.keep(reaper._socket.socket(fileno=int(sys.argv[2])), False)
 """
     engine = f"""
 import os, socket, subprocess, sys
-from headcount.runtime import ProcessRuntime, SpawnSpec, reaper
+from headcount.ports import SpawnSpec
+from headcount.runtime import reaper
+from headcount.runtime.process_runtime import ProcessRuntime
 class Runtime(ProcessRuntime):
     def connect(self, spec, home, timeout_s):
         ours, theirs = socket.socketpair()

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from places import Place, wait_until
 
-from headcount.runtime import BY_SUBREAPER
 from headcount.runtime.processes import read_process
+from headcount.runtime.proof import BY_SUBREAPER
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,11 @@ from typing import Any
 import pytest
 from places import Place, wait_until, with_token
 
-from headcount.runtime import BY_MARK_ONLY, BY_SUBREAPER, Handle, PlainRuntime
 from headcount.runtime.commands import Commands
+from headcount.runtime.plain import PlainRuntime
+from headcount.runtime.process_runtime import Handle
 from headcount.runtime.processes import is_alive, read_children
+from headcount.runtime.proof import BY_MARK_ONLY, BY_SUBREAPER
 from headcount.runtime.reaper import EMPTY, EXIT, PROCESS, start_time
 
 

@@ -12,9 +12,12 @@ from typing import Any
 import pytest
 from places import SHAPES, Place, wait_until
 
-from headcount.runtime import BY_SUBREAPER, Handle, TmuxRuntime, reaper_client
+from headcount.runtime import reaper_client
 from headcount.runtime.log import end_of_log
+from headcount.runtime.process_runtime import Handle
+from headcount.runtime.proof import BY_SUBREAPER
 from headcount.runtime.reaper import EMPTY, EXIT, PROCESS
+from headcount.runtime.tmux import TmuxRuntime
 
 
 def scrubbed(place: Place) -> Handle:

@@ -9,7 +9,8 @@ import pytest
 from places import Place, sessions, wait_until, with_token
 
 from headcount.errors import Declined, ProcessError
-from headcount.runtime import BY_SUBREAPER, TmuxRuntime
+from headcount.runtime.proof import BY_SUBREAPER
+from headcount.runtime.tmux import TmuxRuntime
 
 
 def test_E2_pause_stops_the_whole_tree_and_resume_continues_it(place: Place) -> None:

@@ -12,10 +12,13 @@ from pathlib import Path
 import pytest
 from places import SHAPES, Place, sessions, wait_until
 
-from headcount.runtime import PlainRuntime, SpawnSpec, TmuxRuntime, new_mark
+from headcount.ports import SpawnSpec
+from headcount.runtime.mark import new_mark
+from headcount.runtime.plain import PlainRuntime
 from headcount.runtime.processes import send_signal
 from headcount.runtime.reaper import PROCESS, boot_id, start_time
 from headcount.runtime.start_record import Identity
+from headcount.runtime.tmux import TmuxRuntime
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from places import Place, wait_until
 
-from headcount.runtime import TmuxRuntime
+from headcount.runtime.tmux import TmuxRuntime
 
 
 @pytest.mark.parametrize("name", ["100% #S", "#{pid} %H", "##", "%%", 'it\'s; "so"'])

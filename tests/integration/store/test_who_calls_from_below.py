@@ -7,7 +7,9 @@ import sys
 import time
 from pathlib import Path
 
-from headcount.runtime import PlainRuntime, SpawnSpec, new_mark
+from headcount.ports import SpawnSpec
+from headcount.runtime.mark import new_mark
+from headcount.runtime.plain import PlainRuntime
 
 _ASKS = """
 import sys

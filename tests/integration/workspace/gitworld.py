@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headcount.domain.findings import Findings, GoneProof, Salvage, Workspace
-from headcount.workspace import Repository, Workspaces, read_findings, salvage
+from headcount.workspace.inspection import read_findings
+from headcount.workspace.repository import Repository
+from headcount.workspace.salvage import salvage
+from headcount.workspace.worktrees import Workspaces
 
 
 def git(where: Path | str, *args: str, ok: bool = True) -> str:

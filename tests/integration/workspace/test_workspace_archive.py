@@ -9,17 +9,11 @@ from gitworld import git, gone
 
 from headcount.domain.findings import Archive, Kind, Workspace
 from headcount.errors import UsageError, WorldError
-from headcount.workspace import (
-    Refused,
-    Removed,
-    Workspaces,
-    archive,
-    read_findings,
-    remove_directory,
-    restore_archive,
-    verify_archive,
-)
-from headcount.workspace.port import EngineWorkspaces
+from headcount.workspace.archive import archive, restore_archive, verify_archive
+from headcount.workspace.git_workspaces import EngineWorkspaces
+from headcount.workspace.inspection import read_findings
+from headcount.workspace.remove import Refused, Removed, remove_directory
+from headcount.workspace.worktrees import Workspaces
 
 
 @pytest.fixture

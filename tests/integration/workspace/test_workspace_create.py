@@ -11,9 +11,9 @@ from anything import read_files
 from gitworld import World, git, gone
 
 from headcount.errors import GitError, UsageError
-from headcount.workspace import Removed, Repository, Workspaces, remove
-from headcount.workspace.repository import keep_out
-from headcount.workspace.worktrees import RECORD
+from headcount.workspace.remove import Removed, remove
+from headcount.workspace.repository import Repository, keep_out
+from headcount.workspace.worktrees import RECORD, Workspaces
 
 
 def test_create_twice_gives_the_same_workspace(world: World) -> None:

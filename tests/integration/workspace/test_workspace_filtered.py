@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from gitworld import World, git, gone
 
-from headcount.workspace import Refused, Removed, read_saved, remove
+from headcount.workspace.remove import Refused, Removed, remove
 from headcount.workspace.snapshot import FILES
+from headcount.workspace.verify import read_saved
 
 CODE, OUTPUT = "code\n", "OUT hours of computing\n"
 

@@ -8,7 +8,9 @@ import pytest
 from gitworld import World, git, open_world
 
 from headcount.domain.findings import Findings, Kind, Verdict
-from headcount.workspace import Integration, list_unclaimed, read_all
+from headcount.workspace.inspection import read_all
+from headcount.workspace.integration import Integration
+from headcount.workspace.reflog import list_unclaimed
 
 
 def what(findings: Findings, kind: Kind) -> list[str]:

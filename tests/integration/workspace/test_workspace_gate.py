@@ -11,7 +11,7 @@ import pytest
 from gitworld import World, git, gone
 
 from headcount.domain.findings import Workspace
-from headcount.workspace import Refused, Removed, remove
+from headcount.workspace.remove import Refused, Removed, remove
 
 
 @pytest.fixture

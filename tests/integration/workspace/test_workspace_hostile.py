@@ -18,9 +18,10 @@ from gitworld import World, git
 
 from headcount.domain.findings import Archive
 from headcount.errors import HeadcountError, WorldError
-from headcount.workspace import restore, restore_archive, verify, verify_archive
-from headcount.workspace.archive import _digest
+from headcount.workspace.archive import _digest, restore_archive, verify_archive
+from headcount.workspace.restore import restore
 from headcount.workspace.safe_files import Target
+from headcount.workspace.verify import verify
 
 REF = "refs/headcount/salvage/t/mallory/1"
 Entry = tuple[str, str, bytes]  # mode, path in the salvage's tree, content

@@ -7,7 +7,7 @@ import pytest
 from gitworld import World, git, open_world
 
 from headcount.errors import Declined
-from headcount.workspace import Conflict, Integration, Merged
+from headcount.workspace.integration import Conflict, Integration, Merged
 
 
 def work(world: World, name: str, file: str, text: str) -> str:

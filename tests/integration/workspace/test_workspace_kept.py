@@ -17,18 +17,14 @@ from gitworld import World, git, gone, loosen, open_world, work
 
 from headcount.domain.findings import Salvage, Workspace
 from headcount.errors import GitError, WorldError
-from headcount.workspace import (
-    Integration,
-    Removed,
-    Repository,
-    Workspaces,
-    list_salvage,
-    remove,
-    restore,
-    salvage,
-    verify,
-)
-from headcount.workspace.port import EngineWorkspaces
+from headcount.workspace.git_workspaces import EngineWorkspaces
+from headcount.workspace.integration import Integration
+from headcount.workspace.remove import Removed, remove
+from headcount.workspace.repository import Repository
+from headcount.workspace.restore import restore
+from headcount.workspace.salvage import salvage
+from headcount.workspace.verify import list_salvage, verify
+from headcount.workspace.worktrees import Workspaces
 
 
 def collect(top: Path) -> None:
@@ -158,7 +154,8 @@ def test_F36_an_object_that_only_a_store_inside_the_workspace_has_is_packed(worl
 KILLED = """
 import json, os, signal, sys
 from headcount.domain.findings import Workspace
-from headcount.workspace import Repository, salvage
+from headcount.workspace.repository import Repository
+from headcount.workspace.salvage import salvage
 
 name, after = sys.argv[3], int(sys.argv[4])
 real, calls = getattr(os, name), []

@@ -9,7 +9,7 @@ import pytest
 from gitworld import World, git, gone
 
 from headcount.domain.findings import Workspace
-from headcount.workspace import Refused, Removed, remove
+from headcount.workspace.remove import Refused, Removed, remove
 from headcount.workspace.repository import keep_out
 
 

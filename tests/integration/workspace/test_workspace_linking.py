@@ -13,13 +13,12 @@ import pytest
 from gitworld import World, git, gone, open_world
 
 from headcount.errors import GitError
-from headcount.workspace import Refused, Removed, remove, worktrees
+from headcount.workspace import worktrees
 from headcount.workspace.git import Answer, Git
+from headcount.workspace.remove import Refused, Removed, remove
 from headcount.workspace.worktrees import RECORD, link
 
-remove_module: Any = importlib.import_module(
-    "headcount.workspace.remove"
-)  # the package has a function of that name
+remove_module: Any = importlib.import_module("headcount.workspace.remove")
 
 
 def written(git_dir: Path | str, path: Path | str) -> dict[str, tuple[int, str]]:

@@ -15,8 +15,10 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 from headcount.domain.findings import Workspace
-from headcount.workspace import Removed, remove, restore, verify
 from headcount.workspace.reflog import read_stashes
+from headcount.workspace.remove import Removed, remove
+from headcount.workspace.restore import restore
+from headcount.workspace.verify import verify
 
 # The same few in every run; a campaign of new ones by HEADCOUNT_TEST_EXAMPLES=500.
 EXAMPLES = int(os.environ.get("HEADCOUNT_TEST_EXAMPLES", "0"))

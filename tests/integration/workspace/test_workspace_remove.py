@@ -11,9 +11,10 @@ import pytest
 from gitworld import World, git, gone, loosen
 
 from headcount.domain.findings import Workspace
-from headcount.workspace import Integration, Refused, Removed, remove
+from headcount.workspace.integration import Integration
+from headcount.workspace.remove import Refused, Removed, remove
 
-gate = importlib.import_module("headcount.workspace.remove")  # the package has a function of that name
+gate = importlib.import_module("headcount.workspace.remove")
 
 
 def refused(world: World, workspace: Workspace, **proof: object) -> str:

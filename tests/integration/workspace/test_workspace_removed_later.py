@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from gitworld import World, gone
 
-from headcount.workspace import Refused, Removed, read_saved, remove
-from headcount.workspace.remove import _Gate
+from headcount.workspace.remove import Refused, Removed, _Gate, remove
 from headcount.workspace.snapshot import FILES
+from headcount.workspace.verify import read_saved
 
 
 def test_what_appeared_during_a_removal_is_saved_and_removed_when_asked_again(

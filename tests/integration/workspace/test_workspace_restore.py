@@ -12,10 +12,8 @@ import pytest
 from gitworld import World, git, work
 
 from headcount.errors import HeadcountError, UsageError
-from headcount.workspace import (
-    restore,
-    verify,
-)
+from headcount.workspace.restore import restore
+from headcount.workspace.verify import verify
 
 
 def test_restore_refuses_a_target_that_is_not_empty(world: World, tmp_path: Path) -> None:

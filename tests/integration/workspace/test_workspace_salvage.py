@@ -13,16 +13,12 @@ import pytest
 from gitworld import World, git, open_world, work
 
 from headcount.errors import WorldError
-from headcount.workspace import (
-    Repository,
-    Workspaces,
-    list_salvage,
-    read_findings,
-    read_saved,
-    restore,
-    salvage,
-    verify,
-)
+from headcount.workspace.inspection import read_findings
+from headcount.workspace.repository import Repository
+from headcount.workspace.restore import restore
+from headcount.workspace.salvage import salvage
+from headcount.workspace.verify import list_salvage, read_saved, verify
+from headcount.workspace.worktrees import Workspaces
 
 
 def test_C2_everything_is_found_in_the_ref_by_plain_git(world: World) -> None:
@@ -166,7 +162,9 @@ def test_a_large_file_is_streamed_not_held(world: World) -> None:
     code = (
         "import sys, json\n"
         "from headcount.domain.findings import Workspace\n"
-        "from headcount.workspace import Repository, salvage, restore\n"
+        "from headcount.workspace.repository import Repository\n"
+        "from headcount.workspace.restore import restore\n"
+        "from headcount.workspace.salvage import salvage\n"
         "repo = Repository.open(sys.argv[1])\n"
         "saved = salvage(repo, Workspace.from_dict(json.loads(sys.argv[2])))\n"
         "restore(repo, saved.ref, sys.argv[3])\n"

@@ -13,8 +13,11 @@ import pytest
 from gitworld import World, git, open_world
 
 from headcount.errors import GitError, WorldError
-from headcount.workspace import Repository, Workspaces, archive, read_saved
+from headcount.workspace.archive import archive
+from headcount.workspace.repository import Repository
 from headcount.workspace.snapshot import FILES
+from headcount.workspace.verify import read_saved
+from headcount.workspace.worktrees import Workspaces
 
 T = TypeVar("T")
 

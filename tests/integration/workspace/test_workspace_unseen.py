@@ -15,8 +15,12 @@ import pytest
 from gitworld import World, git, gone, open_world
 
 from headcount.domain.findings import Findings, Workspace
-from headcount.workspace import Refused, Removed, Workspaces, read_findings, read_saved, remove, restore
+from headcount.workspace.inspection import read_findings
+from headcount.workspace.remove import Refused, Removed, remove
+from headcount.workspace.restore import restore
 from headcount.workspace.snapshot import FILES
+from headcount.workspace.verify import read_saved
+from headcount.workspace.worktrees import Workspaces
 
 SECRET = "SECRET 1234\n"
 

@@ -8,9 +8,7 @@ import pytest
 from gitworld import World, git, loosen, work
 
 from headcount.errors import GitError
-from headcount.workspace import (
-    verify,
-)
+from headcount.workspace.verify import verify
 
 
 def test_verify_finds_every_difference_from_the_disk(world: World) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from headcount.agents.brief import brief
 from headcount.agents.client import NOTHING, Seen, Setup, reset_time
+from headcount.agents.host.prompts import brief
 from headcount.agents.launch import Order, plan_launch
 from headcount.agents.project_files import PROJECT_FILES
 from headcount.agents.registry import CLIENTS, version_numbers

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from headcount.agents.host.screen_dialogs import find_question
 from headcount.agents.registry import CLIENTS
-from headcount.cli.member.dialogs import find_question
 
 RULE = "─" * 60
 ASKED = "Do you want to proceed?\n 1. Yes\n 2. No"

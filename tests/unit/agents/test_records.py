@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from headcount.agents.client import NOTHING, Record, Seen, Setup, add_seen, reset_time, understand
+from headcount.agents.host.terminal_session import _Lines
 from headcount.agents.registry import CLIENTS
-from headcount.cli.member.client_follower import _Lines
 
 LIMIT = "You've hit your 5-hour limit · resets 6:43am (UTC)"
 

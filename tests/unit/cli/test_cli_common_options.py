@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headcount.cli import in_order, main, operator
+from headcount.cli import command_parser, in_order, main
 from headcount.errors import UsageError
 
 
@@ -29,17 +29,17 @@ def test_common_options_may_stand_before_the_command(words: str, same_as: str) -
 
 @pytest.mark.parametrize("words", ["status --team crew", "down --team crew", "status crew", "report crew"])
 def test_a_team_is_named_by_its_word_or_by_the_option(words: str) -> None:
-    assert operator._parse(words.split()).team == "crew"
+    assert command_parser._parse(words.split()).team == "crew"
 
 
 def test_two_teams_at_once_are_refused() -> None:
     with pytest.raises(UsageError, match="Two teams are named"):
-        operator._parse(["down", "crew", "--team", "other"])
+        command_parser._parse(["down", "crew", "--team", "other"])
 
 
 def test_an_unknown_option_is_told_with_the_usage_of_the_very_command() -> None:
     with pytest.raises(UsageError, match="did you mean --force") as refused:
-        operator._parse(["down", "--forse"])
+        command_parser._parse(["down", "--forse"])
     assert refused.value.why.startswith("usage: headcount down ")
 
 
@@ -102,7 +102,7 @@ def test_what_the_machine_refuses_is_no_bug_of_ours(
     def refused(words: list[str]) -> None:
         raise PermissionError(13, "Permission denied", "/etc/shadow")
 
-    monkeypatch.setattr(operator, "_parse", refused)
+    monkeypatch.setattr(command_parser, "_parse", refused)
     assert main(["status"]) == 4
     shown = capsys.readouterr().err
     assert shown == "Error: Could not use /etc/shadow [world]\nBecause: Permission denied\n"

@@ -5,8 +5,8 @@ import pytest
 from headcount.cli import HOT
 from headcount.cli.member.command_line import parse
 from headcount.cli.member.command_table import COMMANDS
-from headcount.cli.member.mail_text import message_head, message_text, plain, task_line
 from headcount.domain.display import utc
+from headcount.domain.mail_text import message_head, message_text, plain, task_line
 from headcount.domain.records import Mail, Task
 from headcount.errors import UsageError
 

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from headcount import __version__
-from headcount.cli import operator
-from headcount.cli.operator import main
+from headcount.cli import command_parser
+from headcount.cli.command_parser import main
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_a_wrong_call_with_json_answers_with_json(capsys: pytest.CaptureFixture[
 
 
 def test_what_stands_after_two_dashes_is_the_members_command_whatever_stands_before() -> None:
-    args = operator._parse(["spawn", "eve", "--prompt", "Look", "--", "sh", "-c", "true", "--team"])
+    args = command_parser._parse(["spawn", "eve", "--prompt", "Look", "--", "sh", "-c", "true", "--team"])
     assert (args.name, args.prompt, args.words) == ("eve", "Look", ["sh", "-c", "true", "--team"])
 
 
@@ -48,7 +48,7 @@ def test_a_bug_of_ours_exits_70_with_its_trace(
     def broken(words: list[str]) -> None:
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr(operator, "_parse", broken)
+    monkeypatch.setattr(command_parser, "_parse", broken)
     assert main(["status", "--json"]) == 70
     shown = capsys.readouterr()
     error = json.loads(shown.out)["error"]

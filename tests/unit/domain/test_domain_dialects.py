@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from headcount.domain.answer_dialects import read_reply
+from headcount.domain.answer_names import read_reply
 from headcount.errors import UsageError
 
 

@@ -21,8 +21,8 @@ from headcount.protocol.effects import Act, ActKind
 from headcount.protocol.member import Member
 from headcount.protocol.team import Team
 from headcount.runtime.worker_pool import WorkerPool
-from headcount.workspace import Repository
-from headcount.workspace.port import EngineWorkspaces
+from headcount.workspace.git_workspaces import EngineWorkspaces
+from headcount.workspace.repository import Repository
 
 ALICE = Member("alice", 1, epoch=3)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from headcount.runtime import BY_MARK_ONLY, BY_REBOOT, Identity, Process, Record
-from headcount.runtime.processes import Snapshot
+from headcount.runtime.processes import Process, Snapshot
+from headcount.runtime.proof import BY_MARK_ONLY, BY_REBOOT
 from headcount.runtime.reaper import boot_id
+from headcount.runtime.start_record import Identity, Record
 from headcount.runtime.tree import Members, Tree
 
 BASE = 5_000_000

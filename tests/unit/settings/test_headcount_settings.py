@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from headcount.app.settings_file import find_settings, read_settings
 from headcount.domain.policy import Limits, Policy
 from headcount.domain.settings import (
     SECTIONS,
@@ -18,9 +19,7 @@ from headcount.domain.settings import (
     Key,
     Settings,
     describe,
-    find_settings,
     parse_settings,
-    read_settings,
 )
 from headcount.errors import UsageError
 

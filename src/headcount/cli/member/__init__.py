@@ -88,7 +88,7 @@ def _report(error: HeadcountError, as_json: bool) -> int:
     if as_json:
         _write(dumps({"error": error.as_dict()}) + "\n")
     else:
-        from headcount.cli.member.mail_text import plain
+        from headcount.domain.mail_text import plain
 
         complain(plain(error.render()))
     return error.exit_code

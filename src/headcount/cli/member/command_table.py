@@ -119,7 +119,7 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
             flags=("--terminal",),
             names={"--model": "--model", "--permissions": "--permissions", "--trusted": "--trusted"},
         ),
-        "client_host:client",
+        "member_commands:client",
     ),
     "hook": (
         Spec(

@@ -16,10 +16,10 @@ import sys
 import time
 
 from headcount.app import mail, signals
-from headcount.cli.member import client_reports
-from headcount.cli.member.mail_text import message_text
+from headcount.app.hosting import MemberReports
 from headcount.domain.jsontext import dumps, quote_ascii
-from headcount.domain.names import LEAD, OPERATOR, TOOLS_LISTED
+from headcount.domain.mail_text import message_text
+from headcount.domain.names import LEAD, OPERATOR, SHOWN_MAIL, TOOLS_LISTED
 from headcount.errors import HeadcountError
 
 TYPE_CHECKING = False
@@ -79,11 +79,11 @@ def _read_input(event: str) -> dict[str, Any]:
 
 def _show_mail(call: Call, event: str, _: dict[str, Any]) -> None:
     if event == "UserPromptSubmit":
-        client_reports.begin_work(call)
-        if client_reports.SHOWN not in os.environ:
+        MemberReports(call.session).begin_work()
+        if SHOWN_MAIL not in os.environ:
             _wait_for_tools(os.environ.get("HEADCOUNT_CLIENT_DIRECTORY", ""))
     else:
-        client_reports.lift_limit(call)
+        MemberReports(call.session).lift_limit()
     _hand_over(call, lambda text: _beside(event, text))
 
 
@@ -117,7 +117,7 @@ def _are_listed(directory: str) -> bool:
 
 def _hand_over(call: Call, answer: Callable[[str], dict[str, Any]]) -> bool:
     """Show what is unread and was not in the prompt of this turn; mark it read once it was printed."""
-    shown = os.environ.get(client_reports.SHOWN, "").split(",")
+    shown = os.environ.get(SHOWN_MAIL, "").split(",")
     unread = [one for one in mail.inbox(call.session, unread=True) if one.id not in shown]
     if not unread:
         return False
@@ -128,16 +128,16 @@ def _hand_over(call: Call, answer: Callable[[str], dict[str, Any]]) -> bool:
 
 
 def _may_stop(call: Call, event: str, given: dict[str, Any]) -> None:
-    if client_reports.SHOWN not in os.environ:
+    if SHOWN_MAIL not in os.environ:
         _count(call, given)
     if _hand_over(call, _go_on):
         return None
     request = signals.open_request(call.session)
     if request is not None and not given.get("stop_hook_active"):
         return _say(call, _go_on(_NOT_ANSWERED.format(request=request)))
-    client_reports.lift_limit(call)
-    if client_reports.SHOWN not in os.environ:  # in a terminal: nobody else sees that its turn is over
-        client_reports.end_work(call)
+    MemberReports(call.session).lift_limit()
+    if SHOWN_MAIL not in os.environ:  # in a terminal: nobody else sees that its turn is over
+        MemberReports(call.session).end_work()
     return None
 
 
@@ -151,7 +151,7 @@ def _count(call: Call, given: dict[str, Any]) -> None:
     if isinstance(tokens, int):
         from headcount.agents.client import Seen
 
-        client_reports.record_turn(call, Seen(tokens=tokens), 0)
+        MemberReports(call.session).record_turn(Seen(tokens=tokens), 0)
 
 
 def _record(call: Call, event: str, given: dict[str, Any]) -> None:
@@ -188,10 +188,10 @@ def _cycle() -> None:
 def _limit(call: Call, event: str, given: dict[str, Any]) -> None:
     """Report the usage limit of a client that waits for its end by itself, in mid-turn."""
     if event == "Resumed":
-        return client_reports.lift_limit(call)
+        return MemberReports(call.session).lift_limit()
     until = given.get("until")
     seconds = float(until) if isinstance(until, (int, float)) else time.time()
-    return client_reports.park(call, str(given.get("reason", "")), seconds)
+    return MemberReports(call.session).park(str(given.get("reason", "")), seconds)
 
 
 def _beside(event: str, text: str) -> dict[str, Any]:

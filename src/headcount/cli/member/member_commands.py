@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from headcount.cli.member.mail_text import message_head, message_text, task_line, task_text
+from headcount.domain.mail_text import message_head, message_text, task_line, task_text
 from headcount.errors import UsageError
 from headcount.protocol.authority import WORKER
 
@@ -180,3 +180,41 @@ def complete(call: Call) -> int:
         return _done(call, task.id)
     call.answer(tasks.as_text(task), f"Completed {task.id}.")
     return 0
+
+
+# --- client ----------------------------------------------------------------------------------------------
+
+
+def client(call: Call) -> int:
+    """Run as the host of a client, started by the engine."""
+    import os
+
+    from headcount.agents.host.host_process import Host, Options
+    from headcount.agents.registry import CLIENTS
+    from headcount.app.hosting import MemberReports, MemberTerminal
+    from headcount.errors import NotAllowed
+
+    name = call.words.plain[0]
+    if name not in CLIENTS:
+        raise UsageError(
+            f"There is no client {name!r}", f"known ones: {', '.join(CLIENTS)}", code="unknown-agent"
+        )
+    if not call.caller.is_member or "HEADCOUNT_MARK" not in os.environ:
+        raise UsageError(
+            "This command is for the engine", "it hosts a client for a member",
+            (f"Start one with `headcount spawn NAME --agent {name}`",), code="not-a-member",
+        )  # fmt: skip
+    if not call.words.get("--trusted"):
+        raise NotAllowed(
+            f"Did not start {CLIENTS[name].title}", "the start does not name a folder that the user trusts",
+            ("Stand the member down, and start it again",), code="untrusted-repository",
+        )  # fmt: skip
+    words = call.words
+    in_terminal = words.has("--terminal")
+    permissions = words.get("--permissions") or "edit"
+    options = Options(words.get("--model") or "", permissions, words.get("--trusted") or "", in_terminal)
+    host = Host(MemberReports(call.session), CLIENTS[name], options)
+    if not in_terminal:
+        return host.run_turns()
+    home, mark = os.environ["HEADCOUNT_HOME"], os.environ["HEADCOUNT_MARK"]
+    return host.run_terminal(MemberTerminal(home, mark, CLIENTS[name].screen.hold))

@@ -201,15 +201,11 @@ def xml_name(element: Element, report: Report) -> tuple[str, dict[str, str]]:
     """Tag and attributes of an XML block; no tag when its name cannot be one."""
     props, whole = read_props(element, report)
     name: str = XML_TAGS.get(element.name) or props.pop("name", "")
-    if whole and not _is_tag(name):
+    if whole and not name.replace("-", "_").replace(".", "_").replace(":", "_").isidentifier():
         hint = "Use letters, digits, - and _, as in execution_context."
         report.error("wrong-type", f"{element.name} name {name!r} cannot be a tag", element.span, hint)
         return "", {}
     return name, props
-
-
-def _is_tag(name: str) -> bool:
-    return name.replace("-", "_").replace(".", "_").replace(":", "_").isidentifier()
 
 
 def _xml_block(element: Element, depth: int, report: Report) -> str:

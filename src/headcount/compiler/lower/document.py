@@ -32,7 +32,17 @@ def lower_document(root: Element, report: Report) -> ir.Document | None:
             "Wrap it in a Command with a name and a description.",
         )
         return None
-    frontmatter = _frontmatter(root, report)
+    given: dict[str, Value] = dict.fromkeys(ROOTS[root.name], UNKNOWN)
+    for prop in root.props:
+        if prop.name in ("key", "folder"):
+            continue
+        if prop.value is None:
+            given.pop(prop.name, None)
+        elif type(prop.value) is str or _is_plain(prop, report):
+            given[prop.name] = prop.value
+    for name in ("name", "description"):
+        _require(root, name, given.get(name, UNKNOWN), report)
+    frontmatter = {kebab_case(name): value for name, value in given.items() if value is not UNKNOWN}
     at = Lowering(report)
     blocks = at.blocks(root.children, root.name)
     return ir.Document(
@@ -63,20 +73,6 @@ def _folder(root: Element, report: Report) -> str:
 
 def _is_directory(name: str) -> bool:
     return name.isprintable() and name.strip(". ") == name != "" and not any(c in '\\:*?"<>|' for c in name)
-
-
-def _frontmatter(root: Element, report: Report) -> dict[str, Value]:
-    given: dict[str, Value] = dict.fromkeys(ROOTS[root.name], UNKNOWN)
-    for prop in root.props:
-        if prop.name in ("key", "folder"):
-            continue
-        if prop.value is None:
-            given.pop(prop.name, None)
-        elif type(prop.value) is str or _is_plain(prop, report):
-            given[prop.name] = prop.value
-    for name in ("name", "description"):
-        _require(root, name, given.get(name, UNKNOWN), report)
-    return {kebab_case(name): value for name, value in given.items() if value is not UNKNOWN}
 
 
 def _require(root: Element, name: str, value: Value, report: Report) -> None:

@@ -70,7 +70,13 @@ def inline_element(element: Element, report: Report) -> str:
         return inline_code(one_line(content)) if content.strip(SPACES) else ""
     if name == "a":
         return _link(content, props["href"]) if whole else content
-    return _emphasis(content, _MARKERS[name])
+    # White space next to a marker would unmake it, so it moves outside.
+    marker = _MARKERS[name]
+    core = content.strip(SPACES)
+    if not core:
+        return " " if content else ""
+    start = content.index(core)
+    return f"{content[:start]}{marker}{core}{marker}{content[start + len(core) :]}"
 
 
 def no_children(element: Element, report: Report) -> None:
@@ -121,15 +127,6 @@ def unknown_element(element: Element, report: Report) -> None:
         element.span,
         report.suggest(element.name, PROPS),
     )
-
-
-def _emphasis(content: str, marker: str) -> str:
-    """White space next to a marker would unmake it, so it moves outside."""
-    core = content.strip(SPACES)
-    if not core:
-        return " " if content else ""
-    start = content.index(core)
-    return f"{content[:start]}{marker}{core}{marker}{content[start + len(core) :]}"
 
 
 def _link(content: str, href: str) -> str:

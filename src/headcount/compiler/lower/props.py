@@ -224,7 +224,13 @@ def read_props(element: Element, report: Report) -> tuple[dict[str, Any], bool]:
         elif value is UNKNOWN or (value := kind(value)) is not WRONG:
             found[name] = value
         else:
-            _wrong_type(element, name, span, report)
+            wanted = expected(PROPS[element.name][name], report)
+            report.error(
+                "wrong-type",
+                f"{element.name} prop {report.spell(name)} is not {wanted}",
+                span,
+                f"Give it {wanted}.",
+            )
             found[name] = UNKNOWN
     whole = True
     for name in required:
@@ -264,13 +270,6 @@ def _unknown_prop(element: Element, name: str, span: Span, report: Report) -> No
     known = [report.spell(prop) for prop in PROPS[element.name]]
     hint = report.suggest(report.spell(name), known) if known else f"{element.name} takes no props."
     report.error("unknown-prop", f"{element.name} has no prop {report.spell(name)}", span, hint)
-
-
-def _wrong_type(element: Element, name: str, span: Span, report: Report) -> None:
-    wanted = expected(PROPS[element.name][name], report)
-    report.error(
-        "wrong-type", f"{element.name} prop {report.spell(name)} is not {wanted}", span, f"Give it {wanted}."
-    )
 
 
 def expected(kind: Kind, report: Report) -> str:

@@ -142,17 +142,13 @@ def render(reader: Reader, out: list[Evaluated], value: Evaluated, node: Node, s
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
         out.append(Text(js_number(value), scope.module.source.span(node), True))
     elif not (value is None or value is UNDEFINED or value is UNKNOWN or isinstance(value, bool)):
-        _not_a_child(reader, value, node, scope)
+        message = f"{describe(value).capitalize()} is no text and no element"
+        hint = "Use an element or a string here."
+        if isinstance(value, (WorkerRef, TeamRef, TaskRef)):
+            hint = f"Write {{{scope.module.source.excerpt(node)}.name}} for its name."
+        reader.report.add(scope.module.source, node, "not-a-child", message, hint)
     if len(out) > MAX_ELEMENTS:
         raise too_many(reader, node, scope, "elements", MAX_ELEMENTS)
-
-
-def _not_a_child(reader: Reader, value: Evaluated, node: Node, scope: Scope) -> None:
-    message = f"{describe(value).capitalize()} is no text and no element"
-    hint = "Use an element or a string here."
-    if isinstance(value, (WorkerRef, TeamRef, TaskRef)):
-        hint = f"Write {{{scope.module.source.excerpt(node)}.name}} for its name."
-    reader.report.add(scope.module.source, node, "not-a-child", message, hint)
 
 
 def _weigh(reader: Reader, element: Element, node: Node, scope: Scope) -> None:
@@ -185,7 +181,11 @@ def to_value(reader: Reader, value: Evaluated, node: Node, scope: Scope, depth: 
     if reader.values > MAX_VALUES:
         raise too_many(reader, node, scope, "values", MAX_VALUES)
     if kind is Children or kind is Text:
-        return _from_children(reader, value, node, scope, depth)
+        # Children given on as a prop: one string when they are all text, as React would have it.
+        text = children_text(value)
+        if text is not None:
+            return text
+        return to_value(reader, tuple(value), node, scope, depth + 1)
     if kind is tuple:
         return tuple([to_value(reader, item, node, scope, depth + 1) for item in value])
     if isinstance(value, JsObject):
@@ -194,14 +194,6 @@ def to_value(reader: Reader, value: Evaluated, node: Node, scope: Scope, depth: 
         return None
     message = f"{describe(value).capitalize()} cannot be the value of a prop here"
     return reader.report.add(scope.module.source, node, "not-a-value", message, "Write a constant.")
-
-
-def _from_children(reader: Reader, value: Evaluated, node: Node, scope: Scope, depth: int) -> Evaluated:
-    """Children given on as a prop: one string when they are all text, as React would have it."""
-    text = children_text(value)
-    if text is not None:
-        return text
-    return to_value(reader, tuple(value), node, scope, depth + 1)
 
 
 # --- placeholders ----------------------------------------------------------------------------------------

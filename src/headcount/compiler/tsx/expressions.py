@@ -111,7 +111,11 @@ def _substitution(reader: Reader, node: Node, scope: Scope) -> Evaluated:
     expression = inner[0]
     name = _root_name(expression, scope)
     if name and not scope.binds(name) and name not in GLOBALS:
-        return _placeholder(reader, name, node, scope)
+        # The substitution as it was written, for the reader of a prompt.
+        text = PlaceholderText(scope.module.source.text(node))
+        text.unbound = ((name, scope, node),)
+        reader.has_placeholders = True
+        return text
     value = evaluate(reader, expression, scope)
     return to_text(reader, value, expression, scope)
 
@@ -125,14 +129,6 @@ def _root_name(node: Node, scope: Scope) -> str:
             return ""
         node = inner[0]
     return scope.module.source.name(node)
-
-
-def _placeholder(reader: Reader, name: str, node: Node, scope: Scope) -> PlaceholderText:
-    """The substitution as it was written, for the reader of a prompt."""
-    text = PlaceholderText(scope.module.source.text(node))
-    text.unbound = ((name, scope, node),)
-    reader.has_placeholders = True
-    return text
 
 
 def _bad_literal(reader: Reader, node: Node, scope: Scope, error: BadLiteral) -> Evaluated:
@@ -177,21 +173,17 @@ def identifier(reader: Reader, node: Node, scope: Scope) -> Evaluated:
     if value is MISSING:
         value = GLOBALS.get(name, MISSING)
     if value is MISSING:
-        return _unbound(reader, name, node, scope)
+        from headcount.compiler.tsx.factories import VALUE_NAMES
+
+        hint = f"Declare it with `const {name} = …`, or import it."
+        if name in VALUE_NAMES:
+            hint = f"Add {name} to the import from 'react-agentic'."
+        elif name in NEVER_EVALUATED:
+            hint = "Definitions are read, never executed: write the value."
+        return reader.report.add(scope.module.source, node, "unbound-name", f"{name} is not defined", hint)
     if type(value) is Foreign:
         return foreign(reader, name, value, node, scope)
     return value
-
-
-def _unbound(reader: Reader, name: str, node: Node, scope: Scope) -> Evaluated:
-    from headcount.compiler.tsx.factories import VALUE_NAMES
-
-    hint = f"Declare it with `const {name} = …`, or import it."
-    if name in VALUE_NAMES:
-        hint = f"Add {name} to the import from 'react-agentic'."
-    elif name in NEVER_EVALUATED:
-        hint = "Definitions are read, never executed: write the value."
-    return reader.report.add(scope.module.source, node, "unbound-name", f"{name} is not defined", hint)
 
 
 def foreign(reader: Reader, name: str, value: Foreign, node: Node, scope: Scope) -> Evaluated:
@@ -322,7 +314,11 @@ def array(reader: Reader, node: Node, scope: Scope) -> Evaluated:
         _report_holes(reader, node, scope)
     if len(items) > MAX_ITEMS:
         raise too_many(reader, node, scope, "items", MAX_ITEMS)
-    _share_shape(items)
+    objects = [item for item in items if type(item) is JsObject]
+    if objects:
+        shape = frozenset().union(*objects)
+        for item in objects:
+            item.shape = shape
     return tuple(items)
 
 
@@ -346,14 +342,6 @@ def _report_holes(reader: Reader, node: Node, scope: Scope) -> None:
             reader.report.add(scope.module.source, child, "not-understood", message, "Remove the comma.")
         if child.kind_id != COMMENT:
             after_comma = child.kind_id == TOKEN_COMMA
-
-
-def _share_shape(items: list[Evaluated]) -> None:
-    objects = [item for item in items if type(item) is JsObject]
-    if objects:
-        shape = frozenset().union(*objects)
-        for item in objects:
-            item.shape = shape
 
 
 @handles("object")

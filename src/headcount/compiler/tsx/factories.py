@@ -184,24 +184,23 @@ class PipelineBuilder:
 
     def method(self, name: str, call: Call) -> Evaluated:
         if name == "task":
-            return self._task(call)
+            call.at_most(3, ".task")
+            prompt = call.argument(2)
+            if not (is_nullish(prompt) or isinstance(prompt, str) or prompt is UNKNOWN):
+                prompt = call.refuse(
+                    2, f"A task's prompt is a string, not {describe(prompt)}", "Write a string."
+                )
+            call.arguments = call.arguments[:2]
+            task = define_task(call)
+            blocked_by = (self.stage["task"],) if self.stage else ()
+            stage = {"task": task, "prompt": prompt, "description": prompt, "blockedBy": blocked_by}
+            return PipelineBuilder(self.title, self, JsObject(stage))
         if name == "build":
             call.at_most(0, ".build")
             return self.build()
         return call.refuse(
             len(call.arguments), f"A pipeline has no method {name}", "Use .task(…) and .build()."
         )
-
-    def _task(self, call: Call) -> Evaluated:
-        call.at_most(3, ".task")
-        prompt = call.argument(2)
-        if not (is_nullish(prompt) or isinstance(prompt, str) or prompt is UNKNOWN):
-            prompt = call.refuse(2, f"A task's prompt is a string, not {describe(prompt)}", "Write a string.")
-        call.arguments = call.arguments[:2]
-        task = define_task(call)
-        blocked_by = (self.stage["task"],) if self.stage else ()
-        stage = {"task": task, "prompt": prompt, "description": prompt, "blockedBy": blocked_by}
-        return PipelineBuilder(self.title, self, JsObject(stage))
 
     def build(self) -> JsObject:
         stages: list[JsObject] = []

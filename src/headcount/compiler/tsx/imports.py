@@ -102,7 +102,9 @@ class LocalFile:
         if self._module is None:
             self._module = reader.load(self.path)
             if self._module is not None and _reaches(self._module, self.importer):
-                self._report_cycle(reader)
+                message = f"{self.importer.source.path} and {self.path} import each other"
+                hint = "Move what both need into a third file."
+                reader.report.add(self.importer.source, self.node, "import-cycle", message, hint)
                 self._module = None
             elif self._module is not None:
                 self.importer.uses.add(self._module)
@@ -110,11 +112,6 @@ class LocalFile:
 
     def known_names(self) -> list[str]:
         return [] if self._module is None else list(self._module.exports)
-
-    def _report_cycle(self, reader: Reader) -> None:
-        message = f"{self.importer.source.path} and {self.path} import each other"
-        hint = "Move what both need into a third file."
-        reader.report.add(self.importer.source, self.node, "import-cycle", message, hint)
 
 
 class Imported(Lazy):
@@ -222,17 +219,13 @@ def _bind_export(reader: Reader, module: Module, statement: Node) -> None:
         for name, local, _ in _specifiers(module, children[1]):
             module.exports[name] = local
     else:
-        _bind_exported_declaration(reader, module, statement)
-
-
-def _bind_exported_declaration(reader: Reader, module: Module, statement: Node) -> None:
-    declaration = statement.child_by_field_id(FIELD_DECLARATION)
-    if declaration is None:
-        not_understood(reader, statement, module.names)
-    elif declaration.kind_id not in TYPES_ONLY:
-        before = set(module.names.names)
-        bind_statement(reader, declaration, module.names)
-        module.exports.update((name, name) for name in module.names.names if name not in before)
+        declaration = statement.child_by_field_id(FIELD_DECLARATION)
+        if declaration is None:
+            not_understood(reader, statement, module.names)
+        elif declaration.kind_id not in TYPES_ONLY:
+            before = set(module.names.names)
+            bind_statement(reader, declaration, module.names)
+            module.exports.update((name, name) for name in module.names.names if name not in before)
 
 
 def _bind_default(reader: Reader, module: Module, statement: Node) -> None:

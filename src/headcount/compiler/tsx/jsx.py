@@ -72,29 +72,27 @@ def element(reader: Reader, node: Node, scope: Scope) -> Evaluated:
         raise too_many(reader, node, scope, "elements", MAX_ELEMENTS)
     kids: list[Node] = node.named_children if node.kind_id == JSX_ELEMENT else []
     opening = kids[0] if kids else node
-    tag = _tag(opening, scope)
+    name = opening.child_by_field_id(FIELD_NAME)
+    tag = "" if name is None else scope.module.source.text(name)
     if kids:
-        _check_tags(reader, tag, opening, kids[-1], scope)
+        closing = kids[-1]
+        module = scope.module
+        start = closing.start_byte
+        module.tags.add(start)
+        if module.source.data[start : closing.end_byte].decode() != f"</{tag}>":
+            check_closing(module.source, opening, closing, reader.report)
     target = _target(reader, tag, opening, scope)
     if type(target) is str:
-        value = _built_in(reader, target, node, opening, kids, scope)
+        props = _attributes(reader, opening.named_children, scope, True)
+        given = props.pop("children", None)
+        children = _children(reader, opening, kids, scope, props.values()) if kids else []
+        if given is not None and not children:
+            render(reader, children, given.value, node, scope)
+        value = Element(target, tuple(props.values()), tuple(children), scope.module.source.span(node))
     else:
         value = _other(reader, target, node, opening, kids, scope)
     reader.depth = depth - 1
     return value
-
-
-def _tag(opening: Node, scope: Scope) -> str:
-    name = opening.child_by_field_id(FIELD_NAME)
-    return "" if name is None else scope.module.source.text(name)
-
-
-def _check_tags(reader: Reader, tag: str, opening: Node, closing: Node, scope: Scope) -> None:
-    module = scope.module
-    start = closing.start_byte
-    module.tags.add(start)
-    if module.source.data[start : closing.end_byte].decode() != f"</{tag}>":
-        check_closing(module.source, opening, closing, reader.report)
 
 
 def _target(reader: Reader, tag: str, opening: Node, scope: Scope) -> Evaluated:
@@ -133,17 +131,6 @@ def _other(
     return reader.report.add(scope.module.source, inside[0], "not-a-component", message, hint)
 
 
-def _built_in(
-    reader: Reader, name: str, node: Node, opening: Node, kids: list[Node], scope: Scope
-) -> Element:
-    props = _attributes(reader, opening.named_children, scope, True)
-    given = props.pop("children", None)
-    children = _children(reader, opening, kids, scope, props.values()) if kids else []
-    if given is not None and not children:
-        render(reader, children, given.value, node, scope)
-    return Element(name, tuple(props.values()), tuple(children), scope.module.source.span(node))
-
-
 def _attributes(reader: Reader, inside: list[Node], scope: Scope, plain: bool) -> dict[str, Prop]:
     """The attributes by name, in source order; `plain` turns them into values that may leave the reader."""
     props: dict[str, Prop] = {}
@@ -165,15 +152,12 @@ def _attributes(reader: Reader, inside: list[Node], scope: Scope, plain: bool) -
     return props
 
 
-def _attribute_text(text: str) -> str:
-    """Entities mean something in these strings, backslashes do not."""
-    return decode_entities(text.replace("\r\n", "\n"))
-
-
 def _attribute_value(reader: Reader, node: Node, scope: Scope) -> Evaluated:
     kind_id = node.kind_id
     if kind_id == STRING:
-        return _attribute_text(scope.data[node.start_byte + 1 : node.end_byte - 1].decode())
+        # Entities mean something in these strings, backslashes do not.
+        text = scope.data[node.start_byte + 1 : node.end_byte - 1].decode()
+        return decode_entities(text.replace("\r\n", "\n"))
     if kind_id != JSX_EXPRESSION:
         return evaluate(reader, node, scope)
     return evaluate(reader, parts(node)[0], scope)

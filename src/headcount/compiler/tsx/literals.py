@@ -30,7 +30,12 @@ def unescape(raw: str) -> str:
         piece, start = _escape_at(raw, at + 1)
         parts.append(piece)
     parts.append(raw[start:])
-    return _join_surrogates("".join(parts))
+    # `\ud83d\ude00` is one character; half of such a pair cannot be written to a file.
+    text = "".join(parts)
+    try:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+    except UnicodeDecodeError:
+        raise BadLiteral("it has half of a surrogate pair") from None
 
 
 def _escape_at(raw: str, at: int) -> tuple[str, int]:
@@ -65,14 +70,6 @@ def _hexadecimal(raw: str, start: int, end: int, length: int) -> int:
     except ValueError:
         pass
     raise BadLiteral(f"\\{raw[start - 1 : end]} is no complete escape")
-
-
-def _join_surrogates(text: str) -> str:
-    """`\\ud83d\\ude00` is one character; half of such a pair cannot be written to a file."""
-    try:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
-    except UnicodeDecodeError:
-        raise BadLiteral("it has half of a surrogate pair") from None
 
 
 def parse_number(raw: str) -> int | float:
@@ -136,7 +133,10 @@ def split_entities(text: str) -> list[tuple[str, bool]]:
     start = 0
     while (at := text.find("&", start)) >= 0:
         plain += text[start:at]
-        decoded, start = _decode_at(text, at)
+        # What stands at the `&` at `at`, and where the text goes on.
+        end = text.find(";", at + 1, at + 2 + LONGEST_NAME)
+        character = _lookup(text[at + 1 : end]) if end > 0 else ""
+        decoded, start = (character, end + 1) if character else ("&", at + 1)
         if decoded.isspace():
             if plain:
                 pieces.append((plain, False))
@@ -150,17 +150,20 @@ def split_entities(text: str) -> list[tuple[str, bool]]:
     return pieces
 
 
-def _decode_at(text: str, at: int) -> tuple[str, int]:
-    """What stands at the `&` at `at`, and where the text goes on."""
-    end = text.find(";", at + 1, at + 2 + LONGEST_NAME)
-    character = _lookup(text[at + 1 : end]) if end > 0 else ""
-    return (character, end + 1) if character else ("&", at + 1)
-
-
 def _lookup(name: str) -> str:
     """The character that `&name;` stands for, or "" when there is none."""
     if name.startswith("#"):
-        return _from_number(name[1:])
+        digits = name[1:]
+        hexadecimal = digits[:1] in ("x", "X")
+        body = digits[1:] if hexadecimal else digits
+        if not body.isascii() or not body.isalnum():
+            return ""
+        try:
+            number = int(body, 16 if hexadecimal else 10)
+            character = chr(number)
+        except (ValueError, OverflowError):
+            return ""
+        return "" if 0xD800 <= number <= 0xDFFF else character
     if name in COMMON:
         return COMMON[name]
     if not name.isalnum() or not name.isascii():
@@ -169,16 +172,3 @@ def _lookup(name: str) -> str:
 
     # The 253 names of HTML 4, which is what JSX has; HTML 5's other two thousand stay text there, too.
     return chr(name2codepoint[name]) if name in name2codepoint else ""
-
-
-def _from_number(digits: str) -> str:
-    hexadecimal = digits[:1] in ("x", "X")
-    body = digits[1:] if hexadecimal else digits
-    if not body.isascii() or not body.isalnum():
-        return ""
-    try:
-        number = int(body, 16 if hexadecimal else 10)
-        character = chr(number)
-    except (ValueError, OverflowError):
-        return ""
-    return "" if 0xD800 <= number <= 0xDFFF else character

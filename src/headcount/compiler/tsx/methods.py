@@ -62,7 +62,7 @@ def call_method(call: Call, value: Evaluated, name: str) -> Evaluated:
             return call.reader.report.add(
                 scope.module.source, node, "unbound-name", f"{place} is not defined", hint
             )
-        if items is None and name in _BY_POSITION and not _is_basic(value):
+        if items is None and name in _BY_POSITION and not (value.isascii() or max(value) <= "\uffff"):
             message = f".{name}() counts some of these characters twice in JavaScript"
             return call.refuse(len(call.arguments), message, "Write the result as a string.")
         found = method(call, items if items is not None else value)
@@ -115,23 +115,11 @@ def _as_text(call: Call, value: Evaluated) -> str:
     return text
 
 
-def _range(call: Call, length: int) -> tuple[int, int]:
-    """Start and end of `.slice(start, end)`; negative numbers count from the end."""
-    start, end = _integer(call, 0, 0), _integer(call, 1, length)
-    start = max(length + start, 0) if start < 0 else min(start, length)
-    end = max(length + end, 0) if end < 0 else min(end, length)
-    return start, max(start, end)
-
-
 # Strings. JavaScript counts UTF-16 units, so a character beyond U+FFFF has two positions.
 
 _BY_POSITION = frozenset(
     ("at", "charAt", "indexOf", "lastIndexOf", "padEnd", "padStart", "slice", "split", "substring")
 )
-
-
-def _is_basic(text: str) -> bool:
-    return text.isascii() or max(text) <= "\uffff"
 
 
 def _substring(call: Call, text: str) -> str:
@@ -198,7 +186,12 @@ def _at(call: Call, items: str | Items) -> Evaluated:
 
 
 def _slice(call: Call, items: str | Items) -> Evaluated:
-    start, end = _range(call, len(items))
+    # Start and end of `.slice(start, end)`; negative numbers count from the end.
+    length = len(items)
+    start, end = _integer(call, 0, 0), _integer(call, 1, length)
+    start = max(length + start, 0) if start < 0 else min(start, length)
+    end = max(length + end, 0) if end < 0 else min(end, length)
+    start, end = start, max(start, end)
     return items[start:end]
 
 

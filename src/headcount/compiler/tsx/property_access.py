@@ -130,7 +130,11 @@ def member(reader: Reader, value: Evaluated, name: str, node: Node, scope: Scope
             return UNDEFINED
     found = _other_member(reader, value, name)
     if found is MISSING:
-        return _no_member(reader, value, name, node, scope)
+        known = list(value) if isinstance(value, JsObject) else list(REF_MEMBERS.get(type(value), ()))
+        who = value.name if isinstance(value, EnumObject) else describe(value).capitalize()
+        hint = did_you_mean(name, known) if known else "Write the value here."
+        code = "unknown-enum-member" if isinstance(value, EnumObject) else "unknown-member"
+        return reader.report.add(scope.module.source, node, code, f"{who} has no member {name}", hint)
     if type(found) is Foreign:
         return foreign(reader, name, found, node, scope)
     return found
@@ -155,14 +159,6 @@ def _ref_member(ref: Evaluated, name: str, names: tuple[str, ...]) -> Evaluated:
         return MISSING
     value = getattr(ref, name)
     return UNDEFINED if value is None else value
-
-
-def _no_member(reader: Reader, value: Evaluated, name: str, node: Node, scope: Scope) -> Evaluated:
-    known = list(value) if isinstance(value, JsObject) else list(REF_MEMBERS.get(type(value), ()))
-    who = value.name if isinstance(value, EnumObject) else describe(value).capitalize()
-    hint = did_you_mean(name, known) if known else "Write the value here."
-    code = "unknown-enum-member" if isinstance(value, EnumObject) else "unknown-member"
-    return reader.report.add(scope.module.source, node, code, f"{who} has no member {name}", hint)
 
 
 def _no_item(reader: Reader, index: int, value: Evaluated, node: Node, scope: Scope) -> Evaluated:

@@ -92,7 +92,18 @@ def _report_error(source: SourceFile, node: Node, report: Report, closed: set[st
         if unclosed is not None:
             _report_unclosed(source, unclosed, report, closed)
         elif inner is None:
-            _report_unexpected(source, node, report)
+            culprit = node.children[0] if node.children else node
+            found = _first_line(source.text(culprit)) or "the end of the file"
+            parent = node.parent
+            in_text = parent is not None and parent.kind_id == JSX_ELEMENT
+            hint = TEXT_HINTS.get(found, "") if in_text else ""
+            report.add(
+                source,
+                culprit,
+                "syntax",
+                f"`{found}` is not expected here",
+                hint or _nearby_hint(source, node),
+            )
         elif inner.is_missing:
             _report_missing(source, inner, report)
         else:
@@ -117,17 +128,6 @@ def _report_unclosed(source: SourceFile, node: Node, report: Report, closed: set
     opened = source.text(node)
     closer = f"</{name}>" if node.kind_id == JSX_OPENING else PAIRS.get(opened, opened)
     report.add(source, node, "syntax", f"{_first_line(opened)} is never closed", f"Close it with {closer}.")
-
-
-def _report_unexpected(source: SourceFile, node: Node, report: Report) -> None:
-    culprit = node.children[0] if node.children else node
-    found = _first_line(source.text(culprit)) or "the end of the file"
-    parent = node.parent
-    in_text = parent is not None and parent.kind_id == JSX_ELEMENT
-    hint = TEXT_HINTS.get(found, "") if in_text else ""
-    report.add(
-        source, culprit, "syntax", f"`{found}` is not expected here", hint or _nearby_hint(source, node)
-    )
 
 
 def _nearby_hint(source: SourceFile, node: Node) -> str:

@@ -93,7 +93,8 @@ def exit_code(stop: KeyboardInterrupt) -> int:
 
 def main(words: list[str]) -> int:
     """Run one command; the exit code says yes, no, or why not (0–5, 70)."""
-    words = _without_help(words)
+    # `help` and `help COMMAND`, as with git.
+    words = [*words[1:2], "--help"] if words[:1] == ["help"] else words
     wants_json = "--json" in words[: words.index("--") if "--" in words else None]
     if not words or words[0] in ("-h", "--help"):
         from headcount.cli.command_lists import write_overview
@@ -114,11 +115,6 @@ def main(words: list[str]) -> int:
         from headcount.cli.streams import explain
 
         return report(explain(error), wants_json)
-
-
-def _without_help(words: list[str]) -> list[str]:
-    """`help` and `help COMMAND`, as with git."""
-    return [*words[1:2], "--help"] if words[:1] == ["help"] else words
 
 
 def report(error: HeadcountError, as_json: bool) -> int:

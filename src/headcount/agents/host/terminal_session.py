@@ -1,10 +1,10 @@
-"""Follow a client in its terminal, by the record that the client writes.
+"""Follow a client in its terminal by the record that the client keeps.
 
-Clients record the cost of each answer, and when and how a turn ended. Only dialogs (`dialogs.py`) and the
-usage limits of some clients (`attend.py`) are read from the screen. A turn that ends at a usage limit
-parks the member. If the client does not continue by itself after the limit, headcount types a line at its
-prompt. A conversation that no longer fits is started again. A client without a record reports all of this
-by its hooks.
+Clients record their conversations: what each answer cost, when a turn is over, and how it ended. The host
+reads from the screen only what is recorded nowhere else: dialogs, and the usage limit of some clients
+(`screen_dialogs.py`). A turn that ends at a usage limit parks the member. When the limit should be over
+and the client has not continued by itself, the host types that at its prompt. A conversation that no
+longer fits is started again. A client that keeps no record reports all this by its hooks.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from collections import deque
 from functools import partial
 
 from headcount.agents.client import Seen, add_seen, understand
-from headcount.cli.member import client_reports, dialogs
-from headcount.cli.member.own_terminal import Terminal
+from headcount.agents.host.screen_dialogs import Attendant, Dialogs
 from headcount.errors import HeadcountError
 
 TYPE_CHECKING = False
@@ -29,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from headcount.agents.client import Client, Setup
-    from headcount.cli.member.call import Call
-    from headcount.cli.member.first_prompt import Opening
+    from headcount.agents.host import Reports, Terminal
+    from headcount.agents.host.prompts import Opening
 
     Child = subprocess.Popen[bytes]
 
@@ -55,21 +54,18 @@ class Follower:
 
     def __init__(
         self,
-        call: Call,
+        reports: Reports,
         client: Client,
         opening: Opening,
         start: Callable[[str], tuple[Child, Setup]],
-        terminal: Terminal | None = None,
+        terminal: Terminal,
     ) -> None:
-        self._call = call
+        self._reports = reports
         self._client = client
         self._opening = opening
         self._start = start
-        environ = os.environ
-        self._terminal = terminal or Terminal(
-            environ["HEADCOUNT_HOME"], environ["HEADCOUNT_MARK"], client.screen.hold
-        )
-        self._lookers = _make_lookers(call, client, self._terminal)
+        self._terminal = terminal
+        self._lookers = _make_lookers(reports, client, self._terminal)
         self._to_tell: deque[Callable[[], None]] = deque()
         self._troubles: set[str] = set()
         self._turn = Seen()
@@ -124,7 +120,7 @@ class Follower:
 
     def _end_turn(self, turn: Seen) -> None:
         code = 1 if turn.limit or turn.overflow or turn.login else 0
-        self._to_tell.append(partial(client_reports.record_turn, self._call, turn, code))
+        self._to_tell.append(partial(self._reports.record_turn, turn, code))
         if turn.limit:
             self._limits += 1
             self._to_tell.append(partial(self._park, turn, self._limits))
@@ -134,10 +130,10 @@ class Follower:
             self._failures += 1
         else:
             self._failures = self._limits = 0
-            self._to_tell += (self._opening.answered, partial(client_reports.lift_limit, self._call))
+            self._to_tell += (self._opening.answered, self._reports.lift_limit)
             self._to_tell.append(partial(self._tell_login, ""))
             if not self._client.hooked:
-                self._to_tell.append(partial(client_reports.end_work, self._call))
+                self._to_tell.append(self._reports.end_work)
 
     # --- what is told, and done
 
@@ -146,36 +142,33 @@ class Follower:
             try:
                 act()
             except (HeadcountError, OSError) as error:
-                self._remember(error)
+                # Once each, when it can be said: the screen is the client's.
+                if str(error) not in self._troubles:
+                    self._troubles.add(str(error))
+                    text = f"What it did could not be followed for a while: {error}"
+                    self._to_tell.append(partial(self._reports.warn, text))
 
     def _tell(self) -> None:
         while self._to_tell:
             self._to_tell[0]()
             self._to_tell.popleft()
 
-    def _remember(self, error: HeadcountError | OSError) -> None:
-        """Queue a report, once each. Nothing is printed, because the screen belongs to the client."""
-        if str(error) not in self._troubles:
-            self._troubles.add(str(error))
-            text = f"What it did could not be followed for a while: {error}"
-            self._to_tell.append(partial(client_reports.warn, self._call, text))
-
     def _tell_login(self, text: str) -> None:
         """Report a login failure once, and its end (`text` is empty)."""
         if text and not self._logged_out:
-            dialogs.tell(self._call, text, [text])
+            self._reports.report_dialog(text, [text])
         elif self._logged_out and not text:
-            dialogs.tell_end(self._call)
+            self._reports.end_dialog()
         self._logged_out = bool(text)
 
     def _begin_turn(self) -> None:
         self._go_on_at = None
         if not self._client.hooked:
-            client_reports.begin_work(self._call)
+            self._reports.begin_work()
 
     def _park(self, turn: Seen, count: int) -> None:
-        until = client_reports.limit_end(self._call, turn.resets_at, count)
-        client_reports.park(self._call, turn.limit, until)
+        until = self._reports.limit_end(turn.resets_at, count)
+        self._reports.park(turn.limit, until)
         self._times_parked += 1
         self._go_on_at = until + _BY_ITSELF_S
 
@@ -188,13 +181,11 @@ class Follower:
             self._go_on_at = None
 
 
-def _make_lookers(call: Call, client: Client, terminal: Terminal) -> list[Callable[[], None]]:
+def _make_lookers(reports: Reports, client: Client, terminal: Terminal) -> list[Callable[[], None]]:
     """Return the readers of what only the screen shows."""
-    lookers = [dialogs.Dialogs(call, client.screen.asks, terminal).look]
+    lookers = [Dialogs(reports, client.screen.asks, terminal).look]
     if client.screen.limit:
-        from headcount.cli.member.limit_dialog import Attendant
-
-        lookers.append(Attendant(call, client.screen.limit, terminal).look)
+        lookers.append(Attendant(reports, client.screen.limit, terminal).look)
     return lookers
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headcount.cli.member.prompts import MOST, tell
+from headcount.agents.host.prompts import MOST, tell
 from headcount.ports import Mail
 
 

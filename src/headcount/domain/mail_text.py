@@ -1,4 +1,4 @@
-"""Format messages and tasks for a member, without control characters."""
+"""Messages and tasks as a member reads them: text without control characters."""
 
 from __future__ import annotations
 

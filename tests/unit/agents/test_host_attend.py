@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from headcount.cli.member import client_reports as pauses
-from headcount.cli.member import limit_dialog as attend
+from headcount.agents.host import screen_dialogs
 from headcount.errors import StoreError
 
 DIALOG = "│ Usage limit reached for all Pro models. │\n│ ● 1. Keep trying │"
@@ -18,17 +18,19 @@ PROMPT = "* Type your message"
 class Desk:
     """A terminal, a clock, and what was said to the engine."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self) -> None:
         self.now = 1000.0
         self.shown = PROMPT
         self.looks = self.changes = 0
         self.down: Exception | None = None
         self.said: list[Any] = []
-        monkeypatch.setattr(pauses, "limit_end", lambda _, at, count: at or self.now + 10 * 2 ** (count - 1))
-        monkeypatch.setattr(pauses, "park", lambda _, reason, until: self._say((reason, until)))
-        monkeypatch.setattr(pauses, "lift_limit", lambda _: self.said.append("over"))
-        self._attendant = attend.Attendant(
-            None, r"(?s)Usage limit reached.*Keep trying", self, lambda: self.now  # type: ignore[arg-type]
+        reports: Any = SimpleNamespace(
+            limit_end=lambda at, count: at or self.now + 10 * 2 ** (count - 1),
+            park=lambda reason, until: self._say((reason, until)),
+            lift_limit=lambda: self.said.append("over"),
+        )
+        self._attendant = screen_dialogs.Attendant(
+            reports, r"(?s)Usage limit reached.*Keep trying", self, lambda: self.now  # type: ignore[arg-type]
         )  # fmt: skip
 
     def _say(self, what: Any) -> None:
@@ -57,8 +59,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk(monkeypatch: pytest.MonkeyPatch) -> Desk:
-    return Desk(monkeypatch)
+def desk() -> Desk:
+    return Desk()
 
 
 def test_nothing_is_said_or_pressed_without_the_dialog(desk: Desk) -> None:

@@ -1,36 +1,34 @@
-"""`headcount client`: host a known client for a member. The engine starts it.
+"""Run a client as a member, in a terminal or turn by turn.
 
-In a terminal it starts the client and follows it (`follow.py`). Otherwise it runs the client once for
-each turn: at the start, and then whenever mail arrives. The prompt contains the mail. Mail counts as read
-when its turn has ended well, so a failed turn loses none.
+In a terminal the host starts the client and follows it (`terminal_session.py`). Otherwise it runs the
+client once for each turn: at the start, and then whenever there is mail. The prompt holds the mail. Mail
+counts as read when the turn that had it in its prompt has ended well, so a turn that fails loses none.
 
-Between two turns no client process is alive, and the member is idle. It costs one sleeping process.
+Between two turns no process of the client is alive, and the member is idle: it costs a sleeping process.
 """
 
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
 import time
+from typing import NamedTuple
 
-from headcount.agents.brief import brief
 from headcount.agents.client import Client, Seen, Setup, Turn, add_seen, understand, write_file
+from headcount.agents.host.prompts import NOTHING_YET, Opening, brief, tell, with_task
 from headcount.agents.launch import HEADCOUNT
-from headcount.agents.registry import CLIENTS
-from headcount.app.mail import inbox, mark_read
-from headcount.cli.member import client_reports
-from headcount.cli.member.client_output import read_lines
-from headcount.cli.member.first_prompt import Opening, with_task
-from headcount.cli.member.prompts import NOTHING_YET, tell
-from headcount.errors import NotAllowed, ProcessError, UsageError
+from headcount.domain.names import SHOWN_MAIL
+from headcount.errors import ProcessError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import IO
 
-    from headcount.cli.member.call import Call
+    from headcount.agents.host import Reports, Terminal
     from headcount.domain.records import Mail
 
 _FAILURES = 3  # turns in a row that end badly before it gives up
@@ -40,31 +38,29 @@ _LIMIT_MARGIN_S = 1.0
 _NO_COLOURS = ("CI", "NO_COLOR")
 
 
-def client(call: Call) -> int:
-    name = call.words.plain[0]
-    if name not in CLIENTS:
-        raise UsageError(
-            f"There is no client {name!r}", f"known ones: {', '.join(CLIENTS)}", code="unknown-agent"
-        )
-    if not call.caller.is_member or "HEADCOUNT_MARK" not in os.environ:
-        raise UsageError(
-            "This command is for the engine", "it hosts a client for a member",
-            (f"Start one with `headcount spawn NAME --agent {name}`",), code="not-a-member",
-        )  # fmt: skip
-    if not call.words.get("--trusted"):
-        raise NotAllowed(
-            f"Did not start {CLIENTS[name].title}", "the start does not name a folder that the user trusts",
-            ("Stand the member down, and start it again",), code="untrusted-repository",
-        )  # fmt: skip
-    host = Host(call, CLIENTS[name])
-    return host.run_terminal() if call.words.has("--terminal") else host.run_turns()
+class Options(NamedTuple):
+    model: str = ""
+    permissions: str = "edit"
+    trusted: str = ""
+    terminal: bool = False
 
 
 class Host:
-    def __init__(self, call: Call, client: Client) -> None:
-        self._call = call
+    """`options` are those of the start."""
+
+    def __init__(self, reports: Reports, client: Client, options: Options) -> None:
+        self._reports = reports
         self._client = client
-        self._setup = _setup(call)
+        environ = os.environ
+        team, member = environ["HEADCOUNT_TEAM"], environ["HEADCOUNT_MEMBER"]
+        own = f"{member}-{environ['HEADCOUNT_GENERATION']}"
+        directory = f"{environ['HEADCOUNT_HOME']}/teams/{team}/clients/{own}"
+        os.makedirs(directory, mode=0o700, exist_ok=True)
+        told = brief(team, member)
+        self._setup = Setup(
+            directory, HEADCOUNT, "", options.model, options.permissions, options.trusted,
+            with_task(told, _read_task()) if options.terminal else told,
+        )  # fmt: skip
         self._env = {**os.environ, **client.prepare(self._setup, os.environ)}
         self._env["PWD"] = os.getcwd()
         self._env["HEADCOUNT_CLIENT_DIRECTORY"] = self._setup.directory
@@ -75,13 +71,13 @@ class Host:
 
     # --- in a terminal
 
-    def run_terminal(self) -> int:
-        from headcount.cli.member.client_follower import Follower
+    def run_terminal(self, terminal: Terminal) -> int:
+        from headcount.agents.host.terminal_session import Follower
 
         for name in _NO_COLOURS:
             self._env.pop(name, None)
-        opening = Opening(self._call, _read_task())
-        return Follower(self._call, self._client, opening, self._start_in_terminal).run()
+        opening = Opening(self._reports, _read_task())
+        return Follower(self._reports, self._client, opening, self._start_in_terminal, terminal).run()
 
     def _start_in_terminal(self, prompt: str) -> tuple[subprocess.Popen[bytes], Setup]:
         setup = self._new_session()
@@ -96,15 +92,19 @@ class Host:
         signal.signal(signal.SIGTERM, self._stop)
         failures = limits = 0
         while not self._stopping:
-            prompt, mail = tell(inbox(self._call.session, unread=True))
-            client_reports.begin_work(self._call)
+            prompt, mail = tell(self._reports.unread())
+            self._reports.begin_work()
             code, seen = self._run_turn(self._next(prompt or NOTHING_YET), mail)
             if self._stopping:
                 break
-            client_reports.record_turn(self._call, seen, code)
+            self._reports.record_turn(seen, code)
             if seen.limit:
                 limits += 1
-                self._wait_for_limit(seen, limits)
+                # As long as the client says; else a little longer each time. Its mail stays unread
+                # meanwhile.
+                until = self._reports.limit_end(seen.resets_at, limits)
+                self._reports.park(seen.limit, until)
+                time.sleep(max(until - time.time(), 0) + _LIMIT_MARGIN_S)
             elif code != 0:
                 failures += 1
                 self._begun = self._begun and not seen.overflow
@@ -113,7 +113,11 @@ class Host:
                 time.sleep(_AGAIN_S * failures)
             else:
                 failures = limits = 0
-                self._end_turn(mail)
+                self._begun = True
+                self._reports.mark_read(mail)
+                self._reports.lift_limit()
+                self._reports.end_work()
+                self._reports.wait_for_mail()
         return 0
 
     def _next(self, prompt: str) -> Turn:
@@ -121,19 +125,6 @@ class Host:
         if self._begun:
             return self._client.next_turn(self._setup, prompt)
         return self._client.first_turn(self._new_session(), prompt)
-
-    def _end_turn(self, mail: list[Mail]) -> None:
-        self._begun = True
-        mark_read(self._call.session, mail)
-        client_reports.lift_limit(self._call)
-        client_reports.end_work(self._call)
-        client_reports.wait(self._call)
-
-    def _wait_for_limit(self, seen: Seen, limits: int) -> None:
-        """Wait as long as the client says, else a little longer each time. Its mail stays unread."""
-        until = client_reports.limit_end(self._call, seen.resets_at, limits)
-        client_reports.park(self._call, seen.limit, until)
-        time.sleep(max(until - time.time(), 0) + _LIMIT_MARGIN_S)
 
     def _new_session(self) -> Setup:
         import uuid
@@ -144,7 +135,7 @@ class Host:
 
     def _run_turn(self, turn: Turn, mail: list[Mail]) -> tuple[int, Seen]:
         """Return the exit code and what the output reported. The output is passed on to our own."""
-        env = {**self._env, client_reports.SHOWN: ",".join(one.id for one in mail)}
+        env = {**self._env, SHOWN_MAIL: ",".join(one.id for one in mail)}
         try:
             with _as_file(turn.stdin) as prompt:
                 self._child = subprocess.Popen(turn.argv, env=env, stdin=prompt, stdout=subprocess.PIPE)
@@ -176,18 +167,6 @@ def _as_file(text: str) -> IO[bytes]:
     return file
 
 
-def _setup(call: Call) -> Setup:
-    environ, words = os.environ, call.words
-    home, member = environ["HEADCOUNT_HOME"], environ["HEADCOUNT_MEMBER"]
-    directory = f"{home}/teams/{environ['HEADCOUNT_TEAM']}/clients/{member}-{environ['HEADCOUNT_GENERATION']}"
-    os.makedirs(directory, mode=0o700, exist_ok=True)
-    told = brief(environ["HEADCOUNT_TEAM"], member)
-    return Setup(
-        directory, HEADCOUNT, "", words.get("--model") or "", words.get("--permissions") or "edit",
-        words.get("--trusted") or "", with_task(told, _read_task()) if words.has("--terminal") else told,
-    )  # fmt: skip
-
-
 def _read_task() -> str:
     with open(os.environ["HEADCOUNT_PROMPT_FILE"], encoding="utf-8", errors="replace") as file:
         return file.read().strip()
@@ -211,3 +190,49 @@ def _not_started(client: Client, error: OSError) -> ProcessError:
         (f"Install it with `{client.install}`",),
         "client-missing",
     )
+
+
+# --- output ----------------------------------------------------------------------------------------------
+#
+# What a client prints in one turn. The turn is over when the client has ended: a process that it left
+# running, such as a server, may hold its output open for ever.
+
+
+_AT_ONCE = 1 << 20  # more than a pipe holds: one read takes all that is there
+
+
+def read_lines(child: subprocess.Popen[bytes]) -> Iterator[str]:
+    """Yield the lines of its output until it has ended."""
+    rest = b""
+    for data in _read(child):
+        *lines, rest = (rest + data).split(b"\n")
+        yield from (line.decode(errors="replace") + "\n" for line in lines)
+    if rest:
+        yield rest.decode(errors="replace")
+
+
+def _read(child: subprocess.Popen[bytes]) -> Iterator[bytes]:
+    assert child.stdout is not None
+    output, end = child.stdout.fileno(), os.pidfd_open(child.pid)
+    os.set_blocking(output, False)
+    waiting = select.poll()
+    waiting.register(output, select.POLLIN)
+    waiting.register(end, select.POLLIN)
+    ready: dict[int, int] = {}
+    try:
+        while end not in ready:
+            ready = dict(waiting.poll())
+            if output in ready:
+                yield _take(output, waiting)
+    finally:
+        os.close(end)
+
+
+def _take(output: int, waiting: select.poll) -> bytes:
+    try:
+        data = os.read(output, _AT_ONCE)
+    except BlockingIOError:
+        return b""
+    if not data:
+        waiting.unregister(output)  # closed: its end is all that is waited for
+    return data

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from headcount.agents.host import screen_dialogs
 from headcount.agents.registry import CLIENTS
-from headcount.cli.member import dialogs
 from headcount.errors import StoreError
 
 PROMPT = "● Done.\n────────────\n❯ \n────────────"
@@ -19,17 +20,19 @@ TOLD, OVER = ("told", "Do you want to proceed?"), "over"
 class Desk:
     """A terminal, a clock, and what the team was told."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self) -> None:
         self.now = 1000.0
         self.shown = PROMPT
         self.looks = self.changes = 0
         self.down: Exception | None = None
         self.said: list[Any] = []
-        monkeypatch.setattr(dialogs, "tell", lambda _, question, screen: self._say(("told", question)))
-        monkeypatch.setattr(dialogs, "show", lambda _, question: self._say(("shown", question)))
-        monkeypatch.setattr(dialogs, "tell_end", lambda _: self._say(OVER))
+        reports: Any = SimpleNamespace(
+            report_dialog=lambda question, screen: self._say(("told", question)),
+            update_dialog=lambda question: self._say(("shown", question)),
+            end_dialog=lambda: self._say(OVER),
+        )
         asks = CLIENTS["claude"].screen.asks
-        self._dialogs = dialogs.Dialogs(None, asks, self, lambda: self.now)  # type: ignore[arg-type]
+        self._dialogs = screen_dialogs.Dialogs(reports, asks, self, lambda: self.now)  # type: ignore[arg-type]
 
     def _say(self, what: Any) -> None:
         if self.down:
@@ -55,8 +58,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk(monkeypatch: pytest.MonkeyPatch) -> Desk:
-    return Desk(monkeypatch)
+def desk() -> Desk:
+    return Desk()
 
 
 def test_a_screen_at_rest_is_looked_at_once_and_one_that_moves_now_and_then(desk: Desk) -> None:

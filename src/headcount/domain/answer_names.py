@@ -29,7 +29,12 @@ _RESPONSES = frozenset(
 
 def read_reply(reply: Mapping[str, object]) -> tuple[str, str | None, str] | None:
     """`(approve or reject, request id or None, reason)` of a structured reply; None if it is no answer."""
-    kind = _snake(str(reply.get("type", "")))
+    # `shutdownApproved`, `shutdown-approved`, `Shutdown_Approved` and `SHUTDOWN_APPROVED` are one name.
+    name = str(reply.get("type", ""))
+    if name.isupper():
+        name = name.lower()
+    spread = "".join(f"_{c.lower()}" if c.isupper() else c for c in name.replace("-", "_").replace(" ", "_"))
+    kind = "_".join(filter(None, spread.split("_")))
     if kind in _APPROVALS:
         verdict = APPROVE
     elif kind in _REJECTIONS:
@@ -67,11 +72,3 @@ def _says_yes(reply: Mapping[str, object]) -> bool:
 
 def _text(reply: Mapping[str, object], *names: str) -> str:
     return next((value for name in names if isinstance(value := reply.get(name), str) and value), "")
-
-
-def _snake(name: str) -> str:
-    """`shutdownApproved`, `shutdown-approved`, `Shutdown_Approved` and `SHUTDOWN_APPROVED` are one name."""
-    if name.isupper():
-        name = name.lower()
-    spread = "".join(f"_{c.lower()}" if c.isupper() else c for c in name.replace("-", "_").replace(" ", "_"))
-    return "_".join(filter(None, spread.split("_")))

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from headcount.cli.member.client_output import read_lines
+from headcount.agents.host.host_process import read_lines
 
 
 def lines(script: str) -> list[str]:

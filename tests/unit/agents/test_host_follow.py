@@ -15,11 +15,10 @@ from typing import Any
 import pytest
 
 from headcount.agents.client import Record, Seen, Setup
+from headcount.agents.host import terminal_session
 from headcount.agents.registry import CLIENTS
-from headcount.cli.member import client_follower as follow
-from headcount.cli.member import client_reports as pauses
-from headcount.cli.member import dialogs
-from headcount.cli.member.own_terminal import Terminal
+from headcount.app import hosting
+from headcount.app.hosting import MemberTerminal
 from headcount.errors import StoreError
 from headcount.runtime import tmux
 
@@ -30,18 +29,20 @@ LIMIT = Seen(limit="usage limit", resets_at=50.0, turn="ended")
 class Desk:
     """A follower of a client that has no hooks, and what it does unless the store is down."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self) -> None:
         self.done: list[Any] = []
         self.down: Exception | None = None
         self.typed: set[str] = set()
-        monkeypatch.setattr(pauses, "limit_end", lambda _, at, count: at)
+        reports: Any = SimpleNamespace(
+            limit_end=lambda at, count: at,
+            report_dialog=lambda *_: self._do("told"),
+            end_dialog=lambda: self._do("over"),
+        )
         for name in ("begin_work", "record_turn", "park", "lift_limit", "end_work", "warn"):
-            monkeypatch.setattr(pauses, name, lambda _, *more, name=name: self._do(name))
-        monkeypatch.setattr(dialogs, "tell", lambda *_: self._do("told"))
-        monkeypatch.setattr(dialogs, "tell_end", lambda _: self._do("over"))
+            setattr(reports, name, lambda *_, name=name: self._do(name))
         opening: Any = SimpleNamespace(answered=lambda: self._do("answered"))
         never: Any = None
-        self.follower = follow.Follower(never, CLIENTS["codex"], opening, never, self)  # type: ignore[arg-type]
+        self.follower = terminal_session.Follower(reports, CLIENTS["codex"], opening, never, self)  # type: ignore[arg-type]
 
     def _do(self, what: str) -> None:
         if self.down:
@@ -71,8 +72,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk(monkeypatch: pytest.MonkeyPatch) -> Desk:
-    return Desk(monkeypatch)
+def desk() -> Desk:
+    return Desk()
 
 
 def test_a_second_limit_with_the_same_end_is_typed_away_too(desk: Desk) -> None:
@@ -117,7 +118,7 @@ def test_a_terminal_is_taken_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
             return object() if len(taken_up) > 1 else None
 
     monkeypatch.setattr(tmux, "TmuxRuntime", Runtime)
-    terminal = Terminal("/home", "mark", "a dialog")
+    terminal = MemberTerminal("/home", "mark", "a dialog")
     assert not any(terminal.type("Go on.", "limit-1") for _ in range(10))
     assert taken_up == [("mark", "a dialog")] * 2  # once more than once: the first time it was not there
 
@@ -128,8 +129,8 @@ def test_a_record_that_vanishes_while_it_is_read_says_nothing_and_the_others_are
     record = Record("*.jsonl", lambda line: Seen(answer=line))
     there = tmp_path / "b.jsonl"
     there.write_text("old\n")
-    monkeypatch.setattr(follow.glob, "glob", lambda *_, **__: ["a.jsonl", "b.jsonl"])
-    lines = follow._Lines(replace(CLIENTS["codex"], record=record), Setup(str(tmp_path), (), "s"))
+    monkeypatch.setattr(terminal_session.glob, "glob", lambda *_, **__: ["a.jsonl", "b.jsonl"])
+    lines = terminal_session._Lines(replace(CLIENTS["codex"], record=record), Setup(str(tmp_path), (), "s"))
     there.write_text("old\nnew\n")
     assert [seen.answer for seen in lines.read()] == ["new"]
 
@@ -141,12 +142,12 @@ def test_an_idle_client_is_waited_for_asleep_and_its_end_is_noticed_at_once(
     end = os.pidfd_open(child.pid)
     try:
         before = resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
-        assert not follow._has_ended(child, end)
+        assert not terminal_session._has_ended(child, end)
         assert resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw - before <= 3
-        monkeypatch.setattr(follow, "_LOOK_S", 60.0)
+        monkeypatch.setattr(terminal_session, "_LOOK_S", 60.0)
         began = time.monotonic()
         child.terminate()
-        assert follow._has_ended(child, end)
+        assert terminal_session._has_ended(child, end)
         assert time.monotonic() - began < 50
     finally:
         child.kill()
@@ -157,10 +158,11 @@ def test_an_idle_client_is_waited_for_asleep_and_its_end_is_noticed_at_once(
 def limit_end(monkeypatch: pytest.MonkeyPatch, resets_at: float | None, count: int) -> float:
     """From now on."""
     tx = SimpleNamespace(team_settings=lambda _: {"policy": {"limit_wait_s": 60}})
-    monkeypatch.setattr(pauses.time, "time", lambda: 1000.0)
+    monkeypatch.setattr(hosting.time, "time", lambda: 1000.0)
     store = SimpleNamespace(read=lambda: nullcontext(tx))
-    call: Any = SimpleNamespace(session=SimpleNamespace(store=store), caller=SimpleNamespace(team="t#1"))
-    return pauses.limit_end(call, None if resets_at is None else 1000.0 + resets_at, count) - 1000.0
+    session: Any = SimpleNamespace(store=store, caller=SimpleNamespace(team="t#1"))
+    at = None if resets_at is None else 1000.0 + resets_at
+    return hosting.MemberReports(session).limit_end(at, count) - 1000.0
 
 
 @pytest.mark.parametrize(

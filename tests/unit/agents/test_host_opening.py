@@ -7,34 +7,31 @@ from typing import Any
 
 import pytest
 
-from headcount.app import mail
-from headcount.cli.member.first_prompt import Opening, with_task
-from headcount.cli.member.prompts import NOTHING_YET
+from headcount.agents.host.prompts import NOTHING_YET, Opening, with_task
 from headcount.ports import Mail
 
 
 class Desk:
     """A mailbox, and what of it was read."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self) -> None:
         self.mail: list[Mail] = []
         self.read: list[str] = []
-        monkeypatch.setattr(
-            mail, "inbox", lambda _, unread: [one for one in self.mail if one.id not in self.read]
-        )
-        monkeypatch.setattr(mail, "mark_read", lambda _, shown: self.read.extend(one.id for one in shown))
 
     def put(self, id: str, subject: str, body: str) -> None:
         self.mail.append(Mail(id, "t", "lead", "ann", subject, body, sent_at=1.0))
 
     def open(self, task: str) -> Opening:
-        call: Any = SimpleNamespace(session=None)
-        return Opening(call, task)
+        reports: Any = SimpleNamespace(
+            unread=lambda: [one for one in self.mail if one.id not in self.read],
+            mark_read=lambda shown: self.read.extend(one.id for one in shown),
+        )
+        return Opening(reports, task)
 
 
 @pytest.fixture
-def desk(monkeypatch: pytest.MonkeyPatch) -> Desk:
-    desk = Desk(monkeypatch)
+def desk() -> Desk:
+    desk = Desk()
     desk.put("m1", "Your task", "Fix it.\r\nThen commit.\n")
     return desk
 

@@ -1,0 +1,67 @@
+"""The host: the process that a member of a known client runs as (`headcount client`).
+
+It starts the client, reads what the client prints or records, and reports that to the team. The two protocols
+below are all that it needs from headcount; `app/hosting.py` implements them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headcount.agents.client import Seen
+    from headcount.domain.records import Mail
+
+
+class Reports(Protocol):
+    """The mail of the member, and its reports to the team."""
+
+    def unread(self) -> list[Mail]: ...
+
+    def mark_read(self, mail: Sequence[Mail]) -> None: ...
+
+    def wait_for_mail(self) -> None:
+        """Until there is mail. A nudge on standard input is a hint to read it: its mail is there."""
+
+    def begin_work(self) -> None: ...
+
+    def end_work(self) -> None:
+        """Report idle, unless the member has reported more (done, an answer) or has mail to continue with."""
+
+    def record_turn(self, seen: Seen, code: int) -> None:
+        """For status and budget: what a turn cost, and how it ended."""
+
+    def limit_end(self, resets_at: float | None, count: int) -> float:
+        """When to try again after the usage limit was reached, `count` times in a row."""
+
+    def park(self, reason: str, until: float) -> None:
+        """The usage limit is reached."""
+
+    def lift_limit(self) -> None:
+        """The client works again after a limit."""
+
+    def report_dialog(self, question: str, screen: list[str]) -> None:
+        """The client waits for a person."""
+
+    def update_dialog(self, question: str) -> None:
+        """Another dialog follows. This updates what others see, and sends no mail."""
+
+    def end_dialog(self) -> None: ...
+
+    def warn(self, text: str) -> None: ...
+
+
+class Terminal(Protocol):
+    """The member's own terminal."""
+
+    def printed(self) -> int:
+        """How many bytes were ever printed: as long as it stays the same, the screen does too."""
+
+    def read(self) -> str: ...
+
+    def press(self, keys: str) -> None: ...
+
+    def type(self, text: str, tag: str) -> bool:
+        """Type by the rules of a nudge: only on a screen at rest, once for a tag, and seen to be taken."""
