@@ -62,10 +62,13 @@ def _write_namespace(home: str) -> None:
 
 
 def _open(home: str) -> int:
-    """A link is not followed and a pipe not waited for: a member can put either there."""
+    """A link is not followed and a pipe not waited for: a member can put either there. Raises
+    FileNotFoundError if the state directory is gone."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         return os.open(f"{home}/{LOCK}", flags, 0o600)
+    except FileNotFoundError:
+        raise
     except OSError as error:
         raise ProcessError(
             f"{home}/{LOCK} cannot be opened", error.strerror or str(error),

@@ -100,7 +100,7 @@ def test_F51_members_begin_at_the_commit_that_is_checked_out_where_up_is_called(
         [sys.executable, "-m", "headcount", "up", str(tmp_path / "team.py")],
         cwd=linked, capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
-    assert "(1 file)" in done.stdout
+    assert "Your 1 uncommitted file is not included." in done.stdout
     began = git(lab.app.root, "rev-parse", "headcount/crew/ann", "headcount/crew/bob").split()
     assert set(began) == {git(linked, "rev-parse", "HEAD").strip()}
     assert not os.path.exists(f"{linked}/.headcount")

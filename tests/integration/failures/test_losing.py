@@ -170,13 +170,13 @@ def test_C9_retention_takes_neither_unread_mail_nor_that_of_an_open_team(lab: La
         send(lab.app, "ada", subject, "x", team=TEAM)
     with lab.app.store.write() as tx:
         tx.mark_read(ID, [m.id for m in tx.inbox(ID, None)])
-        assert tx.forget_mail(read_before=1e12) == 0
+        assert tx.forget_mail(ID, read_before=1e12) == 0
     send(lab.app, "lead", "still unread", "x", team=TEAM)
     answer = lab.ask()
     lab.approve(answer)
     lab.finish(answer)
     with lab.app.store.write() as tx:
-        assert tx.forget_mail(read_before=1e12) == 2
+        assert tx.forget_mail(ID, read_before=1e12) == 2
         assert "still unread" in [m.subject for m in tx.inbox(ID, None)]
 
 

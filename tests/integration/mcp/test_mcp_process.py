@@ -107,12 +107,12 @@ def test_what_a_child_prints_does_not_reach_the_client(lab: Lab) -> None:
     """git, an engine, a library that prints: descriptor 1 is not the protocol's any more."""
     code = (
         "import os, subprocess, threading\n"
-        "from headcount.mcp_server import speech, stdio\n"
+        "from headcount.mcp_server import mcp_protocol, stdio\n"
         "def loud(params):\n"
         "    print('from python', flush=True)\n"
         "    subprocess.run(['sh', '-c', 'echo from a child; cat'], check=True)\n"
         "    return {}\n"
-        "speech.ANSWERS['ping'] = loud\n"
+        "mcp_protocol.ANSWERS['ping'] = loud\n"
         "stdio.serve()\n"
     )
     server = Server([sys.executable, "-c", code], lab.place, lab.env)

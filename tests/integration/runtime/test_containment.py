@@ -18,6 +18,7 @@ from places import SHAPES, Place, wait_until
 
 from headcount.errors import ProcessError
 from headcount.runtime import containment as containment_module
+from headcount.runtime import process_runtime
 from headcount.runtime.containment import (
     Cgroup,
     can_make_cgroup,
@@ -185,15 +186,19 @@ def test_D11_the_next_start_removes_empty_cgroups_of_starts_that_were_killed(pla
             cgroup.remove()
 
 
-def test_D11_a_start_that_failed_leaves_no_cgroup(place: Place) -> None:
+def test_D11_a_start_that_failed_leaves_no_cgroup(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     if not AVAILABLE["cgroup"]:
         pytest.skip("this machine gives this user no cgroup")
     base = cgroup_of()
     assert base is not None
-    place.runtime.shared.cgroup_base()
-    place.runtime._start_timeout_s = 0.0001
     spec = place.spec("sleep", "300", containment="cgroup")
-    with pytest.raises(ProcessError):
+
+    def die(*_: object) -> None:
+        assert os.path.exists(Cgroup.of(base, spec.mark).path)
+        raise ConnectionResetError("the keeper died before it started anything")
+
+    monkeypatch.setattr(process_runtime, "ask_keeper", die)
+    with pytest.raises(ConnectionResetError):
         place.runtime.start(spec)
     assert not os.path.exists(Cgroup.of(base, spec.mark).path)
 
