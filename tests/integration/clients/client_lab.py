@@ -26,6 +26,7 @@ from headcount.app.team_start import wait_for
 from headcount.app.teams import create_team, spawn
 from headcount.domain.policy import Policy
 from headcount.domain.settings import Agents
+from headcount.engine.job import PROCESS
 from headcount.protocol.member import Member, State
 from tests.support.lab import end_everything, make_repository
 
@@ -99,11 +100,14 @@ def _write(path: Path, text: str) -> None:
 
 
 def fingerprint(place: Path) -> dict[str, bytes | str]:
-    """Every file below, byte for byte, links by what they name; a cache is no configuration."""
+    """Every file below, byte for byte, links by what they name; without caches, and without the directory
+    of Codex for running processes, which it leaves after SIGKILL and removes with its next start."""
     return {
         str(path.relative_to(place)): os.readlink(path) if path.is_symlink() else path.read_bytes()
         for path in sorted(place.rglob("*"))
-        if (path.is_symlink() or path.is_file()) and path.relative_to(place).parts[0] != ".cache"
+        if (path.is_symlink() or path.is_file())
+        and path.relative_to(place).parts[0] != ".cache"
+        and path.relative_to(place).parts[:2] != (".codex", "tmp")
     }
 
 
@@ -181,9 +185,11 @@ class Lab:
         return runtime.capture(handle) if handle else ""
 
     def terminal(self, key: str) -> tuple[Any, Any]:
-        """The runtime, and the handle of a member in a terminal."""
+        """The runtime, and the handle of a member in a terminal, as an engine has it."""
         runtime = make_runtimes(self.app)["tmux"]
-        return runtime, runtime.adopt(self.start_fact(key)["mark"])
+        with self.app.store.read() as tx:
+            known = tx.fact(f"{TEAM}#1", key, PROCESS)
+        return runtime, runtime.adopt(self.start_fact(key)["mark"], known)
 
     def person_types(self, key: str, *keys: str) -> None:
         """Somebody who is attached to its terminal; keys by tmux's names."""
