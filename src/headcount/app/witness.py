@@ -14,6 +14,7 @@ from headcount.domain.templates import WITNESS_HANDOFF
 from headcount.engine.cycling import HANDOVER, kind_of, put_handover
 from headcount.engine.delivery import deliver
 from headcount.engine.handoff_note import compose
+from headcount.engine.job import PROCESS
 from headcount.engine.pending_acts import with_git_config
 from headcount.errors import Declined, UsageError
 from headcount.ports import Mail
@@ -115,7 +116,7 @@ def nudge(app: App, name: str, text: str, team: str | None = None) -> dict[str, 
     app.store.ring([channel(team_id, member.key)])
     act = Act(ActKind.NUDGE, member.key, member.epoch, {"tag": mail_id, "text": text})
     taken = _with_processes(
-        app, start, lambda runtime, handle: runtime.nudge(handle, text, tag=act.id), False
+        app, team_id, member, start, lambda runtime, handle: runtime.nudge(handle, text, tag=act.id), False
     )
     with app.store.write(team=team_name) as tx:
         if taken:
@@ -130,7 +131,9 @@ def capture(app: App, name: str, team: str | None = None) -> dict[str, Any]:
     """What it shows: the end of its terminal, or of its output. That of a gone one is kept with its log."""
     app.check("capture")
     team_name, member, start = find_member(app, name, team)
-    screen = _with_processes(app, start, lambda runtime, handle: runtime.capture(handle), "")
+    with app.store.read() as tx:
+        team_id = app.load(tx, team_name).id
+    screen = _with_processes(app, team_id, member, start, lambda runtime, handle: runtime.capture(handle), "")
     if not screen and not member.live:
         screen = _last_lines(find_log(app, team_name, member.key, start))
     return {
@@ -154,13 +157,21 @@ def _find_live(app: App, name: str, team: str | None) -> tuple[str, Member, Mapp
 
 
 def _with_processes(
-    app: App, start: Mapping[str, Any], use: Callable[[Runtime, Handle], T], otherwise: T
+    app: App,
+    team_id: str,
+    member: Member,
+    start: Mapping[str, Any],
+    use: Callable[[Runtime, Handle], T],
+    otherwise: T,
 ) -> T:
-    """Its processes go by their record on disk, so any process of ours can speak to them."""
+    """Its processes go by their record on disk, so any process of ours can speak to them. The store knows
+    what its terminal shows while nothing may be typed there."""
+    with app.store.read() as tx:
+        known = tx.fact(team_id, member.key, PROCESS)
     runtimes = make_runtimes(app)
     runtime: Runtime = runtimes["tmux"] if start.get("runtime") == "tmux" else runtimes["plain"]
     try:
-        handle = runtime.adopt(str(start["mark"])) if start.get("mark") else None
+        handle = runtime.adopt(str(start["mark"]), known) if start.get("mark") else None
         if handle is None:
             return otherwise
         try:
