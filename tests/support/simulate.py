@@ -11,6 +11,7 @@ A failure prints its seed and its story, and the exit code is 1.
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 import time
@@ -71,8 +72,13 @@ def _tallies(seeds: range, jobs: int) -> Iterator[Tally]:
         yield from map(run_seeds, chunks)
         return
     # Spawned, not forked: a run depends on its seed alone, not on what this process had done before.
-    with get_context("spawn").Pool(jobs) as pool:
+    with get_context("spawn").Pool(jobs, _silence) as pool:
         yield from pool.imap(run_seeds, chunks)
+
+
+def _silence() -> None:
+    """A store that is busy is a part of the game: the engine's warnings about it say nothing here."""
+    logging.disable(logging.WARNING)
 
 
 def shrink(failure: Failure) -> Failure:
