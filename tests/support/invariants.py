@@ -194,11 +194,14 @@ def _must_be_asked(before: Member, after: Member) -> bool:
 
 
 def a_death_is_looked_at(step: Step, seen: Mapping[str, Seen]) -> Iterator[str]:
-    """An exit at any point before salvaging leads to salvaging, and is remembered wherever it comes."""
+    """An exit at any point before salvaging leads to salvaging, and is remembered wherever it comes.
+
+    An engine that takes over reports a known exit once more: that changes nothing.
+    """
     if not isinstance(step.event, ev.Exited) or _is_late(step):
         return
     before, after = step.before.members[step.event.key], step.after.members[step.event.key]
-    if before.state not in _PAST_LOOKING and after.state is not State.SALVAGING:
+    if not before.exited and before.state not in _PAST_LOOKING and after.state is not State.SALVAGING:
         yield f"{after.key} exited, and is {after.state}"
     if before.live and not after.exited:
         yield f"{after.key} exited, and nobody remembers"
