@@ -131,10 +131,13 @@ def capture(app: App, name: str, team: str | None = None) -> dict[str, Any]:
     """What it shows: the end of its terminal, or of its output. That of a gone one is kept with its log."""
     app.check("capture")
     team_name, member, start = find_member(app, name, team)
-    with app.store.read() as tx:
-        team_id = app.load(tx, team_name).id
-    screen = _with_processes(app, team_id, member, start, lambda runtime, handle: runtime.capture(handle), "")
-    if not screen and not member.live:
+    if member.live:
+        with app.store.read() as tx:
+            team_id = app.load(tx, team_name).id
+        screen = _with_processes(
+            app, team_id, member, start, lambda runtime, handle: runtime.capture(handle), ""
+        )
+    else:
         screen = _last_lines(find_log(app, team_name, member.key, start))
     return {
         "team": team_name, "member": name, "generation": member.generation, "state": str(member.state),

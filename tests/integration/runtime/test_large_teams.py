@@ -49,8 +49,8 @@ def test_a_child_that_was_forked_after_the_last_look_is_asked_to_end_too(
     wait_until(lambda: (found := read_process(handle.record.agent.pid)) and found.name == "sleep")
     passes.clear()
     assert plain.runtime.terminate(handle) == 1
-    assert plain.runtime.wait_empty(handle, 60)
     assert passes == []
+    assert plain.runtime.wait_empty(handle, 60)
 
 
 def test_an_end_that_was_proved_is_not_looked_for_again(plain: Place, passes: list[int]) -> None:
