@@ -13,6 +13,7 @@ import json
 import os
 import stat
 import tempfile
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from headcount.domain.environment import build_environment
@@ -52,7 +53,8 @@ def forget(fact: Mapping[str, Any]) -> None:
     """Safe to repeat."""
     path = str(fact.get(_PATH, ""))
     if _read_file(path):
-        os.unlink(path)
+        with suppress(FileNotFoundError):
+            os.unlink(path)
 
 
 def _make_place() -> str:
@@ -77,7 +79,8 @@ def _remove_lost(place: str) -> None:
         path = f"{place}/{name}"
         home = _read_file(path).get(_HOME)
         if isinstance(home, str) and not os.path.isdir(home):
-            os.unlink(path)
+            with suppress(FileNotFoundError):  # another process of this user has just removed it
+                os.unlink(path)
 
 
 def _read_file(path: str) -> dict[str, Any]:
