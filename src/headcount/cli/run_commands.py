@@ -145,7 +145,7 @@ def _what_next(now: dict[str, Any], file: str) -> list[str]:
 
 # --- abort -----------------------------------------------------------------------------------------------
 #
-# `headcount abort`: end a run. What is under way is stood down, nothing new starts.
+# `headcount abort`: end a run. Start nothing new, and stand down the members at work.
 
 
 def configure_abort(parser: argparse.ArgumentParser) -> None:

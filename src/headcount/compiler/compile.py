@@ -57,6 +57,6 @@ def compile_source(path: str, source: Source, dialect: Dialect = TEAMMATE) -> Co
     except RecursionError:
         report.error("too-deep", "The definition nests too deeply", Span(path, 1, 1), "Flatten it.")
         document = None
-    # By place, errors and warnings together; the same thing said twice is said once.
+    # By place, errors and warnings together; a repeated message is printed once.
     found = sorted(dict.fromkeys(report.items), key=lambda item: (item.span, item.severity != ERROR))
     return Compiled(path, markdown, document, tuple(found), source.files, source.printed)

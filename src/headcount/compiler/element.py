@@ -134,7 +134,7 @@ PLUGIN_AGENT_TYPES: Final = {
 MODELS: Final = {"Haiku": "haiku", "Sonnet": "sonnet", "Opus": "opus"}
 TASK_MODES: Final = {"Plan": "plan"}
 
-# Who a worker is to `headcount run`.
+# The role of a worker in `headcount run`.
 ROLES: Final = ("worker", "spec-reviewer", "code-quality-reviewer", "lead", "witness")
 
 

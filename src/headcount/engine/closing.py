@@ -2,7 +2,7 @@
 
 The order matters. A finalizer releases what uses a workspace before the workspace is removed, and a workspace
 is removed only through the gate. The archive is complete on disk before the tombstone says that the team is
-closed. What the receipt names as saved is checked twice: before a removal, and before the tombstone.
+closed. headcount checks each salvage of the receipt twice: before a removal, and before the tombstone.
 """
 
 from __future__ import annotations

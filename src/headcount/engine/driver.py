@@ -213,7 +213,7 @@ class Driver:
         self._performer.recover(job, resume=member.activity is not Activity.PAUSED)
 
     def _restore_state(self) -> None:
-        """What was reported in this turn is done again, as after a crash."""
+        """Put a removed state back. Acts reported in this turn are performed again, as after a crash."""
         if not self._store.put_back():
             return
         self._performer.put_back_records()

@@ -83,7 +83,7 @@ class Opening:
 
 # --- brief -----------------------------------------------------------------------------------------------
 #
-# What a member is told at the start, before its task. Short: it is paid for in every turn.
+# The first lines of a member's instructions, before its task. Short: it is paid for in every turn.
 
 
 _BRIEF = """\

@@ -90,7 +90,7 @@ class Call:
         return self.reader.report.add(self.scope.module.source, node, "wrong-argument", message, hint)
 
     def run(self, function: Function) -> Evaluated:
-        """What a function that was given as an argument returns without arguments of its own."""
+        """Call a function that was passed as an argument, without arguments, and return its value."""
         from headcount.compiler.tsx.functions import call_function
 
         return call_function(self.reader, function, [], self.node, self.scope)
