@@ -12,7 +12,7 @@ from headcount.agents.registry import CLIENTS
 from headcount.app.app import open_app
 from headcount.app.explain import Page, explain, read_pages
 from headcount.app.home import find_checkout, find_home
-from headcount.cli.terminal_output import describe_skipped, paint, plain
+from headcount.cli.terminal_output import describe_skipped, paint, plain, say_size
 from headcount.domain.settings import describe
 from headcount.errors import UsageError
 
@@ -223,7 +223,7 @@ def run_sweep(args: argparse.Namespace) -> int:
         return 1 if problems else 0
     for one in answer["discarded"]:
         done = "Would delete" if args.dry_run else "Deleted"
-        print(f"{done} {one['path']}: {one['files']:,} files, {one['bytes'] / 1_000_000:,.1f} MB.")
+        print(f"{done} {one['path']}: {say_size(one)}.")
     verb = "Would adopt" if args.dry_run else "Adopted"
     for team in answer["adopted"]:
         print(f"{verb} team {team}: it is open and had no engine.")

@@ -32,11 +32,16 @@ def plain(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in text)
 
 
+def say_size(measured: Mapping[str, Any]) -> str:
+    """Return how many files there are and how large they are."""
+    files = measured["files"]
+    return f"{files:,} file{'s' * (files != 1)}, {measured['bytes'] / 1_000_000:,.1f} MB"
+
+
 def describe_skipped(skipped: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return a line for each build directory or file that was not saved."""
     return [
-        f"not saved, can be built again: {plain(one['path'])} ({one['files']:,} files, "
-        f"{one['bytes'] / 1_000_000:,.1f} MB): {one['why']}"
+        f"not saved, can be built again: {plain(one['path'])} ({say_size(one)}): {one['why']}"
         for one in skipped
     ]
 

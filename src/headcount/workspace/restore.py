@@ -140,7 +140,7 @@ class _Restoring:
         for (path, leaf), blob in zip(wanted.items(), blobs, strict=True):
             write_leaf(*self._place(_decoded(path)), leaf, blob.chunks)
         self._write_private()
-        if any(from_tree(path).startswith(_GIT_LINK) for path in wanted):
+        if any(_is_own_git(from_tree(path)) for path in wanted):
             place = os.fsdecode(self._beside_link().removeprefix(FILES))
             self.notes.append(f".git was something of its own, and is at {place}")
         if any(b"/%.git/" in path or path.startswith(STATE + b"modules/") for path in wanted):
@@ -180,7 +180,7 @@ class _Restoring:
         """Where a path of the salvage goes, decoded: the directory that it is below, and the path there."""
         if not path.startswith(FILES):
             return self.state, path.removeprefix(STATE)
-        if path == _GIT_LINK or path.startswith(_GIT_LINK + b"/"):
+        if _is_own_git(path):
             path = path.replace(_GIT_LINK, self._beside_link(), 1)
         return self.files, path.removeprefix(FILES)
 
@@ -251,7 +251,7 @@ class _Restoring:
         old = self.saved.workspace
         for path, leaf in self.saved.content.items():
             name = from_tree(path)
-            if leaf.mode == LINK or name.startswith(_GIT_LINK):
+            if leaf.mode == LINK or _is_own_git(name):
                 continue  # it is what it was, wherever it leads
             if path.startswith(FILES) and name.endswith(b"/.git"):
                 self._relink_work_tree(name, old.path, old.git_dir or "")
@@ -307,6 +307,11 @@ def _write_private(
         target.write_link(path, link, replace=replace)
     else:
         target.write_file(path, chunks, mode, replace=replace)
+
+
+def _is_own_git(path: bytes) -> bool:
+    """Whether it stood in the place of the worktree's own `.git`."""
+    return path == _GIT_LINK or path.startswith(_GIT_LINK + b"/")
 
 
 def _decoded(path: bytes) -> bytes:
