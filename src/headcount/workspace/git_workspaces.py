@@ -116,6 +116,7 @@ class EngineWorkspaces:
                 workspace,
                 proof,
                 integration=plan.get("integration"),
+                timeout_s=policy.salvage_timeout_s,
                 rules=SavingRules.of(policy, plan),
                 listed=[Skipped.from_dict(one) for one in plan.get("skipped", ())],
                 archive_directory=self._archive_directory,
