@@ -8,9 +8,7 @@ file without a root is a part of another source, which imports it, or a mistake.
 from __future__ import annotations
 
 import os
-import re
-import shutil
-import subprocess
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from headcount.app.definition_files import compile_file
@@ -84,7 +82,7 @@ def _plan_by_path(sources: Sequence[str], options: Options) -> Iterator[tuple[Co
         compiled = compile_file(source, options.dialect)
         output = _flat_output(compiled, options)
         moved = compiled.document is not None and compiled.document.folder
-        if moved or (by_name and os.path.realpath(output) in by_name):
+        if moved or (by_name and _resolve(output) in by_name):
             waiting.append(compiled)
         else:
             taken.append((source, output))
@@ -94,7 +92,7 @@ def _plan_by_path(sources: Sequence[str], options: Options) -> Iterator[tuple[Co
         clashes = _clashes([*taken, *outputs])
         for one in waiting:
             output = _flat_output(one, options)
-            shared = clashes.get(os.path.realpath(output))
+            shared = clashes.get(_resolve(output))
             if shared and not options.stdout and not _has_no_root(one):
                 yield _clash(one, output, shared), None
             else:
@@ -119,7 +117,7 @@ def _plan_by_name(sources: Sequence[str], options: Options) -> Iterator[tuple[Co
         output = outputs.get(one.path)
         if output is None:
             yield (one if one.document is None else _without_file_name(one)), None
-        elif (shared := clashes.get(os.path.realpath(output))) and not options.stdout:
+        elif (shared := clashes.get(_resolve(output))) and not options.stdout:
             yield _clash(one, output, shared), None
         else:
             yield one, output
@@ -130,7 +128,7 @@ def _clashes(outputs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     first: dict[str, str] = {}
     clashes: dict[str, list[str]] = {}
     for source, output in outputs:
-        place = os.path.realpath(output)
+        place = _resolve(output)
         if place in first:
             clashes.setdefault(place, [first[place]]).append(source)
         else:
@@ -216,7 +214,7 @@ def find_sources(patterns: Iterable[str]) -> list[str]:
                 code="no-source",
             )
         for path in matches:
-            found.setdefault(os.path.realpath(path), path)
+            found.setdefault(_resolve(path), path)
     return list(found.values())
 
 
@@ -276,9 +274,22 @@ def read_bytes(path: str) -> bytes | None:
         return None
 
 
+def _resolve(path: str) -> str:
+    """`os.path.realpath`, which inspects every directory on the way, once for each directory."""
+    folder, name = os.path.split(path)
+    place = os.path.join(_resolve_folder(folder), name)
+    return os.path.realpath(place) if name in (".", "..") or os.path.islink(place) else place
+
+
+@lru_cache(maxsize=256)
+def _resolve_folder(folder: str) -> str:
+    return os.path.realpath(folder)
+
+
 def write_atomically(path: str, data: bytes) -> None:
-    """Write beside the file, flush to disk, and rename. A symbolic link stays one."""
-    path = os.path.realpath(path)
+    """Write beside the file, and rename. A symbolic link stays one. Nothing is flushed to disk: after a power
+    failure the next build writes what is missing."""
+    path = _resolve(path)
     folder, name = os.path.split(path)
     os.makedirs(folder, exist_ok=True)
     scratch = os.path.join(folder, f".{name}.{os.getpid()}.part")
@@ -286,8 +297,6 @@ def write_atomically(path: str, data: bytes) -> None:
     try:
         with open(descriptor, "wb") as file:
             file.write(data)
-            file.flush()
-            os.fsync(descriptor)
         os.replace(scratch, path)
     except BaseException:
         os.unlink(scratch)
@@ -309,6 +318,10 @@ class Detected(NamedTuple):
 
 def detect_dialect(command: str = "claude") -> Detected:
     """The dialect that the client on PATH understands; the default one when there is none to ask."""
+    import re
+    import shutil
+    import subprocess
+
     path = shutil.which(command)
     if path is None:
         return Detected(TEAMMATE, f"no {command} on PATH")

@@ -10,6 +10,7 @@ source, and text is always taken from the source, never from the mask.
 - `<!--` in an attribute string. Its mask `>>>>` is just as invalid in JSX text and in code.
 - `-->` at the start of an attribute string.
 - `export type * from` and the variance words `in` and `out`, which mean nothing here.
+- A line break between `export` and `default`.
 
 The grammar also accepts what TypeScript rejects: `validity` reports that.
 """
@@ -107,6 +108,7 @@ def _nesting(data: bytes) -> int:
 _arrow_at_start = re.compile(rb"(=\s*[\"']\s*)-->")
 _type_exports = re.compile(rb"\bexport\s+type\s*\*[^'\"\n;]*(?:'[^'\n]*'|\"[^\"\n]*\")?")
 _type_heads = re.compile(rb"\b(?:interface|type|class)\s+[\w$\x80-\xff]+\s*<[^<>(){}]*>")
+_broken_export = re.compile(rb"(?<=\bexport)\s*\n\s*(?=default\b)")
 _variance = re.compile(rb"(?<=[<,\s])(?:in|out)(?=\s+[\w$\x80-\xff])")
 
 
@@ -127,7 +129,7 @@ def _parse(data: bytes) -> Parsed:
     parsed = parse_tree(data)
     if parsed.root.has_error:
         masked = _variance_masked(_type_exports.sub(_blank, data)).replace(b"<!--", b">>>>")
-        masked = _arrow_at_start.sub(rb"\1>>>", masked)
+        masked = _broken_export.sub(_blank, _arrow_at_start.sub(rb"\1>>>", masked))
         if masked != data:
             data, parsed = masked, parse_tree(masked)
     if parsed.root.has_error and b"&" in data:
