@@ -8,7 +8,6 @@ file without a root is a part of another source, which imports it, or a mistake.
 from __future__ import annotations
 
 import os
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from headcount.app.definition_files import compile_file
@@ -82,7 +81,7 @@ def _plan_by_path(sources: Sequence[str], options: Options) -> Iterator[tuple[Co
         compiled = compile_file(source, options.dialect)
         output = _flat_output(compiled, options)
         moved = compiled.document is not None and compiled.document.folder
-        if moved or (by_name and _resolve(output) in by_name):
+        if moved or (by_name and os.path.realpath(output) in by_name):
             waiting.append(compiled)
         else:
             taken.append((source, output))
@@ -92,7 +91,7 @@ def _plan_by_path(sources: Sequence[str], options: Options) -> Iterator[tuple[Co
         clashes = _clashes([*taken, *outputs])
         for one in waiting:
             output = _flat_output(one, options)
-            shared = clashes.get(_resolve(output))
+            shared = clashes.get(os.path.realpath(output))
             if shared and not options.stdout and not _has_no_root(one):
                 yield _clash(one, output, shared), None
             else:
@@ -117,7 +116,7 @@ def _plan_by_name(sources: Sequence[str], options: Options) -> Iterator[tuple[Co
         output = outputs.get(one.path)
         if output is None:
             yield (one if one.document is None else _without_file_name(one)), None
-        elif (shared := clashes.get(_resolve(output))) and not options.stdout:
+        elif (shared := clashes.get(os.path.realpath(output))) and not options.stdout:
             yield _clash(one, output, shared), None
         else:
             yield one, output
@@ -127,8 +126,9 @@ def _clashes(outputs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     """The outputs that more than one source would be written to, and those sources."""
     first: dict[str, str] = {}
     clashes: dict[str, list[str]] = {}
+    folders: dict[str, str] = {}
     for source, output in outputs:
-        place = _resolve(output)
+        place = _resolve(output, folders)
         if place in first:
             clashes.setdefault(place, [first[place]]).append(source)
         else:
@@ -204,6 +204,7 @@ def find_sources(patterns: Iterable[str]) -> list[str]:
     `node_modules` are passed over by patterns.
     """
     found: dict[str, str] = {}
+    folders: dict[str, str] = {}
     for pattern in patterns:
         matches = _matches(pattern)
         if not matches:
@@ -214,7 +215,7 @@ def find_sources(patterns: Iterable[str]) -> list[str]:
                 code="no-source",
             )
         for path in matches:
-            found.setdefault(_resolve(path), path)
+            found.setdefault(_resolve(path, folders), path)
     return list(found.values())
 
 
@@ -274,23 +275,21 @@ def read_bytes(path: str) -> bytes | None:
         return None
 
 
-def _resolve(path: str) -> str:
-    """`os.path.realpath`, which inspects every directory on the way, once for each directory."""
+def _resolve(path: str, folders: dict[str, str]) -> str:
+    """`os.path.realpath`, which inspects every directory on the way, once for each of the `folders`."""
     folder, name = os.path.split(path)
-    place = os.path.join(_resolve_folder(folder), name)
+    if folder not in folders:
+        folders[folder] = os.path.realpath(folder)
+    place = os.path.join(folders[folder], name)
     return os.path.realpath(place) if name in (".", "..") or os.path.islink(place) else place
-
-
-@lru_cache(maxsize=256)
-def _resolve_folder(folder: str) -> str:
-    return os.path.realpath(folder)
 
 
 def write_atomically(path: str, data: bytes) -> None:
     """Write beside the file, and rename. A symbolic link stays one. Nothing is flushed to disk: after a power
     failure the next build writes what is missing."""
-    path = _resolve(path)
+    path = os.path.realpath(path) if os.path.islink(path) else path
     folder, name = os.path.split(path)
+    folder = folder or "."
     os.makedirs(folder, exist_ok=True)
     scratch = os.path.join(folder, f".{name}.{os.getpid()}.part")
     descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
