@@ -8,9 +8,6 @@ file without a root is a part of another source, which imports it, or a mistake.
 from __future__ import annotations
 
 import os
-import re
-import shutil
-import subprocess
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from headcount.app.definition_files import compile_file
@@ -129,8 +126,9 @@ def _clashes(outputs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     """The outputs that more than one source would be written to, and those sources."""
     first: dict[str, str] = {}
     clashes: dict[str, list[str]] = {}
+    folders: dict[str, str] = {}
     for source, output in outputs:
-        place = os.path.realpath(output)
+        place = _resolve(output, folders)
         if place in first:
             clashes.setdefault(place, [first[place]]).append(source)
         else:
@@ -206,6 +204,7 @@ def find_sources(patterns: Iterable[str]) -> list[str]:
     `node_modules` are passed over by patterns.
     """
     found: dict[str, str] = {}
+    folders: dict[str, str] = {}
     for pattern in patterns:
         matches = _matches(pattern)
         if not matches:
@@ -216,7 +215,7 @@ def find_sources(patterns: Iterable[str]) -> list[str]:
                 code="no-source",
             )
         for path in matches:
-            found.setdefault(os.path.realpath(path), path)
+            found.setdefault(_resolve(path, folders), path)
     return list(found.values())
 
 
@@ -276,18 +275,27 @@ def read_bytes(path: str) -> bytes | None:
         return None
 
 
-def write_atomically(path: str, data: bytes) -> None:
-    """Write beside the file, flush to disk, and rename. A symbolic link stays one."""
-    path = os.path.realpath(path)
+def _resolve(path: str, folders: dict[str, str]) -> str:
+    """`os.path.realpath`, which inspects every directory on the way, once for each of the `folders`."""
     folder, name = os.path.split(path)
+    if folder not in folders:
+        folders[folder] = os.path.realpath(folder)
+    place = os.path.join(folders[folder], name)
+    return os.path.realpath(place) if name in (".", "..") or os.path.islink(place) else place
+
+
+def write_atomically(path: str, data: bytes) -> None:
+    """Write beside the file, and rename. A symbolic link stays one. Nothing is flushed to disk: after a power
+    failure the next build writes what is missing."""
+    path = os.path.realpath(path) if os.path.islink(path) else path
+    folder, name = os.path.split(path)
+    folder = folder or "."
     os.makedirs(folder, exist_ok=True)
     scratch = os.path.join(folder, f".{name}.{os.getpid()}.part")
     descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
     try:
         with open(descriptor, "wb") as file:
             file.write(data)
-            file.flush()
-            os.fsync(descriptor)
         os.replace(scratch, path)
     except BaseException:
         os.unlink(scratch)
@@ -309,6 +317,10 @@ class Detected(NamedTuple):
 
 def detect_dialect(command: str = "claude") -> Detected:
     """The dialect that the client on PATH understands; the default one when there is none to ask."""
+    import re
+    import shutil
+    import subprocess
+
     path = shutil.which(command)
     if path is None:
         return Detected(TEAMMATE, f"no {command} on PATH")

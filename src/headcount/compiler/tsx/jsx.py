@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from headcount.compiler.diagnostics import did_you_mean
@@ -12,24 +11,31 @@ from headcount.compiler.tsx.evaluate import evaluate, handles, too_deep, too_man
 from headcount.compiler.tsx.expressions import field, foreign, parts
 from headcount.compiler.tsx.functions import call_function, parameters, pattern_of
 from headcount.compiler.tsx.grammar import (
+    ASSIGNMENT_PATTERN,
     COMMENT,
     ELEMENTS,
     FIELD_BODY,
     FIELD_KEY,
     FIELD_LEFT,
     FIELD_NAME,
+    FIELD_PROPERTY,
     FIELD_RIGHT,
     FIELD_VALUE,
     IDENTIFIER,
     JSX_ATTRIBUTE,
+    JSX_CLOSING,
     JSX_ELEMENT,
     JSX_EXPRESSION,
+    JSX_OPENING,
+    JSX_SELF_CLOSING,
     MAX_DEPTH,
     MAX_ELEMENTS,
+    MEMBER,
     OBJECT_ASSIGNMENT_PATTERN,
     OBJECT_PATTERN,
     PAIR_PATTERN,
     REST_PATTERN,
+    SHORTHAND,
     SHORTHAND_PATTERN,
     SPREAD,
     STRING,
@@ -59,6 +65,8 @@ if TYPE_CHECKING:
     from headcount.compiler.tsx.reader import Reader
     from headcount.compiler.tsx.source import SourceFile
     from headcount.compiler.tsx.values import Evaluated, Scope
+
+TAGS = frozenset((JSX_OPENING, JSX_CLOSING, JSX_SELF_CLOSING))
 
 
 @handles("jsx_element", "jsx_self_closing_element")
@@ -255,7 +263,9 @@ def expand(
 
 
 def _report_lost(reader: Reader, component: Function, given: dict[str, Prop]) -> None:
-    accepted = _accepted(component)
+    if component.accepted is MISSING:
+        component.accepted = _accepted(component)
+    accepted: list[str] | None = component.accepted
     if accepted is None:
         return
     for prop in given.values():
@@ -276,53 +286,62 @@ def _accepted(component: Function) -> list[str] | None:
     given = parameters(component.node)
     if not given:
         return []
-    pattern = pattern_of(given[0])
-    if pattern.kind_id != OBJECT_PATTERN:
-        return _mentioned(component, pattern)
     source = component.scope.module.source
-    body = source.text(field(component.node, FIELD_BODY)) + _defaults(source, pattern)
+    pattern = pattern_of(given[0])
+    uses = _uses(component.node, pattern)
+    if pattern.kind_id == OBJECT_PATTERN:
+        return _taken(source, pattern, {source.name(use) for use in uses})
+    names: list[str] = []
+    for use in uses:
+        if source.name(use) != source.name(pattern):
+            continue
+        around = use.parent
+        target = None if around is None else around.child_by_field_id(FIELD_NAME)
+        read: list[str] | None = None
+        if around is not None and around.kind_id == MEMBER:
+            read = [source.name(field(around, FIELD_PROPERTY))]
+        elif target is not None and target.kind_id == OBJECT_PATTERN:
+            read = _taken(source, target, {source.name(each) for each in uses})
+        if read is None:
+            return None
+        names += read
+    return names
+
+
+def _taken(source: SourceFile, pattern: Node, used: set[str]) -> list[str] | None:
+    """The keys that a pattern takes into names that are used; None when it takes all others, too."""
     names: list[str] = []
     for item in parts(pattern):
+        key = target = item
         if item.kind_id == REST_PATTERN:
-            return None
-        target = field(item, FIELD_VALUE) if item.kind_id == PAIR_PATTERN else item
+            if source.name(parts(item)[0]) in used:
+                return None
+            continue
         if item.kind_id == PAIR_PATTERN:
-            item = field(item, FIELD_KEY)
+            key, target = field(item, FIELD_KEY), field(item, FIELD_VALUE)
         elif item.kind_id == OBJECT_ASSIGNMENT_PATTERN:
-            item = target = field(item, FIELD_LEFT)
-        # A name that the body never mentions takes its value and loses it.
-        plain = target.kind_id in (IDENTIFIER, SHORTHAND_PATTERN)
-        if not plain or "\\" in body or _mentions(body, source.name(target)):
-            names.append(source.name(item))
+            key = target = field(item, FIELD_LEFT)
+        if target.kind_id == ASSIGNMENT_PATTERN:
+            target = field(target, FIELD_LEFT)
+        if target.kind_id not in (IDENTIFIER, SHORTHAND_PATTERN) or source.name(target) in used:
+            names.append(source.name(key))
     return names
 
 
-def _defaults(source: SourceFile, pattern: Node) -> str:
-    """What stands after the `=` signs of a pattern, where one prop may use another."""
-    found = (item.child_by_field_id(FIELD_RIGHT) for item in parts(pattern))
-    return "".join(f" {source.text(node)}" for node in found if node is not None)
-
-
-def _mentions(body: str, name: str) -> bool:
-    """Whether the text has the name as a word of its own."""
-    return re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", body) is not None
-
-
-def _mentioned(component: Function, parameter: Node) -> list[str] | None:
-    """For `props => …`: the words after `props.`, unless `props` is also used as a whole."""
-    source = component.scope.module.source
-    body = source.data[parameter.end_byte : component.node.end_byte].decode()
-    pieces = body.split(source.text(parameter))
-    names: list[str] = []
-    for piece in pieces[1:]:
-        rest = piece.lstrip("?")
-        word = ""
-        if rest.startswith("."):
-            end = next(
-                (i for i, c in enumerate(rest[1:], 1) if not (c == "$" or f"a{c}".isidentifier())), len(rest)
-            )
-            word = rest[1:end]
-        if not word:
-            return None
-        names.append(word)
-    return names
+def _uses(function: Node, pattern: Node) -> list[Node]:
+    """The names that are read in a function's body, and in the defaults of its parameter. The tag of an HTML
+    element is not a name."""
+    found: list[Node] = []
+    defaults = [item.child_by_field_id(FIELD_RIGHT) for item in parts(pattern)]
+    pending = [field(function, FIELD_BODY), *(node for node in defaults if node is not None)]
+    while pending:
+        node = pending.pop()
+        if node.kind_id in (IDENTIFIER, SHORTHAND):
+            found.append(node)
+        children = node.named_children
+        if node.kind_id in TAGS and children and children[0].kind_id == IDENTIFIER:
+            tag = children.pop(0)
+            if not (tag.text or b"")[:1].islower():
+                found.append(tag)
+        pending.extend(children)
+    return found

@@ -35,17 +35,6 @@ def report_syntax_errors(source: SourceFile, root: Node, report: Report) -> None
             pending.extend(child for child in reversed(node.children) if child.has_error or child.is_missing)
 
 
-def count_errors(root: Node, enough: int) -> int:
-    """The errors in the tree, counted up to `enough`."""
-    found = 0
-    pending = [root]
-    while pending and found < enough:
-        node = pending.pop()
-        found += node.is_error or node.is_missing
-        pending.extend(child for child in node.children if child.has_error or child.is_missing)
-    return found
-
-
 def check_tags(source: SourceFile, root: Node, report: Report) -> set[str]:
     """Compares every pair of tags; answers with the names that closed another tag than their own."""
     closed: set[str] = set()

@@ -97,11 +97,13 @@ class Native:
 
 
 class Function:
-    """A component, a render prop or a `.map` callback, with the scope that it closes over."""
+    """A component, a render prop or a `.map` callback, with the scope that it closes over. `accepted` has the
+    props that a component reads, once they were determined."""
 
-    __slots__ = ("name", "node", "scope")
+    __slots__ = ("accepted", "name", "node", "scope")
 
     def __init__(self, node: Node, scope: Scope, name: str) -> None:
+        self.accepted: Evaluated = MISSING
         self.node = node
         self.scope = scope
         self.name = name

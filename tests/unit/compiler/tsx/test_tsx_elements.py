@@ -338,10 +338,38 @@ def test_a_statement_that_would_have_to_be_executed_is_reported() -> None:
     [
         "({ children, tone = 'x' }: any) => <p>{tone}</p>",
         "({ children: inner }: { children: string }) => <p>x</p>",
+        "({ children, tone = 'x' }: any) => <p>{tone} {}children</p>",  # the word in text is not a use
+        "({ children, tone }: any) => <p>{'children'}{tone?.children}</p>",
+        "({ title, ...rest }: any) => <h2>{title}</h2>",
+        "(props: any) => { const { title } = props; return <h2>{title} props</h2>; }",
+        "(props: any) => <p>{props.title} props.children</p>",
     ],
 )
 def test_children_that_a_component_takes_and_does_not_use_are_reported(component: str) -> None:
     assert codes("<Note>lost</Note>", f"const Note = {component};") == ["unknown-prop"]
+
+
+@pytest.mark.parametrize(
+    "component",
+    [
+        "({ children }: any) => <p>{children}</p>",
+        "({ children: inner = 'x' }: any) => <p>{inner}</p>",
+        "({ ...rest }: any) => <p {...rest} />",
+        "(props: any) => { const { children } = props; return <p>{children}</p>; }",
+        "(props: any) => { const { title, ...rest } = props; return <p>{rest.children}</p>; }",
+        "(props: any) => <p {...props} />",
+        "(props: any) => <p>{props?.children}</p>",
+        "function ({ children }: any) { const parts = { children }; return <p>{parts.children}</p>; }",
+    ],
+)
+def test_children_that_a_component_uses_are_kept(component: str) -> None:
+    assert shapes("<Note>kept</Note>", f"const Note = {component};") == [("p", ["kept"])]
+
+
+def test_a_prop_with_the_name_of_an_html_tag_is_not_used_by_the_tag() -> None:
+    assert codes("<Note b='lost' />", "const Note = ({ b }: any) => <p><b>x</b></p>;") == ["unknown-prop"]
+    head = "const Note = ({ Tag }: any) => <Tag>x</Tag>; const Bold = ({ children }) => <b>{children}</b>;"
+    assert shapes("<Note Tag={Bold} />", head) == [("b", ["x"])]
 
 
 def test_a_prop_that_only_a_default_uses_is_used() -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 
 import pytest
+import tree_sitter
 from tsx_reading import definition, read_source
 
-from headcount.compiler.tsx.grammar import MAX_BYTES
+from headcount.compiler.tsx import parse
+from headcount.compiler.tsx.grammar import LANGUAGE, MAX_BYTES
 
 NESTED = {
     "elements": ("<p>" * 5000 + "</p>" * 5000, ""),
@@ -109,3 +111,22 @@ def test_input_that_tree_sitter_itself_would_never_finish_is_reported(source: st
 )
 def test_hard_input_is_reported_in_time(text: str) -> None:
     assert set(read_in_time(text)) <= {"syntax", "too-deep"}
+
+
+@pytest.mark.filterwarnings("ignore:Use the progress_callback")
+def test_a_parse_that_is_interrupted_gives_the_tree_of_one_that_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source = definition("<p a='x' b={true}>R {`a ${b}`}</p>\n" * 500).encode()
+    whole = parse.parse_tree(source)
+    monkeypatch.setattr(parse, "_parser", tree_sitter.Parser(LANGUAGE, timeout_micros=1))
+    with pytest.raises(ValueError):
+        parse._parser.parse(source)
+    parse._parser.reset()
+    sliced = parse.parse_tree(source)
+    assert not whole.cut and not sliced.cut
+    assert str(sliced.root) == str(whole.root)
+
+
+def test_a_large_file_whose_ampersands_need_masks_is_not_refused() -> None:
+    assert read_in_time(definition(LARGE["text"])) == []

@@ -179,3 +179,8 @@ def test_an_html_comment_in_an_attribute_is_text(text: str) -> None:
     found = read(f"<XmlBlock name='x' note='{text}'>y</XmlBlock>")
     assert found.diagnostics == ()
     assert text in str(found.root)
+
+
+def test_a_line_break_between_export_and_default_is_valid() -> None:
+    found = read_source(definition("<p>x</p>").replace("export default", "export\r\n  default"))
+    assert found.diagnostics == () and found.root is not None
