@@ -123,7 +123,7 @@ class _Restoring:
         blobs = read_blobs(self.repo.git, (leaf.oid for leaf in wanted.values()))
         for (path, leaf), blob in zip(wanted.items(), blobs, strict=True):
             write_leaf(*self._place(_decoded(path)), leaf, blob.chunks)
-        if any(from_tree(path).startswith(_GIT_LINK) for path in wanted):
+        if any(_is_git_link(from_tree(path)) for path in wanted):
             place = os.fsdecode(self._beside_link().removeprefix(FILES))
             self.notes.append(f".git was something of its own, and is at {place}")
         if any(b"/%.git/" in path or path.startswith(STATE + b"modules/") for path in wanted):
@@ -153,7 +153,7 @@ class _Restoring:
         """Where a path of the salvage goes, decoded: the directory that it is below, and the path there."""
         if not path.startswith(FILES):
             return self.state, path.removeprefix(STATE)
-        if path == _GIT_LINK or path.startswith(_GIT_LINK + b"/"):
+        if _is_git_link(path):
             path = path.replace(_GIT_LINK, self._beside_link(), 1)
         return self.files, path.removeprefix(FILES)
 
@@ -256,6 +256,11 @@ class _Restoring:
     def _key(self, path: bytes) -> tuple[bytes, bytes]:
         target, name = self._place(path)
         return target.root, name
+
+
+def _is_git_link(path: bytes) -> bool:
+    """Return whether a decoded path is the worktree's own `.git`, or below it."""
+    return path == _GIT_LINK or path.startswith(_GIT_LINK + b"/")
 
 
 def _decoded(path: bytes) -> bytes:
