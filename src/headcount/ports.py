@@ -341,6 +341,9 @@ class Files(Protocol):
     def move_directory(self, source: str, target: str) -> None:
         """Nothing, where there is no source or the target is there: a repeat after a crash."""
 
+    def keep_only(self, directory: str, kept: Sequence[str]) -> None:
+        """Remove everything below `directory` except the paths in `kept`. Follows no link."""
+
 
 class Executor(Protocol):
     """Workers. What is put into one lane is performed in order, and never two at a time."""

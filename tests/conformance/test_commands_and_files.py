@@ -59,6 +59,17 @@ def test_a_file_makes_its_directory_and_is_replaced(files: tuple[Any, str]) -> N
     assert local.exists(path) and local.is_directory(f"{home}/teams/crew") and not local.is_directory(path)
 
 
+def test_of_a_directory_only_what_is_named_stays(files: tuple[Any, str]) -> None:
+    local, home = files
+    for name in ("a/key", "a/b/kept/one", "a/b/other", "kept", "x/y/z"):
+        local.write(f"{home}/client/{name}", b"x")
+    for _ in range(2):  # a repeat after a crash
+        local.keep_only(f"{home}/client", ("a/b/kept", "kept", "not/there"))
+        found = ("a/key", "a/b/kept/one", "a/b/other", "kept", "x/y/z")
+        assert [name for name in found if local.exists(f"{home}/client/{name}")] == ["a/b/kept/one", "kept"]
+    local.keep_only(f"{home}/nothing", ())
+
+
 def test_a_directory_is_written_whole_and_moved_once(files: tuple[Any, str]) -> None:
     local, home = files
     local.write_directory(f"{home}/archive/crew-1", {"receipt.json": b"{}"})

@@ -84,6 +84,13 @@ class FakeFiles:
         for name in [name for name in self.contents if name.startswith(f"{source}/")]:
             self.contents[target + name.removeprefix(source)] = self.contents.pop(name)
 
+    def keep_only(self, directory: str, kept: Sequence[str]) -> None:
+        self._call("keep only")
+        spared = tuple(f"{directory}/{name}" for name in kept)
+        for path in [path for path in self.contents if path.startswith(f"{directory}/")]:
+            if not any(path == one or path.startswith(f"{one}/") for one in spared):
+                del self.contents[path]
+
     def _call(self, name: str) -> None:
         if self._on_call(name):
             raise OSError(errno.ENOSPC, "No space left on device")

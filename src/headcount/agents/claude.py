@@ -194,5 +194,6 @@ CLIENT = Client(
     ),
     exit_text="/exit",
     hooked=True,
+    conversations=("config/projects", "config/todos", "config/tasks", "config/file-history"),
     record=Record("config/projects/*/*.jsonl", _read_record),
 )

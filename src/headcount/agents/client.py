@@ -148,6 +148,9 @@ class Client:
     """It calls `headcount hook` at its pauses, so mail reaches it in the middle of a turn."""
     record: Record | None = None
     """By which it is followed in a terminal."""
+    conversations: tuple[str, ...] = ()
+    """What the archive keeps of the client's directory: its records of conversations. The rest is settings
+    and logins of the user, and headcount removes it when the team closes."""
     writes_when_asked: str = ""
     """The variable that names its directory, if it writes there when it is only asked for its version."""
 

@@ -200,5 +200,6 @@ CLIENT = Client(
         asks=r"^› \d+\. (?![\s\S]*^›( |$))",
     ),
     exit_text="/quit",
+    conversations=("config/sessions", "config/archived_sessions"),
     record=Record("config/sessions/**/*.jsonl", _read_record),
 )

@@ -245,6 +245,7 @@ CLIENT = Client(
     ),
     exit_text="/quit",
     hooked=True,
+    conversations=("config/.gemini/tmp", "config/.gemini/history"),
     record=Record("config/.gemini/tmp/*/chats/*.jsonl", _read_record),
     writes_when_asked="GEMINI_CLI_HOME",
 )

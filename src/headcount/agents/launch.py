@@ -52,6 +52,8 @@ class Launch:
     """What its screen shows when it waits for a person."""
     hold: str = ""
     """What its screen shows while nothing may be typed there."""
+    conversations: tuple[str, ...] = ()
+    """What the archive keeps of the client's directory."""
 
 
 def _launch_command(order: Order) -> Launch:
@@ -71,10 +73,10 @@ def _launch_client(name: str, order: Order) -> Launch:
     if order.model:
         words += ["--model", order.model]
     if not order.terminal:
-        return Launch(tuple(words), stdin=True)
+        return Launch(tuple(words), stdin=True, conversations=client.conversations)
     return Launch(
         (*words, "--terminal"), exit_text=client.exit_text, runtime="tmux", ready=client.screen.ready,
-        dialog=client.screen.dialog, hold=client.screen.hold,
+        dialog=client.screen.dialog, hold=client.screen.hold, conversations=client.conversations,
     )  # fmt: skip
 
 

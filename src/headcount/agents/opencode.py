@@ -177,6 +177,10 @@ CLIENT = Client(
         # Buttons in the place of the prompt, or a window above everything, with its way out in the title.
         asks=r"△ (?=[\s\S]*\benter confirm\b)(?![\s\S]*ctrl\+p commands)|^ {20,}\S.* {3,}esc *$",
     ),
+    conversations=tuple(
+        f"config/.local/share/opencode/{name}"
+        for name in ("storage", "opencode.db", "opencode.db-wal", "opencode.db-shm", "snapshot")
+    ),
     exit_text="/exit",
     hooked=True,
 )

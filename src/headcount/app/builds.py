@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from headcount.app.definition_files import compile_file
+from headcount.app.bounded_compile import Compiler
 from headcount.compiler.compile import SUFFIXES, Compiled
 from headcount.compiler.dialects import TEAMMATE, dialect_for_version
 from headcount.compiler.element import Diagnostic, Span
@@ -54,13 +54,14 @@ def build(sources: Sequence[str], options: Options) -> Iterator[Built]:
     """Build every source. Results are in the order of the sources, except for those that must wait."""
     read: set[str] = set()  # what was imported
     rootless: list[Compiled] = []
-    planned = _plan_by_name(sources, options) if options.claude_layout else _plan_by_path(sources, options)
-    for compiled, output in planned:
-        if _has_no_root(compiled):
-            rootless.append(compiled)
-            continue
-        read.update(compiled.files[1:])
-        yield _finish(compiled, output, options)
+    plan = _plan_by_name if options.claude_layout else _plan_by_path
+    with Compiler() as compiler:
+        for compiled, output in plan(compiler, sources, options):
+            if _has_no_root(compiled):
+                rootless.append(compiled)
+                continue
+            read.update(compiled.files[1:])
+            yield _finish(compiled, output, options)
     parts = set(map(os.path.realpath, read)) if rootless else read
     for compiled in rootless:
         is_part = os.path.realpath(compiled.path) in parts
@@ -71,14 +72,16 @@ def _has_no_root(compiled: Compiled) -> bool:
     return [found.code for found in compiled.diagnostics] == ["no-root"]
 
 
-def _plan_by_path(sources: Sequence[str], options: Options) -> Iterator[tuple[Compiled, str | None]]:
+def _plan_by_path(
+    compiler: Compiler, sources: Sequence[str], options: Options
+) -> Iterator[tuple[Compiled, str | None]]:
     """Yield each definition as soon as its output is known to be its own. Those with a `folder`, and those
     whose base names clash, wait until all are compiled."""
     by_name = _clashes((source, flat_output(source, options.folder)) for source in sources)
     waiting: list[Compiled] = []
     taken: list[tuple[str, str]] = []
     for source in sources:
-        compiled = compile_file(source, options.dialect)
+        compiled = compiler.compile(source, options.dialect)
         output = _flat_output(compiled, options)
         moved = compiled.document is not None and compiled.document.folder
         if moved or (by_name and os.path.realpath(output) in by_name):
@@ -103,9 +106,11 @@ def _flat_output(compiled: Compiled, options: Options) -> str:
     return flat_output(compiled.path, options.folder, below)
 
 
-def _plan_by_name(sources: Sequence[str], options: Options) -> Iterator[tuple[Compiled, str | None]]:
+def _plan_by_name(
+    compiler: Compiler, sources: Sequence[str], options: Options
+) -> Iterator[tuple[Compiled, str | None]]:
     """Outputs are named by the definitions, so all are compiled before the first is written."""
-    compiled = [compile_file(source, options.dialect) for source in sources]
+    compiled = [compiler.compile(source, options.dialect) for source in sources]
     outputs = {
         one.path: output
         for one in compiled

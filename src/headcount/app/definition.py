@@ -7,8 +7,8 @@ import shlex
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
+from headcount.app.bounded_compile import compile_bounded
 from headcount.app.caller import refuse_python
-from headcount.app.definition_files import compile_file
 from headcount.app.member_start import Plan
 from headcount.domain.names import check_member_name, check_team_name, show
 from headcount.errors import DefinitionError, HeadcountError, UsageError
@@ -38,7 +38,7 @@ def read_definition(path: str) -> Definition:
             code="no-source",
         )
     refuse_python([path], os.environ)
-    compiled = compile_file(path)
+    compiled = compile_bounded(path)
     errors = [d for d in compiled.diagnostics if d.severity == "error"]
     if errors or compiled.document is None:
         raise DefinitionError(

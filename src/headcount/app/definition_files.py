@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from headcount.compiler.dialects import Dialect
 
 _ROOT_MARKS = (".git", "headcount.toml", "package.json")
+_MOST_BYTES = 16 << 20  # the compiler itself takes far less of TSX
 
 
 def compile_file(path: str, dialect: Dialect = TEAMMATE, source: bytes | None = None) -> Compiled:
@@ -27,8 +28,8 @@ def read_source(path: str, source: bytes | None = None) -> Source:
     if source is None:
         try:
             source = _read(path)
-        except OSError as error:
-            reason = error.strerror or str(error)
+        except (OSError, ValueError) as error:
+            reason = (error.strerror if isinstance(error, OSError) else "") or str(error)
             unreadable = Diagnostic("unreadable", f"Cannot read the definition: {reason}", Span(path, 1, 1))
             return Source(None, (unreadable,), (os.path.realpath(path),))
     if path.endswith(".py"):
@@ -42,12 +43,21 @@ def read_source(path: str, source: bytes | None = None) -> Source:
 
 
 def _read(path: str) -> bytes:
-    """The whole file with half the system calls of `open`, which show over a thousand small files."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    """Return a regular file with half the system calls of `open`, which show over a thousand small files.
+
+    `O_NONBLOCK`: a pipe in its place would make the reader wait.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ValueError("it is not a regular file")
         chunks: list[bytes] = []
+        left = _MOST_BYTES
         while chunk := os.read(descriptor, 1 << 16):
             chunks.append(chunk)
+            left -= len(chunk)
+            if left < 0:
+                raise ValueError(f"it has more than {_MOST_BYTES >> 20} MB")
         return b"".join(chunks)
     finally:
         os.close(descriptor)
@@ -57,18 +67,10 @@ class DiskFiles:
     """The files on disk, for the imports of a TSX definition."""
 
     def read(self, path: str) -> bytes:
-        """Open only a regular file, since a pipe would make the reader wait."""
-        from headcount.compiler.tsx.grammar import MAX_BYTES
-        from headcount.compiler.tsx.source import Unreadable, too_large
+        from headcount.compiler.tsx.source import Unreadable
 
         try:
-            status = os.stat(path)
-            if not stat.S_ISREG(status.st_mode):
-                raise Unreadable("unreadable", f"{path} is not a file", "Name a .tsx file.")
-            if status.st_size > MAX_BYTES:
-                raise too_large(status.st_size)
-            with open(path, "rb") as file:
-                return file.read(MAX_BYTES + 1)
+            return _read(path)
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
             raise Unreadable("unreadable", f"Cannot read {path}: {reason}", "Check the path.") from None
@@ -93,7 +95,7 @@ def source_line(found: Diagnostic) -> str:
     """The line that the diagnostic points to; nothing when it cannot be read, or is too long to help."""
     try:
         lines = _lines(found.span.file, os.stat(found.span.file).st_mtime_ns)
-    except OSError:
+    except (OSError, ValueError):
         return ""
     text = lines[found.span.line - 1] if found.span.line <= len(lines) else ""
     return text if len(text) <= 200 else ""
@@ -102,5 +104,4 @@ def source_line(found: Diagnostic) -> str:
 @lru_cache(maxsize=2)
 def _lines(path: str, changed: int) -> list[str]:
     """A file's lines, kept for the next diagnostic of the same file as long as it is the same."""
-    with open(path, "rb") as file:
-        return file.read().decode("utf-8", "replace").replace("\r\n", "\n").split("\n")
+    return _read(path).decode("utf-8", "replace").replace("\r\n", "\n").split("\n")

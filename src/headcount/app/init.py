@@ -109,10 +109,13 @@ class _Edit(NamedTuple):
 
 
 def _read_edit(root: str, change: Change) -> _Edit:
+    """Read a file that `init` changes. A repository may contain a link in its place that leads elsewhere."""
     try:
+        if not f"{os.path.realpath(f'{root}/{change.path}')}/".startswith(f"{os.path.realpath(root)}/"):
+            raise ValueError("it is a link that leads out of the repository")
         before = _read(f"{root}/{change.path}")
         return _Edit(change, before, change.add(before))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(
             f"Did not change {change.path}", f"it cannot be read: {error}",
             ("Correct it, or add the server by hand: docs/how-to shows what to write",),

@@ -7,7 +7,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 
 class LocalFiles:
@@ -42,6 +42,21 @@ class LocalFiles:
         if os.path.isdir(source) and not os.path.isdir(target):
             os.rename(source, target)
         _sync_directory(os.path.dirname(target))
+
+    def keep_only(self, directory: str, kept: Sequence[str]) -> None:
+        """A member may have taken its own rights to a directory away, so they are restored first."""
+        if os.path.islink(directory) or not os.path.isdir(directory):
+            return
+        os.chmod(directory, 0o700)
+        for name in os.listdir(directory):
+            path = f"{directory}/{name}"
+            below = [one.partition("/")[2] for one in kept if one.partition("/")[0] == name]
+            if os.path.islink(path) or not (os.path.isdir(path) or "" in below):
+                os.unlink(path)
+            elif "" not in below:
+                self.keep_only(path, below)
+                if not os.listdir(path):
+                    os.rmdir(path)
 
 
 def _write(path: str, data: bytes, mode: str, sync: bool) -> None:

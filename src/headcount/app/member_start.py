@@ -81,6 +81,7 @@ def make_start(
         "ready": launch.ready,
         "dialog": launch.dialog,
         "hold": launch.hold,
+        "conversations": list(launch.conversations),
         "prompt": plan.prompt,
         "model": order.model,
         "base": plan.base,

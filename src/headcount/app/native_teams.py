@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from headcount.workspace.repository import Repository
 
 _LOCK_STALE_S = 18.0
+_MOST_BYTES = 16 << 20
 _PATIENCE_S = 1.0
 _LOOK_AGAIN_S = 0.02
 
@@ -118,17 +119,21 @@ def _read_team(path: str, running: dict[str, list[tuple[int, str]]]) -> NativeTe
 
 
 def read_patiently(path: str) -> dict[str, Any] | None:
-    """None when it is not there, or stays unreadable: a writer holds the lock, or has not finished."""
+    """None when it is not there, or stays unreadable: a writer holds the lock, or has not finished.
+
+    Agents write there, so a pipe, a device or deep nesting in its place is unreadable too.
+    """
+    from headcount.workspace.safe_files import read_file
+
     deadline = time.monotonic() + _PATIENCE_S
     while True:
         if not _is_locked(path) or time.monotonic() > deadline:
             try:
-                with open(path, encoding="utf-8") as file:
-                    found = json.load(file)
+                found = json.loads(read_file(path, _MOST_BYTES))
                 return found if isinstance(found, dict) else None
             except FileNotFoundError:
                 return None
-            except (OSError, ValueError):
+            except (OSError, ValueError, RecursionError):
                 if time.monotonic() > deadline:
                     return None
         time.sleep(_LOOK_AGAIN_S)

@@ -203,13 +203,14 @@ def _with_progress(results: Iterable[Built], total: int) -> Iterator[Built]:
 
 
 def _to_python(sources: Sequence[str], as_json: bool) -> int:
-    from headcount.app.definition_files import compile_file, read_source
+    from headcount.app.bounded_compile import Compiler
     from headcount.compiler.to_python import to_python
 
     if len(sources) != 1 or not sources[0].endswith(".tsx"):
         raise UsageError("--to python takes one .tsx definition", f"Got {len(sources)}: {', '.join(sources)}")
-    compiled = compile_file(sources[0])
-    root = read_source(sources[0]).root
+    with Compiler() as compiler:
+        compiled = compiler.compile(sources[0])
+        root = compiler.read(sources[0]).root
     python = None if compiled.failed or root is None else to_python(root)
     if as_json:
         _print_python(sources[0], compiled.diagnostics, python)
@@ -282,9 +283,9 @@ def run_graph(args: argparse.Namespace) -> int:
             f"Cannot draw {args.file!r}", "A definition is a .tsx or a .py file", code="no-source"
         )
     _refuse_python([args.file])
-    from headcount.app.definition_files import compile_file
+    from headcount.app.bounded_compile import compile_bounded
 
-    compiled = compile_file(args.file)
+    compiled = compile_bounded(args.file)
     if not args.json:
         for found in compiled.diagnostics:
             print(render(found, source_line(found)), file=sys.stderr)

@@ -148,17 +148,29 @@ def _archive(job: Job) -> _Result:
 
 def _tombstone(job: Job) -> _Result:
     """Check everything that the receipt names once more. Then move the team's own files to its archive,
-    unless an earlier step failed and the team is not deleted. The members' environment and git's
-    configuration may hold keys, so they are removed."""
+    unless an earlier step failed and the team is not deleted. The members' environment, git's configuration
+    and the settings of clients may hold keys, so they are removed."""
     lost = _check_saved(job, [ref for member in job.team.members.values() for ref in member.refs])
     team_files = f"{job.world.home}/teams/{job.team.name}"
     archive = archive_path(job.world.home, job.team.name, job.team.generation)
+    _remove_client_settings(job, team_files)
     if not lost and not job.team.warnings and job.world.files.is_directory(archive):
         job.world.files.move_directory(team_files, f"{archive}/team")
     if not lost and job.world.files.is_directory(archive):
         _remove_records(job, archive)
     held_environment.forget(job.held)
     return lost, [], {("", held_environment.FACT): {}, ("", GIT_CONFIG): {}}
+
+
+def _remove_client_settings(job: Job, team_files: str) -> None:
+    """Each client has a directory with copies of the user's settings, and may have written a login there. Of
+    it only the conversations stay, as the archive of what was said."""
+    for key, start in job.everyone["start"].items():
+        directory = f"{team_files}/clients/{key.replace('#', '-')}"
+        try:
+            job.world.files.keep_only(directory, start.get("conversations", ()))
+        except OSError:
+            _LOG.warning("settings of the client of %s of %s stay", key, job.team.name, exc_info=True)
 
 
 def _remove_records(job: Job, archive: str) -> None:

@@ -17,8 +17,9 @@ import os
 import secrets
 from typing import NamedTuple
 
-from headcount.errors import UsageError
+from headcount.errors import ProcessError, UsageError
 from headcount.runtime.reaper import write_once
+from headcount.runtime.start_record import read_small
 
 VARIABLE = "HEADCOUNT_MARK"
 CODE = "hc1.code"
@@ -63,8 +64,14 @@ def state_id(directory: str) -> str:
 
 
 def read_seed(directory: str) -> str:
-    with open(_seed_path(directory)) as file:
-        return file.read()
+    """A pipe in its place would make every command wait."""
+    path = _seed_path(directory)
+    try:
+        return read_small(path).decode("ascii")
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as error:
+        raise ProcessError(f"{path} cannot be read", str(error), code="process-record-damaged") from error
 
 
 def put_back_seed(directory: str, seed: str) -> None:

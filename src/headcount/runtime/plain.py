@@ -25,8 +25,8 @@ class PlainRuntime(ProcessRuntime):
         line = text.encode() + b"\n"
         try:
             return _room(fd) >= len(line) and os.write(fd, line) == len(line)
-        except BlockingIOError:
-            return False
+        except OSError:
+            return False  # it is full, or something else was put in its place
         finally:
             os.close(fd)
 
@@ -44,7 +44,7 @@ class PlainRuntime(ProcessRuntime):
 def _open_stdin(handle: Handle) -> int | None:
     """None without an open standard input: nobody reads there."""
     try:
-        return os.open(handle.directory.file(STDIN), os.O_WRONLY | os.O_NONBLOCK)
+        return os.open(handle.directory.file(STDIN), os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     except OSError:
         return None
 

@@ -80,6 +80,8 @@ _libc.signal.argtypes = (ctypes.c_int, ctypes.c_void_p)
 _libc.signal.restype = ctypes.c_void_p
 
 Spec = dict[str, object]
+# Follow no link and wait for no pipe: a member can put either in the place of a file in its directory.
+_NO_TRICKS = os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 # --- files that are written once -------------------------------------------------------------------
@@ -88,7 +90,7 @@ Spec = dict[str, object]
 def write_once(path: str, text: str) -> bool:
     """Create `path` durably and whole. False, with nothing changed, when it exists already."""
     draft = f"{path}.{os.getpid()}.{_thread.get_ident()}"
-    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NO_TRICKS, 0o600)
     try:
         os.write(fd, text.encode())
         os.fsync(fd)
@@ -265,7 +267,8 @@ class Log:
                             os.unlink(self._path(self._kept.pop()))
                     if len(self._kept) == 4:
                         os.unlink(self._path(self._kept.pop(1)))
-                    self._fd = os.open(self._path(self._offset), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+                    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NO_TRICKS
+                    self._fd = os.open(self._path(self._offset), flags, 0o600)
                     self._kept.append(self._offset)
                     self._room = self._segment
                 written = os.write(self._fd, data[: self._room])

@@ -203,7 +203,7 @@ class SpawnDirectory:
 
     def _read(self, name: str) -> dict[str, Any] | None:
         try:
-            fields = json.loads(_read_small(self.file(name)))
+            fields = json.loads(read_small(self.file(name)))
         except FileNotFoundError:
             return None
         except (ValueError, OSError, RecursionError) as error:
@@ -217,7 +217,7 @@ class SpawnDirectory:
         return ProcessError(what, str(error), code="process-record-damaged")
 
 
-def _read_small(path: str) -> bytes:
+def read_small(path: str) -> bytes:
     """A regular file of a record's size; anything else raises. A member may put a pipe or a link there."""
     fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
@@ -244,7 +244,11 @@ _TOOK = "took"
 
 
 class Said:
-    """Tags are ids of acts, without spaces; the empty one is remembered by nobody."""
+    """Tags are ids of acts, without spaces; the empty one is remembered by nobody.
+
+    A member can put a pipe or a link in the place of the file. Then nothing is remembered, and a nudge may
+    arrive twice.
+    """
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -262,15 +266,19 @@ class Said:
         self._add(_TOOK, tag)
 
     def _add(self, what: str, tag: str) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         if tag:
-            with open(self._path, "a", encoding="utf-8") as file:
-                file.write(f"{what} {tag}\n")
+            with suppress(OSError):
+                fd = os.open(self._path, flags, 0o600)
+                try:
+                    os.write(fd, f"{what} {tag}\n".encode())
+                finally:
+                    os.close(fd)
 
     def _lines(self) -> list[str]:
         try:
-            with open(self._path, encoding="utf-8") as file:
-                return file.read().splitlines()
-        except FileNotFoundError:
+            return read_small(self._path).decode().splitlines()
+        except (OSError, ValueError):
             return []
 
 

@@ -160,7 +160,7 @@ async def _receive_body(request: Request) -> bytes:
 def _read_body(raw: bytes) -> dict[str, Any]:
     try:
         body = json.loads(raw) if len(raw) <= _MOST_BYTES else None
-    except ValueError:
+    except (ValueError, RecursionError):
         body = None
     if isinstance(body, dict):
         return body

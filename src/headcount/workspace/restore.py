@@ -140,7 +140,7 @@ class _Restoring:
         for (path, leaf), blob in zip(wanted.items(), blobs, strict=True):
             write_leaf(*self._place(_decoded(path)), leaf, blob.chunks)
         self._write_private()
-        if any(_is_own_git(from_tree(path)) for path in wanted):
+        if any(_is_git_link(from_tree(path)) for path in wanted):
             place = os.fsdecode(self._beside_link().removeprefix(FILES))
             self.notes.append(f".git was something of its own, and is at {place}")
         if any(b"/%.git/" in path or path.startswith(STATE + b"modules/") for path in wanted):
@@ -180,7 +180,7 @@ class _Restoring:
         """Where a path of the salvage goes, decoded: the directory that it is below, and the path there."""
         if not path.startswith(FILES):
             return self.state, path.removeprefix(STATE)
-        if _is_own_git(path):
+        if _is_git_link(path):
             path = path.replace(_GIT_LINK, self._beside_link(), 1)
         return self.files, path.removeprefix(FILES)
 
@@ -251,7 +251,7 @@ class _Restoring:
         old = self.saved.workspace
         for path, leaf in self.saved.content.items():
             name = from_tree(path)
-            if leaf.mode == LINK or _is_own_git(name):
+            if leaf.mode == LINK or _is_git_link(name):
                 continue  # it is what it was, wherever it leads
             if path.startswith(FILES) and name.endswith(b"/.git"):
                 self._relink_work_tree(name, old.path, old.git_dir or "")
@@ -309,8 +309,8 @@ def _write_private(
         target.write_file(path, chunks, mode, replace=replace)
 
 
-def _is_own_git(path: bytes) -> bool:
-    """Whether it stood in the place of the worktree's own `.git`."""
+def _is_git_link(path: bytes) -> bool:
+    """Return whether a decoded path is the worktree's own `.git`, or below it."""
     return path == _GIT_LINK or path.startswith(_GIT_LINK + b"/")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import http.client
 import json
 import os
 import socket
@@ -158,3 +159,14 @@ def test_a_body_larger_than_any_call_is_refused_and_not_kept(idle_lab: WebLab) -
     headers = {"Authorization": f"Bearer {idle_lab.token}", "Origin": idle_lab.origin}
     status, answer = idle_lab.call(DOWN, body, **headers)
     assert (status, answer["error"]["code"]) == (400, "usage"), json.dumps(answer)
+
+
+def test_a_body_that_nests_without_end_is_refused_and_is_no_bug(idle_lab: WebLab) -> None:
+    idle_lab.create()
+    idle_lab.serve()
+    connection = http.client.HTTPConnection(idle_lab.origin.removeprefix("http://"), timeout=60)
+    headers = {"Authorization": f"Bearer {idle_lab.token}", "Origin": idle_lab.origin}
+    connection.request("POST", f"/{DOWN}", b"[" * 60_000, headers)
+    answer = connection.getresponse()
+    assert (answer.status, json.load(answer)["error"]["code"]) == (400, "usage")
+    connection.close()

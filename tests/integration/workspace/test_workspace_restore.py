@@ -29,6 +29,14 @@ def test_restore_refuses_a_target_that_is_not_empty(world: World, tmp_path: Path
     assert restore(world.repo, saved.ref, str(tmp_path / "void")).path
 
 
+def test_files_whose_names_begin_with_git_are_not_called_a_repository(world: World, tmp_path: Path) -> None:
+    alice = world.member()
+    for name in (".gitignore", ".gitmodules"):
+        (Path(alice.path) / name).write_text("# nothing\n")
+    restored = restore(world.repo, world.salvage(alice).ref, str(tmp_path / "back"))
+    assert not any(".git.salvaged" in note for note in restored.notes)
+
+
 def test_restore_beside_the_living_moves_no_branch_and_doubles_no_stash(world: World, tmp_path: Path) -> None:
     alice = world.member()
     (Path(alice.path) / "a.txt").write_text("stashed\n")

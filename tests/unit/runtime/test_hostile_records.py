@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
+import resource
 import socket
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from headcount.errors import ProcessError
 from headcount.runtime import log, reaper
 from headcount.runtime.log import end_of_log, last_written, read_log, read_tail
+from headcount.runtime.mark import state_id
+from headcount.runtime.plain import PlainRuntime
+from headcount.runtime.start_record import ExitStatus, Said, SpawnDirectory
 
 
 def test_a_pipe_or_a_link_in_the_place_of_a_log_is_not_waited_for(tmp_path: Path) -> None:
@@ -81,3 +87,64 @@ def test_a_message_arrives_as_it_was_sent(message: tuple[object, ...]) -> None:
 )
 def test_bytes_that_are_no_message_are_none(body: bytes) -> None:
     assert reaper.read_message(body) == ()
+
+
+@pytest.mark.parametrize("size", [70_000, 1 << 40])
+def test_a_record_larger_than_any_that_a_keeper_writes_is_damaged(tmp_path: Path, size: int) -> None:
+    """Without its size it would be a good one: the rest is blanks, or a terabyte that nobody reads."""
+    path = tmp_path / reaper.EXIT
+    good = b'{"code": 0, "signal": null, "at": 1.0, "error": ""}'
+    path.write_bytes(good)
+    directory = SpawnDirectory(str(tmp_path))
+    assert directory.exit_status() == ExitStatus(0, None, 1.0)
+    path.write_bytes(good.ljust(70_000))
+    os.truncate(path, size)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert directory.exit_status() is None
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "directory", "bytes"])
+def test_a_record_of_nudges_that_a_member_replaced_is_not_waited_for(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "said"
+    {
+        "pipe": lambda: os.mkfifo(path),
+        "device": lambda: path.symlink_to("/dev/zero"),
+        "directory": path.mkdir,
+        "bytes": lambda: path.write_bytes(b"\xff\xfe took one\n"),
+    }[kind]()
+    said = Said(str(path))
+    said.put("one")
+    said.took("one")
+    assert not said.waits("two") and not said.taken("two")
+
+
+def test_the_log_is_written_to_no_pipe_and_through_no_link(tmp_path: Path) -> None:
+    """A member knows where the next part begins. Output is lost then, and the keeper goes on."""
+    target = tmp_path / "target"
+    target.write_text("mine")
+    (tmp_path / "log.4").symlink_to(target)
+    os.mkfifo(tmp_path / "log.8")
+    log = reaper.Log(str(tmp_path), 16)
+    for _ in range(4):
+        log.write(b"four")
+    assert target.read_text() == "mine"
+    assert (tmp_path / "log.0").read_bytes() == b"four"
+
+
+def test_standard_input_that_a_member_replaced_takes_no_nudge(tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    target.write_text("mine")
+    for make in (lambda path: path.symlink_to(target), lambda path: path.write_text("")):
+        path = tmp_path / reaper.STDIN
+        make(path)
+        handle = SimpleNamespace(directory=SpawnDirectory(str(tmp_path)))
+        assert not PlainRuntime.put_in_front(None, handle, "text", False)  # type: ignore[arg-type]
+        path.unlink()
+    assert target.read_text() == "mine"
+
+
+def test_a_seed_that_cannot_be_read_is_an_error_and_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "id")
+    with pytest.raises(ProcessError):
+        state_id(str(tmp_path))

@@ -179,7 +179,7 @@ TEXTS = frozenset((JSX_TEXT, JSX_ENTITY))
 
 
 # With a thousand members and a thousand tasks a file has 400 kB. Together with what follows, the limit keeps
-# the slowest input within two seconds and 300 MB.
+# the slowest of 350 hostile inputs within 5 seconds and 700 MB; `app/bounded_compile.py` limits the sum.
 MAX_BYTES: Final = 500_000
 # Each level takes up to four Python frames, of a thousand; definitions have a dozen levels.
 MAX_DEPTH: Final = 150
