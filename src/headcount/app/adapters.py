@@ -6,12 +6,9 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING, TypedDict, cast
 
-from headcount.app.judge import judge
-from headcount.app.local_files import LocalFiles
-from headcount.engine.job import World
-
 if TYPE_CHECKING:
     from headcount.app.app import App
+    from headcount.engine.job import World
     from headcount.ports import Executor, Runtime
     from headcount.runtime.commands import Commands
     from headcount.runtime.plain import PlainRuntime
@@ -21,6 +18,10 @@ if TYPE_CHECKING:
 
 
 def make_world(app: App, executor: Executor) -> World:
+    from headcount.app.judge import judge
+    from headcount.app.local_files import LocalFiles
+    from headcount.engine.job import World
+
     runtimes = cast("dict[str, Runtime]", make_runtimes(app))
     commands = make_commands()
     judging = partial(judge, partial(commands.run, cwd=app.root))

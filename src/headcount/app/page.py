@@ -14,7 +14,7 @@ from headcount.app.progress import waits_for
 from headcount.app.report import describe_salvage
 from headcount.app.stand_down_answer import report as read_stand_down
 from headcount.app.task_run import describe_run
-from headcount.app.teams import read_dialogs, shown_activity
+from headcount.app.team_status import read_dialogs, shown_activity
 from headcount.app.timeline import Timeline
 from headcount.domain.findings import Findings
 from headcount.domain.names import show

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from headcount.app.journal_sentences import tell, whom
 from headcount.app.stand_down_answer import report as read_stand_down
 from headcount.app.task_run import read_run
-from headcount.app.teams import read_limits, roster
+from headcount.app.team_status import read_limits, roster
 from headcount.app.timeline import read_timeline
 from headcount.errors import UsageError
 from headcount.protocol.team import Status

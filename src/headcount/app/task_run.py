@@ -14,10 +14,18 @@ from typing import TYPE_CHECKING, Any
 from headcount.app.adapters import find_repository, read_checked_out
 from headcount.app.app import policy_of
 from headcount.app.member_start import check_clients
-from headcount.app.run_state import OVER, awaited, read_run_state, read_stalled, run_status
 from headcount.app.stand_down_answer import can_decide
 from headcount.app.tasks import add
-from headcount.app.teams import create_team, read_dialogs, read_limits, spawn
+from headcount.app.team_status import (
+    OVER,
+    awaited,
+    read_dialogs,
+    read_limits,
+    read_run_state,
+    read_stalled,
+    run_status,
+)
+from headcount.app.teams import create_team, spawn
 from headcount.app.trust import read_trust, trusted_root
 from headcount.domain.names import check_size, show
 from headcount.domain.templates import not_acknowledged

@@ -156,15 +156,15 @@ def _parse(words: list[str]) -> argparse.Namespace:
         epilog="`headcount --help` lists the commands by purpose",
     )
     parser.add_argument("--version", action="version", version=f"headcount {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    # Import only the requested command; the others are one line of help each.
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, prog="headcount")
+    # Only the requested command is imported and has a parser: thirty would cost more than the rest.
     asked = next((word for word in words if not word.startswith("-")), None)
     _check_command(asked)
-    for name, (_, summary) in COMMANDS.items():
-        sub = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
+    if asked is not None:
+        summary = COMMANDS[asked][1]
+        sub = commands.add_parser(asked, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
         add_json(sub)
-        if name == asked:
-            configure(sub, name)
+        configure(sub, asked)
     words, after = _cut(words, asked)
     args, unknown = parser.parse_known_args(words)
     if unknown:

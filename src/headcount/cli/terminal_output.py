@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-import textwrap
 import time
-import unicodedata
 from typing import TYPE_CHECKING, TextIO
 
 from headcount.cli.streams import write_orders
@@ -62,6 +60,10 @@ def fit(text: str, width: int) -> str:
 
 
 def _columns(c: str) -> int:
+    if c.isascii():
+        return 1
+    import unicodedata
+
     if unicodedata.combining(c):
         return 0
     return 2 if unicodedata.east_asian_width(c) in "WF" else 1
@@ -113,6 +115,8 @@ def fit_block(lines: Sequence[str], width: int, height: int) -> list[str]:
 def _parts(line: str, width: int) -> list[str]:
     if "`" not in line:
         return [fit(line, width).rstrip()]
+    import textwrap
+
     indent = " " * (len(line) - len(line.lstrip()))
     return textwrap.wrap(line, width, subsequent_indent=f"{indent}  ", break_on_hyphens=False)
 

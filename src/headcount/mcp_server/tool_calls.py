@@ -12,7 +12,6 @@ import os
 import queue
 import sys
 import threading
-import traceback
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headcount.app.caller import identify
@@ -73,6 +72,8 @@ class ToolCaller:
             return _refusal(error)
         except Exception:
             # Ours, and never the model's to read: the trace goes to the log of the client.
+            import traceback
+
             traceback.print_exc(file=sys.stderr)
             bug = Bug(f"{name} failed", "this is a bug in headcount", ("The server's log has the details",))
             return _refusal(bug)

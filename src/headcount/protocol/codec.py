@@ -11,20 +11,19 @@ import json
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from headcount.protocol import events
-from headcount.protocol.effects import Act, ActKind
 from headcount.protocol.member import Activity, Answer, Member, State
 from headcount.protocol.team import Escalation, EscalationState, Request, Status, Team
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from headcount.protocol.effects import Act
+    from headcount.protocol.events import Event
+
 T = TypeVar("T")
 
 # Every step builds every member of a team again. Reading the field names took most of that time.
 _FIELD_NAMES: dict[type, tuple[str, ...]] = {}
-
-EVENTS: dict[str, type[events.Event]] = {cls.__name__: cls for cls in events.Event.__subclasses__()}
 
 
 def dump_member(member: Member) -> str:
@@ -51,12 +50,14 @@ def load_team(text: str, members: Mapping[str, Member]) -> Team:
     return _build(Team, raw)
 
 
-def dump_event(event: events.Event) -> tuple[str, str]:
+def dump_event(event: Event) -> tuple[str, str]:
     return type(event).__name__, _dumps(event)
 
 
-def load_event(kind: str, text: str) -> events.Event:
-    return _build(EVENTS[kind], json.loads(text))
+def load_event(kind: str, text: str) -> Event:
+    from headcount.protocol.events import BY_NAME
+
+    return _build(BY_NAME[kind], json.loads(text))
 
 
 def dump_act(act: Act) -> str:
@@ -64,6 +65,8 @@ def dump_act(act: Act) -> str:
 
 
 def load_act(text: str) -> Act:
+    from headcount.protocol.effects import Act, ActKind
+
     raw = json.loads(text)
     return Act(ActKind(raw["kind"]), raw["about"], raw["epoch"], raw["data"])
 

@@ -16,7 +16,7 @@ import pytest
 from headcount.app import resident
 from headcount.app.lock import drive_lock, is_driven, suspended_driver
 from headcount.app.resident import driving, ensure_driven
-from headcount.app.teams import status
+from headcount.app.team_status import status
 from headcount.cli.status_commands import describe_team
 from headcount.engine import driver
 from headcount.engine.driver import Driver
