@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,12 +16,11 @@ from headcount.protocol.member import Activity, Answer, Member, State
 from headcount.protocol.team import Escalation, EscalationState, Request, Status, Team
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from headcount.protocol.effects import Act
     from headcount.protocol.events import Event
 
 T = TypeVar("T")
+Raw = Mapping[str, Any]  # as JSON has it
 
 # Every step builds every member of a team again. Reading the field names took most of that time.
 _FIELD_NAMES: dict[type, tuple[str, ...]] = {}
@@ -47,7 +47,7 @@ def load_team(text: str, members: Mapping[str, Member]) -> Team:
     raw["last_request"] = _load_request(raw["last_request"]) if raw.get("last_request") else None
     raw["escalations"] = {key: _load_escalation(value) for key, value in raw["escalations"].items()}
     raw["run"] = None
-    return _build(Team, raw)
+    return build(Team, raw)
 
 
 def dump_event(event: Event) -> tuple[str, str]:
@@ -57,7 +57,7 @@ def dump_event(event: Event) -> tuple[str, str]:
 def load_event(kind: str, text: str) -> Event:
     from headcount.protocol.events import BY_NAME
 
-    return _build(BY_NAME[kind], json.loads(text))
+    return build(BY_NAME[kind], json.loads(text))
 
 
 def dump_act(act: Act) -> str:
@@ -71,30 +71,28 @@ def load_act(text: str) -> Act:
     return Act(ActKind(raw["kind"]), raw["about"], raw["epoch"], raw["data"])
 
 
-def _load_member(raw: dict[str, Any]) -> Member:
+def _load_member(raw: Raw) -> Member:
     answer = raw.get("answer")
-    read = {
-        "state": State(raw["state"]),
-        "activity": Activity(raw.get("activity", Activity.WORKING)),
-        "answer": Answer(answer) if answer else None,
-    }
-    return _build(Member, {**raw, **read})
+    return build(
+        Member, raw, state=State(raw["state"]), activity=Activity(raw.get("activity", Activity.WORKING)),
+        answer=Answer(answer) if answer else None,
+    )  # fmt: skip
 
 
-def _load_escalation(raw: dict[str, Any]) -> Escalation:
-    return _build(Escalation, {**raw, "state": EscalationState(raw.get("state", EscalationState.OPEN))})
+def _load_escalation(raw: Raw) -> Escalation:
+    return build(Escalation, raw, state=EscalationState(raw.get("state", EscalationState.OPEN)))
 
 
-def _load_request(raw: dict[str, Any]) -> Request:
+def _load_request(raw: Raw) -> Request:
     taken = tuple(_load_request(narrower) for narrower in raw.get("taken_over", ()))
     rejected = tuple((name, reason) for name, reason in raw.get("rejected_by", ()))
-    return _build(Request, {**raw, "taken_over": taken, "rejected_by": rejected})
+    return build(Request, raw, taken_over=taken, rejected_by=rejected)
 
 
-def _build(cls: type[T], raw: Mapping[str, Any]) -> T:
+def build(cls: type[T], raw: Raw, **read: object) -> T:
     """Build a value. Lists become tuples, so that values are immutable and equal to what was written."""
     given = {name: raw[name] for name in _field_names(cls) if name in raw}
-    return cls(**{name: tuple(v) if isinstance(v, list) else v for name, v in given.items()})
+    return cls(**{**{name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}, **read})
 
 
 def _field_names(cls: type) -> tuple[str, ...]:
@@ -104,7 +102,7 @@ def _field_names(cls: type) -> tuple[str, ...]:
     return names
 
 
-def _fields_of(value: Any) -> dict[str, Any]:
+def _fields_of(value: object) -> dict[str, object]:
     return {name: getattr(value, name) for name in _field_names(type(value))}
 
 

@@ -5,49 +5,36 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
-from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from headcount.domain.settings import Gates
+from headcount.protocol.codec import build
 from headcount.protocol.phase import Crew, GateResult, Phase, State
 from headcount.protocol.task import Presence, Seat, Task
 from headcount.protocol.task import State as TaskState
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-T = TypeVar("T")
+    from headcount.protocol.codec import Raw
 
 
-def phase_as_json(phase: Phase) -> dict[str, Any]:
+def phase_as_json(phase: Phase) -> dict[str, object]:
     return asdict(phase)
 
 
-def phase_from_json(raw: Mapping[str, Any], roster: Mapping[str, Any] = {}) -> Phase:
+def phase_from_json(raw: Raw, roster: Raw | None = None) -> Phase:
     """Return the run. `roster` has the crew if an earlier version opened the run; then `raw` has none."""
-    crew = raw.get("crew", roster)
+    crew = raw.get("crew", roster or {})
     reviewers = tuple((role, name) for role, name in crew.get("reviewers", ()))
-    return _build(
-        Phase, raw, state=State(raw["state"]), gates=_build(Gates, raw["gates"]),
-        crew=_build(Crew, crew, reviewers=reviewers),
+    return build(
+        Phase, raw, state=State(raw["state"]), gates=build(Gates, raw["gates"]),
+        crew=build(Crew, crew, reviewers=reviewers),
         tasks={name: _task(task) for name, task in raw["tasks"].items()},
-        results={gate: _build(GateResult, result) for gate, result in raw["results"].items()},
+        results={gate: build(GateResult, result) for gate, result in raw["results"].items()},
     )  # fmt: skip
 
 
-def _task(raw: Mapping[str, Any]) -> Task:
+def _task(raw: Raw) -> Task:
     aim = raw.get("aim")
-    seats = tuple(_build(Seat, seat, presence=Presence(seat["presence"])) for seat in raw["seats"])
-    return _build(Task, raw, state=TaskState(raw["state"]), aim=TaskState(aim) if aim else None, seats=seats)
-
-
-@cache
-def _field_names(cls: type[Any]) -> frozenset[str]:
-    return frozenset(field.name for field in fields(cls))
-
-
-def _build(cls: type[T], raw: Mapping[str, Any], **read: Any) -> T:
-    """Build a value. Lists become tuples, so that values are immutable and equal to what was written."""
-    plain = {k: tuple(v) if isinstance(v, list) else v for k, v in raw.items() if k in _field_names(cls)}  # type: ignore[arg-type]
-    return cls(**{**plain, **read})
+    seats = tuple(build(Seat, seat, presence=Presence(seat["presence"])) for seat in raw["seats"])
+    return build(Task, raw, state=TaskState(raw["state"]), aim=TaskState(aim) if aim else None, seats=seats)
