@@ -7,6 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, TypedDict, cast
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from headcount.app.app import App
     from headcount.engine.job import World
     from headcount.ports import Executor, Runtime
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
 
 def make_world(app: App, executor: Executor) -> World:
     from headcount.app.judge import judge
-    from headcount.app.local_files import LocalFiles
     from headcount.engine.job import World
 
     runtimes = cast("dict[str, Runtime]", make_runtimes(app))
@@ -78,3 +79,57 @@ def find_repository(app: App, commands: Commands | None = None) -> Repository | 
     from headcount.workspace.repository import Repository
 
     return Repository.find(app.root, reaper=(commands or make_commands()).execute)
+
+
+class LocalFiles:
+    """Files of the state directory on the local disk."""
+
+    def exists(self, path: str) -> bool:
+        return os.path.lexists(path)
+
+    def is_directory(self, path: str) -> bool:
+        return os.path.isdir(path)
+
+    def write(self, path: str, data: bytes, *, sync: bool = True) -> None:
+        """Write, sync, rename: a reader sees the old file or the new one (C8)."""
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        making = f"{path}.{os.getpid()}"
+        _write(making, data, "wb", sync)
+        os.replace(making, path)
+
+    def append(self, path: str, data: bytes) -> None:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        _write(path, data, "ab", sync=False)
+
+    def write_directory(self, path: str, files: Mapping[str, bytes]) -> None:
+        making = f"{path}.making"
+        import shutil
+
+        shutil.rmtree(making, ignore_errors=True)
+        os.makedirs(making, mode=0o700)
+        for name, data in files.items():
+            _write(f"{making}/{name}", data, "wb", sync=True)
+        _sync_directory(making)
+        os.rename(making, path)
+        _sync_directory(os.path.dirname(path))
+
+    def move_directory(self, source: str, target: str) -> None:
+        if os.path.isdir(source) and not os.path.isdir(target):
+            os.rename(source, target)
+        _sync_directory(os.path.dirname(target))
+
+
+def _write(path: str, data: bytes, mode: str, sync: bool) -> None:
+    with open(path, mode) as file:
+        file.write(data)
+        file.flush()
+        if sync:
+            os.fsync(file.fileno())
+
+
+def _sync_directory(path: str) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

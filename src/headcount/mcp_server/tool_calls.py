@@ -19,8 +19,7 @@ from headcount.app.mail import count_unread
 from headcount.app.session import open_session
 from headcount.errors import Bug, HeadcountError
 from headcount.mcp_server import mcp_protocol
-from headcount.mcp_server.answer_dialect import in_our_words
-from headcount.mcp_server.arguments import check_arguments
+from headcount.mcp_server.arguments import check_arguments, in_our_words
 from headcount.mcp_server.mcp_protocol import ProtocolError
 from headcount.mcp_server.tools import BY_NAME
 from headcount.store import is_made

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from headcount.protocol.member import Activity, Answer, Member, State
@@ -18,6 +18,8 @@ from headcount.protocol.team import Escalation, EscalationState, Request, Status
 if TYPE_CHECKING:
     from headcount.protocol.effects import Act
     from headcount.protocol.events import Event
+    from headcount.protocol.phase import Phase
+    from headcount.protocol.task import Task
 
 T = TypeVar("T")
 Raw = Mapping[str, Any]  # as JSON has it
@@ -87,6 +89,44 @@ def _load_request(raw: Raw) -> Request:
     taken = tuple(_load_request(narrower) for narrower in raw.get("taken_over", ()))
     rejected = tuple((name, reason) for name, reason in raw.get("rejected_by", ()))
     return build(Request, raw, taken_over=taken, rejected_by=rejected)
+
+
+# --- a run ---------------------------------------------------------------------------------------------
+#
+# It has its own row in the store, next to the team, because only teams with tasks have one.
+
+
+def phase_as_json(phase: Phase) -> dict[str, object]:
+    return asdict(phase)
+
+
+def phase_from_json(raw: Raw, roster: Raw | None = None) -> Phase:
+    """Return the run. `roster` has the crew if an earlier version opened the run; then `raw` has none."""
+    # A team without a run pays nothing for these.
+    from headcount.domain.settings import Gates
+    from headcount.protocol.phase import Crew, GateResult, Phase
+    from headcount.protocol.phase import State as PhaseState
+
+    crew = raw.get("crew", roster or {})
+    reviewers = tuple((role, name) for role, name in crew.get("reviewers", ()))
+    return build(
+        Phase, raw, state=PhaseState(raw["state"]), gates=build(Gates, raw["gates"]),
+        crew=build(Crew, crew, reviewers=reviewers),
+        tasks={name: _load_task(task) for name, task in raw["tasks"].items()},
+        results={gate: build(GateResult, result) for gate, result in raw["results"].items()},
+    )  # fmt: skip
+
+
+def _load_task(raw: Raw) -> Task:
+    from headcount.protocol.task import Presence, Seat, Task
+    from headcount.protocol.task import State as TaskState
+
+    aim = raw.get("aim")
+    seats = tuple(build(Seat, seat, presence=Presence(seat["presence"])) for seat in raw["seats"])
+    return build(Task, raw, state=TaskState(raw["state"]), aim=TaskState(aim) if aim else None, seats=seats)
+
+
+# --- every value -----------------------------------------------------------------------------------------
 
 
 def build(cls: type[T], raw: Raw, **read: object) -> T:

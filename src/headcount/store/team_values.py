@@ -103,13 +103,11 @@ def _load_run(db: apsw.Connection, team_id: str) -> Phase | None:
     row = one(db, SQL["fact"], team_id, "", RUN)
     if row is None:
         return None
-    from headcount.protocol.phase_codec import phase_from_json
-
     raw = json.loads(row[0])
     if "crew" in raw:
-        return phase_from_json(raw, raw)
+        return codec.phase_from_json(raw, raw)
     roster = one(db, SQL["fact"], team_id, "", "roster")
-    return phase_from_json(raw, json.loads(roster[0]) if roster is not None else {})
+    return codec.phase_from_json(raw, json.loads(roster[0]) if roster is not None else {})
 
 
 def save(db: apsw.Connection, before: Team, after: Team) -> None:
@@ -128,8 +126,6 @@ def save(db: apsw.Connection, before: Team, after: Team) -> None:
     for key in before.members.keys() - after.members.keys():
         db.execute(SQL["remove_member"], (team_id, key))
     if before.run is not after.run and after.run is not None:
-        from headcount.protocol.phase_codec import phase_as_json
-
-        db.execute(SQL["put_fact"], (team_id, "", RUN, dumps(phase_as_json(after.run))))
+        db.execute(SQL["put_fact"], (team_id, "", RUN, dumps(codec.phase_as_json(after.run))))
     if any(getattr(before, name) != getattr(after, name) for name in _TEAM_FIELDS):
         db.execute(SQL["update_team"], (after.status, codec.dump_team(after), team_id))
