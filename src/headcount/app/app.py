@@ -82,9 +82,9 @@ class App(Session):
     # --- stepping ---------------------------------------------------------------------------------------
 
     def apply(self, name: str, *events: Event | PhaseEvent) -> Applied:
-        """Commit what follows from `events`, then wake whoever it concerns.
+        """Commit the consequences of `events`, then wake the processes concerned.
 
-        Whether they are allowed is decided in the same transaction: see `refused` of the result.
+        The same transaction decides whether they are allowed: see `refused` of the result.
         """
         from headcount.engine.apply import apply
 

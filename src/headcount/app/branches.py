@@ -23,7 +23,7 @@ class Made(NamedTuple):
 
 
 def read_made(app: App, team_id: str, names: Container[str]) -> list[Made]:
-    """Of the members of these names: as their workspaces were last read. What was merged has no branch."""
+    """Return the unmerged commits of the named members, from the last inspections of their workspaces."""
     with app.store.read() as tx:
         found = tx.facts(team_id, "findings")
     there = _branches(app)

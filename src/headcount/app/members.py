@@ -85,9 +85,9 @@ def _wait_note(app: App, team_name: str, key: str, kind: str, since: int) -> boo
 
 
 def read_output(app: App, name: str, team: str | None = None, *, follow: bool = False) -> Iterator[str]:
-    """What it printed, from the oldest that is kept; with `follow`, until it is gone.
+    """Yield what a member printed, from the oldest output that is kept; with `follow`, until it is gone.
 
-    Line by line where it can be: a character, or an order to the terminal, may stand on both sides of a cut.
+    It yields whole lines where it can, because a cut could divide a character or a control sequence.
     """
     app.check("logs")
     team_name, member, start = find_member(app, name, team)

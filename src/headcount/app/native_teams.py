@@ -1,9 +1,9 @@
 """Claude Code's own teams, observed: who is in them, who is alive, whose lead is dead, what is dirty.
 
-Read only. What a lead says to its teammates is signed, and a teammate believes nobody else: that is a
-safeguard, and headcount never imitates it. Files are read by Claude Code's own convention (`FILE.lock/` is a
-directory while somebody writes, and stale after some seconds), and once more when they were caught half
-written. On request a dirty worktree is salvaged; a process is ended only when the operator names it.
+Read only. A lead signs its messages, and a teammate believes no other sender. That is a safeguard, and
+headcount never imitates it. Files are read by Claude Code's own convention: `FILE.lock/` is a directory
+during a write, and stale after some seconds. A file that was read half written is read again. On request
+headcount salvages a dirty worktree. It ends a process only if the operator names it.
 """
 
 from __future__ import annotations

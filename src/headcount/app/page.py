@@ -1,4 +1,4 @@
-"""What the live page shows of a team, and what changed since it was last shown.
+"""Read what the live page shows of a team, and the changes to the last view.
 
 A view is read as a whole and compared with the one before. Rows that did not change are the same objects, so
 comparing a thousand members costs next to nothing and a client that was slow is sent one patch, not many.

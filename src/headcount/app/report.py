@@ -1,4 +1,4 @@
-"""What happened to each member and task of a team, open or closed, read from its journal."""
+"""Read the history of each member and task of a team, open or closed, from its journal."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def read_report(app: App, team_name: str) -> dict[str, Any]:
 
 
 def tell_story(journal: Iterable[Entry]) -> list[dict[str, Any]]:
-    """The lines that a person wants to hear of."""
+    """Return the entries that matter to a person, as sentences."""
     told = ((entry, tell(entry)) for entry in journal)
     return [
         {"seq": e.seq, "at": e.at, "who": whom(e), "kind": e.kind, "what": what} for e, what in told if what

@@ -40,8 +40,8 @@ _FAILING_S = 30.0  # where one after the other fails
 def drive(app: App) -> bool:
     """Drive every open team of this state directory until some seconds after the last has closed.
 
-    False at once when another process does. Whoever made a team while we were leaving has seen us drive, and
-    started nobody: so it is looked again once the lock is free.
+    Returns False at once when another process drives. A command that made a team while this engine was
+    leaving has started none. So this looks for open teams again after it has freed the lock.
     """
     drove = False
     while True:

@@ -28,11 +28,10 @@ def stand_down(
     force: bool = False,
     keep_team: bool = False,
 ) -> dict[str, Any]:
-    """Open a stand-down, or join the one that is open; the answer is how it stands now.
+    """Open a stand-down, or join the open one, and return its progress.
 
-    The check, the step and the answer are one transaction.
-
-    A team that is closed answers with its receipt: asking twice is no error.
+    The check, the step and the answer are one transaction. For a closed team the answer is its receipt, so
+    a repeated request is not an error.
     """
     import uuid
 
@@ -97,7 +96,7 @@ def _sort(team: Team, names: Iterable[str] | None) -> tuple[tuple[str, ...] | No
 
 
 def is_over(answer: dict[str, Any]) -> bool:
-    """Nothing more happens without somebody doing something."""
+    """Return whether nothing more happens until a person acts."""
     return answer["status"] in ("shutdown", "rejected", "escalated", "stuck", "active")
 
 
@@ -106,8 +105,8 @@ def decide(
 ) -> dict[str, Any]:
     """Decide an escalation. The first decision wins; a later one is refused with who decided what.
 
-    Check and step are one transaction. What members reported before is applied first, so the check sees the
-    state in which the decision would be taken.
+    Check and step are one transaction. Earlier reports of members are applied first, so the check sees the
+    state in which the decision would be applied.
     """
     from headcount.protocol.events import Decided
 

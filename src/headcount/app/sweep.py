@@ -1,8 +1,8 @@
 """Leftovers of crashed runs: processes, terminal sessions, worktrees. Adopted, or ended by the same rules.
 
-What belongs to a live member of an open team is adopted: an engine is started, and finds it. What belongs to
-nobody any more is salvaged first, then ended, proved, and removed through the gate. Nothing without a mark of
-this very state directory is touched.
+Leftovers of a live member of an open team are adopted: an engine is started, and finds them. All others are
+salvaged first, then ended, proved, and removed through the gate. Nothing without a mark of this state
+directory is touched.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Orphan(NamedTuple):
 
 
 def sweep(app: App, *, dry_run: bool = False) -> dict[str, Any]:
-    """What was found, and what was done about it."""
+    """Return what was found, and what was done about it."""
     app.check("sweep")
     found, open_teams = _orphans(app)
     adopts = bool(open_teams) and not is_driven(app.home)

@@ -27,7 +27,7 @@ OVER = ("complete", "blocked", ESCALATED)  # nothing more happens until a person
 
 
 def roster(team: Team, waiting: Container[str] = ()) -> list[dict[str, Any]]:
-    """Keyed by incarnation: a name that was used before hides nobody (E1). `waiting` are in a dialog."""
+    """Return all incarnations, so that a reused name hides none (E1). `waiting` are in a dialog."""
     return [
         {
             "name": m.name,
@@ -49,7 +49,7 @@ def roster(team: Team, waiting: Container[str] = ()) -> list[dict[str, Any]]:
 
 
 def shown_activity(member: Member, waiting: Container[str]) -> str | None:
-    """A dialog is seen from outside: the rules do not know of it, and nothing is decided by it."""
+    """Return what `status` shows. The rules do not know about dialogs and decide nothing by them."""
     if not member.live:
         return None
     return WAITING if member.key in waiting else member.activity
@@ -61,14 +61,14 @@ def outcome_words(outcome: str) -> str:
 
 
 def read_limits(tx: Tx, team: Team) -> list[dict[str, Any]]:
-    """Who waits for the end of a usage limit, until when, and in which words its client said so."""
+    """Return the members that wait for the end of a usage limit, with its end and the client's words."""
     parked = [m.key for m in team.live() if m.activity == "limited"]
     said = {entry.about: entry.data for entry in tx.journal(team.id, kinds=("limited",))} if parked else {}
     return [{"member": key, "until": said[key]["until"], "reason": said[key]["reason"]} for key in parked]
 
 
 def read_dialogs(tx: Tx, team: Team) -> list[dict[str, Any]]:
-    """Whose client waits in a dialog, since when, what it asks, and which command leads to its terminal."""
+    """Return the clients that wait in a dialog: since when, its text, and the command to attach."""
     found = tx.facts(team.id, DIALOG)
     return [
         {"member": m.key, **found[m.key], "attach": f"headcount attach {m.name} --team {team.name}"}
@@ -78,7 +78,7 @@ def read_dialogs(tx: Tx, team: Team) -> list[dict[str, Any]]:
 
 
 def status(app: App, team_name: str | None = None) -> list[dict[str, Any]]:
-    """Every open team, or the named one even when it is closed."""
+    """Return every open team, or the named one even when it is closed."""
     app.check("status")
     with app.store.read() as tx:
         names = [app.pick_team(team_name)] if team_name or app.caller.is_member else tx.team_names()
@@ -110,7 +110,7 @@ def _team_status(app: App, tx: Tx, team: Team) -> dict[str, Any]:
 
 
 def run_status(phase: Phase, team: Team) -> str:
-    """The phase's own; `escalated` when all that is left to happen is somebody's decision."""
+    """Return the phase's own status, or `escalated` if only a decision can continue the run."""
     from headcount.protocol.phase import State
     from headcount.protocol.run import moves_by_itself
 
@@ -121,7 +121,7 @@ def run_status(phase: Phase, team: Team) -> str:
 
 
 def awaited(task: Task) -> list[str]:
-    """Those of its members whose work or word it waits for; not who has said its word, and waits itself."""
+    """Return the members whose work or verdict the task waits for."""
     from headcount.protocol.task import Presence
     from headcount.protocol.task import State as TaskState
 
@@ -135,13 +135,13 @@ def awaited(task: Task) -> list[str]:
 
 
 def read_stalled(phase: Phase, team: Team) -> list[str]:
-    """Who shows no sign of progress while a task waits for it: for ever, if nobody looks at it."""
+    """Return the members without a sign of progress that a task waits for."""
     keys = [key for task in phase.tasks.values() for key in awaited(task)]
     return [key for key in keys if team.members[key].live and team.members[key].activity == "stalled"]
 
 
 def read_run_state(team: Team) -> dict[str, Any] | None:
-    """None for a team that runs no tasks."""
+    """Return None for a team that runs no tasks."""
     if team.run is None:
         return None
     return {"status": run_status(team.run, team), "reason": team.run.reason}
