@@ -3,7 +3,8 @@
     python bench/mcp_start.py [--runs N]
 
 Cold: nothing of ours runs and there is no state yet. Warm: an engine drives a team of this state directory.
-The official SDK's own stdio server is measured beside it, with one tool.
+The official SDK's own stdio server is measured beside it, with one tool. The clock stops at the answer; the
+processor time is that of the whole process, which ends after the answer. On a busy machine compare that one.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -18,7 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 _OURS = [os.path.join(os.path.dirname(sys.executable), "headcount"), "mcp"]
 _QUICK = {"HEADCOUNT_POLICY_ANSWER_TIMEOUT_S": "1", "HEADCOUNT_POLICY_NUDGE_TIMEOUT_S": "1"}
@@ -52,6 +54,11 @@ _CALL = {
 }
 
 
+class Took(NamedTuple):
+    clock_s: float
+    processor_s: float
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=15)
@@ -74,30 +81,32 @@ def main() -> None:
             })  # fmt: skip
 
 
-def _show(runs: int, env: dict[str, str], measures: dict[str, Callable[[], float]]) -> None:
+def _show(runs: int, env: dict[str, str], measures: dict[str, Callable[[], Took]]) -> None:
     """Round by round, so that a noisy minute of the machine touches every row."""
     rows = {"python -c pass": lambda: _run([sys.executable, "-c", "pass"], env), **measures}
-    seen: dict[str, list[float]] = {name: [] for name in rows}
+    seen: dict[str, list[Took]] = {name: [] for name in rows}
     for turn in range(runs + 1):
         for name, measure in rows.items():
             took = measure()
             if turn:
                 seen[name].append(took)
-    base = statistics.median(seen["python -c pass"])
-    for name, seconds in seen.items():
-        median = statistics.median(seconds)
-        print(f"{name:34} {median * 1000:8.1f} ms {median / base:7.2f}x")
+    base = [statistics.median(column) for column in zip(*seen["python -c pass"], strict=True)]
+    print(f"{'':34} {'clock':>11} {'ratio':>7} {'processor':>11} {'ratio':>7}   median of {runs}")
+    for name, taken in seen.items():
+        clock, cpu = (statistics.median(column) for column in zip(*taken, strict=True))
+        ratios = clock / base[0], cpu / base[1]
+        print(f"{name:34} {clock * 1e3:8.1f} ms {ratios[0]:6.2f}x {cpu * 1e3:8.1f} ms {ratios[1]:6.2f}x")
 
 
-def _run(command: list[str], env: dict[str, str]) -> float:
-    began = time.perf_counter()
+def _run(command: list[str], env: dict[str, str]) -> Took:
+    began, before = time.perf_counter(), _children_s()
     subprocess.run(command, check=True, env=env)
-    return time.perf_counter() - began
+    return Took(time.perf_counter() - began, _children_s() - before)
 
 
-def _first(command: list[str], request: dict[str, object], env: dict[str, str]) -> float:
-    """Start it, say what a client says, and stop the clock at the answer to `request`."""
-    began = time.perf_counter()
+def _first(command: list[str], request: dict[str, object], env: dict[str, str]) -> Took:
+    """Start it, write what a client writes, and stop the clock at the answer to `request`."""
+    began, before = time.perf_counter(), _children_s()
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env) as server:
         assert server.stdin and server.stdout
         server.stdin.write(b"".join(json.dumps(m).encode() + b"\n" for m in (*_OPENING, request)))
@@ -106,7 +115,12 @@ def _first(command: list[str], request: dict[str, object], env: dict[str, str]) 
             assert line, "the server ended without an answer"
         took = time.perf_counter() - began
         server.stdin.close()
-    return took
+    return Took(took, _children_s() - before)
+
+
+def _children_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 @contextmanager

@@ -24,7 +24,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from scene import open_empty
@@ -110,7 +110,7 @@ def measure(count: int) -> Measured:
 def _team_place(count: int) -> Iterator[App]:
     """A scratch repository; removed when its engine has gone by itself."""
     app = open_empty(max_members=count)
-    app.limits = Limits(members=max(count, 1000))
+    app.settings = replace(app.settings, limits=Limits(members=max(count, 1000)))
     try:
         yield app
         while is_driven(app.home):

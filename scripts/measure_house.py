@@ -92,6 +92,10 @@ def command_costs(root: Path, rounds: int) -> dict[str, float]:
     env = {k: v for k, v in os.environ.items() if not k.startswith(("HEADCOUNT_", "GIT_"))}
     env["PYTHONPATH"] = str(root / "src")
     with tempfile.TemporaryDirectory(prefix="headcount-house-") as place:
+        # As after an install: with bytecode, also where the caller's environment forbids to write it.
+        env.pop("PYTHONDONTWRITEBYTECODE", None)
+        env["PYTHONPYCACHEPREFIX"] = f"{place}/bytecode"
+        place = f"{place}/repository"
         subprocess.run(["git", "init", "--quiet", place], check=True, env=env)
 
         def python(*words: str) -> None:

@@ -1,4 +1,4 @@
-"""What the engine needs from the world, as protocols. Adapters implement them; nothing here does anything.
+"""Define what the engine needs from the world, as protocols. Adapters implement them.
 
 The driver uses the **Store** alone. The performer uses all the others; the **Executor** calls it back in
 workers, one call at a time for each lane.
@@ -144,9 +144,9 @@ class Store(Protocol):
         """A consistent look; writing in it is an error."""
 
     def put_back(self) -> bool:
-        """What this thread has open was taken away from others' sight and is there again, as it is: whoever
-        drives begins anew. `FencedOut` when something else has begun in its place, or, with the code
-        `state-gone`, when nobody can ever look into it again."""
+        """Restore a database file that was deleted while open. True if it was restored; the engine must then
+        restart. Raises `FencedOut` when another database is in its place, or, with the code `state-gone`,
+        when the repository is gone, too."""
 
     def take_lease(self, name: str, holder: str, ttl_s: float) -> Fence | None:
         """None while another holder has it. The same holder gets a higher token, which voids its earlier
@@ -173,7 +173,7 @@ class Store(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SpawnSpec:
-    """What to start. The mark names the start: asking twice starts once."""
+    """One start. Its mark names it, so a repeated request starts once."""
 
     mark: str
     argv: tuple[str, ...]
@@ -233,7 +233,7 @@ class Runtime(Protocol):
 
     def cancel(self, mark: str, known: Mapping[str, Any] | None = None) -> Handle | None: ...
     def discard(self, mark: str, log_to: str = "") -> None:
-        """Remove the records of a start that has ended. What it printed moves to the directory `log_to`."""
+        """Remove the records of a start that has ended. Its output moves to the directory `log_to`."""
 
     def alive(self, handle: Any) -> bool: ...
     def exit_status(self, handle: Any) -> object | None: ...
@@ -260,7 +260,7 @@ class Runtime(Protocol):
 
 
 class Workspaces(Protocol):
-    """git, or a plain directory where there is none. What could not be read is raised, and is not clean."""
+    """git, or a plain directory where there is none. Raises what cannot be read: it is never clean."""
 
     def create(self, team: str, member: str, generation: int, plan: Mapping[str, Any]) -> Workspace: ...
     def find(self, team: str, member: str, generation: int, plan: Mapping[str, Any]) -> Workspace | None:
@@ -346,13 +346,13 @@ class Files(Protocol):
 
 
 class Executor(Protocol):
-    """Workers. What is put into one lane is performed in order, and never two at a time."""
+    """Workers. Jobs of one lane are performed in order, one at a time."""
 
     @property
     def busy(self) -> bool: ...
     def put(self, lane: str, work: Callable[[], Any]) -> None: ...
     def finished(self) -> list[Any]:
-        """What work returned since the last call, in the order in which it ended."""
+        """Return the results since the last call, in the order in which the work ended."""
 
     def seconds_under_way(self, lane: str) -> float | None:
         """Since work in it began; 0 while it waits for a worker, None when there is nothing to do."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headcount.app.local_files import LocalFiles
+from headcount.app.adapters import LocalFiles
 from headcount.runtime.commands import Commands
 from tests.support.fake_adapters import FakeCommands, FakeFiles
 

@@ -17,7 +17,7 @@ from headcount.engine import driver
 from headcount.engine.deadlines import RetryQueue
 from headcount.engine.driver import Driver
 from headcount.engine.job import Result
-from headcount.protocol import codec
+from headcount.protocol.events import BY_NAME
 from headcount.protocol.member import TABLE, State, Trigger
 from tests.support import simulate as command
 from tests.support import simulator
@@ -83,7 +83,7 @@ def test_every_kind_of_agent_and_of_fault_is_drawn(some_runs: list[Run]) -> None
 
 
 def test_every_kind_of_event_is_applied(some_runs: list[Run]) -> None:
-    assert {name for run in some_runs for name in run.applied} == set(codec.EVENTS)
+    assert {name for run in some_runs for name in run.applied} == set(BY_NAME)
 
 
 def test_a_run_ends_within_the_bound_of_its_policy(monkeypatch: pytest.MonkeyPatch) -> None:

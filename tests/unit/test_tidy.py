@@ -26,7 +26,7 @@ IO = {
 
 # Names that differ only by an ending from one of another package, by the package that is to give up its own.
 # Take out what is mended.
-ALIKE = {"app": {"member", "salvage", "task", "team"}, "cli/member": {"call"}}
+ALIKE = {"app": {"member", "salvage", "task", "team"}}
 
 
 def _names() -> dict[str, list[str]]:

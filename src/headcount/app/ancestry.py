@@ -139,6 +139,11 @@ def _name_and_parent(pid: str, proc: str = "/proc") -> tuple[bytes, int]:
         return b"", 0
 
 
+def is_stopped(pid: int) -> bool:
+    """Return whether a signal has stopped this process (Ctrl-Z), or a debugger."""
+    return _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[:1] in ([b"T"], [b"t"])
+
+
 def _mark_of(pid: int, proc: str = "/proc") -> str | None:
     needle = f"\0{MARK}=".encode()
     _, found, rest = (b"\0" + _read(f"{proc}/{pid}/environ")).partition(needle)

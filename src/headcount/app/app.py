@@ -1,26 +1,27 @@
-"""The state directory, opened: its store, its settings, and who calls. Every use case begins here."""
+"""The state directory, opened: its store, its settings, and who calls. Every use case begins here.
+
+Commands that only read pay for the store alone: the rules and the settings are imported when first used.
+"""
 
 from __future__ import annotations
 
 import os
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
 
 from headcount.app.caller import identify
 from headcount.app.home import find_checkout, find_home, make_home
 from headcount.app.lock import refuse_suspended
-from headcount.app.member_start import make_start
 from headcount.app.place import check_own
 from headcount.app.session import Session, unknown_team
-from headcount.app.settings_file import find_settings, read_settings
-from headcount.domain.policy import Policy
-from headcount.engine.apply import apply
 from headcount.store import open_store, passing_store
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import Any
 
     from headcount.app.caller import Caller
+    from headcount.domain.policy import Limits, Policy
     from headcount.domain.settings import Settings
     from headcount.engine.apply import Applied
     from headcount.ports import Store, Tx
@@ -32,13 +33,40 @@ if TYPE_CHECKING:
 
 class App(Session):
     def __init__(
-        self, home: str, store: Store, settings: Settings, caller: Caller, checkout: str = ""
+        self,
+        home: str,
+        store: Store,
+        settings: Settings | None,
+        caller: Caller,
+        checkout: str = "",
+        environ: Mapping[str, str] = os.environ,
     ) -> None:
+        """`settings` None: read them when they are first needed."""
         super().__init__(home, store, caller)
         # Where the user stands: the repository's main checkout, or a linked worktree of the user's.
         self.checkout = checkout or os.path.dirname(home)
-        self.settings = settings
-        self.limits = settings.limits
+        self._settings = settings
+        self._environ = environ
+
+    @property
+    def settings(self) -> Settings:
+        """Return `headcount.toml` and the environment as one value, as they were at the first use."""
+        return self.read_settings()
+
+    @settings.setter
+    def settings(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def read_settings(self) -> Settings:
+        if self._settings is None:
+            from headcount.app.settings_file import find_settings, read_settings
+
+            self._settings = read_settings(find_settings(self.checkout), self._environ)
+        return self._settings
+
+    @property
+    def limits(self) -> Limits:
+        return self.settings.limits
 
     @property
     def root(self) -> str:
@@ -54,10 +82,12 @@ class App(Session):
     # --- stepping ---------------------------------------------------------------------------------------
 
     def apply(self, name: str, *events: Event | PhaseEvent) -> Applied:
-        """Commit what follows from `events`, then wake whoever it concerns.
+        """Commit the consequences of `events`, then wake the processes concerned.
 
-        Whether they are allowed is decided in the same transaction: see `refused` of the result.
+        The same transaction decides whether they are allowed: see `refused` of the result.
         """
+        from headcount.engine.apply import apply
+
         with self.turn(name) as (tx, team, policy):
             applied = apply(tx, team, events, policy, self.make_start)
         self.ring(applied)
@@ -65,6 +95,8 @@ class App(Session):
 
     def make_start(self, team: Team, member: Member, plan: Mapping[str, Any]) -> Mapping[str, Any]:
         """For whom a run starts by itself."""
+        from headcount.app.member_start import make_start
+
         return make_start(self.home, self.settings, team, member, plan)
 
     @contextmanager
@@ -101,12 +133,13 @@ def open_app(
         make_home(home) if placed else check_own(home)
     checkout = find_checkout(start, home)
     store = open_store(home) if os.path.isdir(home) else passing_store(home)
-    settings = read_settings(find_settings(checkout), environ)
-    return App(home, store, settings, identify(store, environ, home, action), checkout)
+    return App(home, store, None, identify(store, environ, home, action), checkout, environ)
 
 
 def policy_of(settings: Mapping[str, Any]) -> Policy:
     """A team keeps the numbers that it was started with."""
+    from headcount.domain.policy import Policy
+
     numbers: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value
         for key, value in settings.get("policy", {}).items()

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headcount.app.adapters import checkout_git_dir, find_repository
 from headcount.errors import GitError
-from headcount.workspace.git_state import read_status
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -24,7 +23,7 @@ class Made(NamedTuple):
 
 
 def read_made(app: App, team_id: str, names: Container[str]) -> list[Made]:
-    """Of the members of these names: as their workspaces were last read. What was merged has no branch."""
+    """Return the unmerged commits of the named members, from the last inspections of their workspaces."""
     with app.store.read() as tx:
         found = tx.facts(team_id, "findings")
     there = _branches(app)
@@ -63,6 +62,8 @@ def count_unseen(app: App) -> int:
         git_dir = checkout_git_dir(app, repo) if repo is not None else None
         if repo is not None and (git_dir is not None or repo.work_tree is not None):
             place = app.checkout if git_dir is not None else repo.work_tree
+            from headcount.workspace.git_state import read_status
+
             status = read_status(repo.git.on(git_dir or repo.common_dir, place))
             return len(status.changed) + len(status.conflicts) + len(status.untracked)
     return 0

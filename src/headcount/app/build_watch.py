@@ -1,9 +1,8 @@
-"""Follow definitions and everything they import, and say which sources to build again.
+"""Watch definitions and everything they import, and return the sources to build again.
 
-Polling of time stamps with nothing but the standard library: a stat costs about a microsecond, so a
-hundred definitions with their imports are looked at in well under a millisecond, five times a second.
-A change counts once the files have been still for one interval, so a save that writes several files, or
-one file in pieces, is one build.
+It polls time stamps five times a second. A stat takes about a microsecond, so a hundred definitions with
+their imports take well under a millisecond. A change counts after one interval without another change. So a
+save that writes several files, or one file in pieces, is one build.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Watcher:
-    """What each source was built from, and how those files looked then."""
+    """Remembers the files that each source was built from, and their time stamps at the build."""
 
     def __init__(self) -> None:
         self._files: dict[str, frozenset[str]] = {}

@@ -1,7 +1,7 @@
-"""Who calls, decided in one function for the shell, the MCP server, the page and the engine.
+"""Identify the caller, in one function for the shell, the MCP server, the page and the engine.
 
-A caller that has one of a member's variables is the member that its token names, or nobody. Without them it
-is the operator, if it owns the state directory and no process of a member is above it.
+A caller that has one of a member's variables is the member that its token names, or is refused. Without them
+it is the operator, if it owns the state directory and no process of a member is above it.
 
 On the path of every member command: imports next to nothing.
 """

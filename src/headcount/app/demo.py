@@ -125,7 +125,7 @@ class Line(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """What the demo leaves and can show."""
+    """The results of the demo that can be shown."""
 
     answer: dict[str, Any]
     directory: str

@@ -1,4 +1,4 @@
-"""What is missing on this machine, and how to get it."""
+"""Find what is missing on this machine, and how to get it."""
 
 from __future__ import annotations
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from headcount.app.place import check_place, write_place
-from headcount.app.settings_file import is_git_directory
 from headcount.errors import StoreError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -92,3 +91,10 @@ def _main_repository(place: str) -> str | None:
         return os.path.dirname(common) if os.path.basename(common) == ".git" else common
     bare = os.path.isfile(f"{place}/HEAD") and os.path.isdir(f"{place}/objects")
     return place if bare and os.path.isdir(f"{place}/refs") else None
+
+
+def is_git_directory(path: str) -> bool:
+    """Whether git would take the folder for a repository. An empty one named `.git` is none."""
+    return (
+        os.path.isfile(f"{path}/HEAD") and os.path.isdir(f"{path}/objects") and os.path.isdir(f"{path}/refs")
+    )

@@ -1,7 +1,7 @@
 """Setting a repository up: settings, an example, and a client's project files, all to be seen in a diff.
 
-What was there before and what was written is kept in the state directory, so that `--undo` gives every file
-back byte for byte. A file that was edited since keeps those edits, and only loses what is ours.
+The state directory keeps the old and the new contents, so that `--undo` restores every file byte for byte. A
+file that was edited after `init` keeps those edits, and loses only our part.
 """
 
 from __future__ import annotations

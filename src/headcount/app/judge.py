@@ -1,4 +1,4 @@
-"""From findings to a verdict: by the rules, by a command, or by the witness. What fails to judge is dirty."""
+"""From findings to a verdict: by the rules, by a command, or by the witness. A failed judge means dirty."""
 
 from __future__ import annotations
 

@@ -9,12 +9,11 @@ import fcntl
 import os
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
-from headcount.app.ancestry import LOCK, NAMESPACE, read_namespace, read_record
+from headcount.app.ancestry import LOCK, NAMESPACE, is_stopped, read_namespace, read_record
 from headcount.errors import ProcessError
-from headcount.runtime.processes import read_process
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -106,12 +105,10 @@ def is_driven(home: str) -> bool:
 def suspended_driver(home: str) -> int | None:
     """The process that drives, when it was stopped (Ctrl-Z): it keeps its lock, and does nothing."""
     try:
-        if not is_driven(home):
-            return None
-        process = read_process(int(read_record(f"{home}/{LOCK}")), with_mark=False)
+        pid = int(read_record(f"{home}/{LOCK}")) if is_driven(home) else 0
     except (OSError, ValueError):
         return None  # it has just begun, or ended
-    return process.pid if process is not None and process.stopped else None
+    return pid if pid and is_stopped(pid) else None
 
 
 def refuse_suspended(home: str) -> None:

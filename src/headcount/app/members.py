@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from headcount.app.app import App
     from headcount.protocol.member import Member
-    from headcount.protocol.team import Team
 
 _CONFIRM_S = 10.0
 
@@ -31,7 +30,7 @@ def find_member(app: App, name: str, team: str | None = None) -> tuple[str, Memb
     with app.store.read() as tx:
         looked_in = [app.pick_team(team)] if team or app.caller.is_member else tx.team_names()
         teams = [app.load(tx, team_name) for team_name in looked_in]
-        found = [(team, member) for team in teams if (member := incarnation(team, name))]
+        found = [(team, member) for team in teams if (member := team.incarnation(name))]
         if len(found) == 1:
             team_found, member = found[0]
             return team_found.name, member, tx.fact(team_found.id, member.key, "start") or {}
@@ -48,11 +47,6 @@ def find_member(app: App, name: str, team: str | None = None) -> tuple[str, Memb
         ("See the members with `headcount status`", "Name a closed team with --team TEAM"),
         code="unknown-member",
     )
-
-
-def incarnation(team: Team, name: str) -> Member | None:
-    """`alice` is her latest incarnation, `alice#1` her first: as `status` shows them."""
-    return team.members.get(name) if "#" in name else team.latest(name)
 
 
 def pause(app: App, name: str, team: str | None = None, *, resume: bool = False) -> dict[str, Any]:
@@ -91,9 +85,9 @@ def _wait_note(app: App, team_name: str, key: str, kind: str, since: int) -> boo
 
 
 def read_output(app: App, name: str, team: str | None = None, *, follow: bool = False) -> Iterator[str]:
-    """What it printed, from the oldest that is kept; with `follow`, until it is gone.
+    """Yield what a member printed, from the oldest output that is kept; with `follow`, until it is gone.
 
-    Line by line where it can be: a character, or an order to the terminal, may stand on both sides of a cut.
+    It yields whole lines where it can, because a cut could divide a character or a control sequence.
     """
     app.check("logs")
     team_name, member, start = find_member(app, name, team)

@@ -1,4 +1,4 @@
-"""Numbers for Prometheus, in its text format: how the teams stand at this moment."""
+"""Numbers for Prometheus, in its text format: the state of the teams now."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Claude Code's own teams, observed: who is in them, who is alive, whose lead is dead, what is dirty.
 
-Read only. What a lead says to its teammates is signed, and a teammate believes nobody else: that is a
-safeguard, and headcount never imitates it. Files are read by Claude Code's own convention (`FILE.lock/` is a
-directory while somebody writes, and stale after some seconds), and once more when they were caught half
-written. On request a dirty worktree is salvaged; a process is ended only when the operator names it.
+Read only. A lead signs its messages, and a teammate believes no other sender. That is a safeguard, and
+headcount never imitates it. Files are read by Claude Code's own convention: `FILE.lock/` is a directory
+during a write, and stale after some seconds. A file that was read half written is read again. On request
+headcount salvages a dirty worktree. It ends a process only if the operator names it.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headcount.domain.findings import Workspace
 from headcount.errors import Declined, GitError, HeadcountError, UsageError
-from headcount.runtime.processes import read_command_line, read_process, send_signal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headcount.app.app import App
+    from headcount.domain.findings import Workspace
     from headcount.workspace.repository import Repository
 
 _LOCK_STALE_S = 18.0
@@ -84,6 +83,8 @@ def salvage_native(app: App, name: str, environ: Mapping[str, str]) -> list[dict
 def end_native(app: App, name: str, pid: int, environ: Mapping[str, str]) -> dict[str, Any]:
     """SIGTERM to one process that the operator names, if it is a teammate whose lead is dead."""
     import signal
+
+    from headcount.runtime.processes import read_process, send_signal
 
     app.check("sweep")
     # Read before it is looked at, so that what is signalled is what was looked at: the number may be reused.
@@ -150,12 +151,16 @@ def _is_lead_alive(lead: Any) -> bool | None:
     """By pid and start time: a pid alone may be somebody else's by now."""
     if not isinstance(lead, dict) or not isinstance(lead.get("pid"), int):
         return None
+    from headcount.runtime.processes import read_process
+
     process = read_process(lead["pid"], with_mark=False)
     return process is not None and not process.dead and lead.get("procStart") in (None, str(process.start))
 
 
 def _agents() -> dict[str, list[tuple[int, str]]]:
     """Processes by the agent that their command line says they are (`--agent-id name@team`)."""
+    from headcount.runtime.processes import read_command_line
+
     found: dict[str, list[tuple[int, str]]] = {}
     for pid in (int(entry) for entry in os.listdir("/proc") if entry.isdecimal()):
         words = read_command_line(pid)
@@ -199,6 +204,8 @@ def _issues(cwd: str) -> tuple[str, ...]:
 
 def _workspace(team: str, member: str, cwd: str, repository: Repository) -> Workspace:
     """Its worktree as one of ours would be recorded; where it began is not known."""
+    from headcount.domain.findings import Workspace
+
     git_dir = repository.find_git_dir(cwd)
     if git_dir is None:
         raise GitError(f"git does not know the worktree {cwd}", code="git-worktree")

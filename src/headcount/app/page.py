@@ -1,4 +1,4 @@
-"""What the live page shows of a team, and what changed since it was last shown.
+"""Read what the live page shows of a team, and the changes to the last view.
 
 A view is read as a whole and compared with the one before. Rows that did not change are the same objects, so
 comparing a thousand members costs next to nothing and a client that was slow is sent one patch, not many.
@@ -14,7 +14,7 @@ from headcount.app.progress import waits_for
 from headcount.app.report import describe_salvage
 from headcount.app.stand_down_answer import report as read_stand_down
 from headcount.app.task_run import describe_run
-from headcount.app.teams import read_dialogs, shown_activity
+from headcount.app.team_status import read_dialogs, shown_activity
 from headcount.app.timeline import Timeline
 from headcount.domain.findings import Findings
 from headcount.domain.names import show

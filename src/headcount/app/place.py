@@ -8,18 +8,21 @@ then recorded.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import shlex
-import socket
 import stat
-import subprocess
-from typing import TYPE_CHECKING, Any
 
 from headcount.errors import WorldError
 
+try:
+    from _sha256 import sha256  # type: ignore[import-not-found]  # what `hashlib` gives out, without its import of OpenSSL
+except ImportError:  # from Python 3.12 on
+    from hashlib import sha256
+
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from headcount.app.app import App
 
 RECORD = "place.json"
@@ -125,6 +128,8 @@ def _check_owner(home: str) -> None:
             code="foreign-state",
         )
     if found.st_mode & stat.S_IWOTH:
+        import shlex
+
         raise WorldError(
             f"{home} can be written by every user of this machine",
             "another user could write actions for your engine there",
@@ -134,6 +139,8 @@ def _check_owner(home: str) -> None:
 
 
 def _check_untracked(home: str) -> None:
+    import subprocess
+
     folder, name = os.path.split(home)
     try:
         found = subprocess.run(
@@ -163,8 +170,8 @@ def _machine() -> str:
             continue
         if found:
             return _digest(found)
-    return _digest(socket.gethostname())
+    return _digest(os.uname().nodename)
 
 
 def _digest(text: str) -> str:
-    return hashlib.sha256(f"headcount:{text}".encode()).hexdigest()[:32]
+    return str(sha256(f"headcount:{text}".encode()).hexdigest())[:32]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from headcount.app.app import policy_of
 from headcount.app.stand_down_answer import report
 from headcount.app.standing_down import is_over
+from headcount.app.team_status import outcome_words
 from headcount.protocol.member import Activity, State, limit_s
 
 if TYPE_CHECKING:
@@ -83,11 +84,6 @@ def _line(member: Member, width: int, limit: float | None) -> str:
     waiting = not member.settled and member.state is not State.RUNNING
     within = f" (at most {limit:g} s)" if limit is not None and waiting else ""
     return f"  {member.name.ljust(width)}  {waits_for(member)}{within}"
-
-
-def outcome_words(outcome: str) -> str:
-    """Return an outcome in words for people."""
-    return "exited on its own" if outcome == "already_gone" else outcome
 
 
 def waits_for(member: Member) -> str:

@@ -1,9 +1,11 @@
-"""Read a Python definition: run the file, find its root, and say which files it came from.
+"""Read a Python definition: run the file, find its root, and list the files that it came from.
 
-A definition is a program and runs with the rights of whoever builds it; only the TSX source is never run.
-What it cannot do is disturb the build: it has a namespace of its own, its neighbours are imported afresh
-for every file and forgotten afterwards, it reads nothing from standard input, what it prints is kept apart
-and bounded, and whatever it raises becomes a diagnostic.
+A definition is a program and runs with the rights of the user that builds it; a TSX source never runs. It
+cannot disturb the build:
+
+- it has a namespace of its own, and modules beside it are imported again for every file;
+- it reads nothing from standard input, and its output is kept apart and bounded;
+- an exception becomes a diagnostic.
 """
 
 from __future__ import annotations

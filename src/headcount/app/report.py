@@ -1,4 +1,4 @@
-"""What happened to each member and task of a team, open or closed, read from its journal."""
+"""Read the history of each member and task of a team, open or closed, from its journal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from headcount.app.journal_sentences import tell, whom
 from headcount.app.stand_down_answer import report as read_stand_down
 from headcount.app.task_run import read_run
-from headcount.app.teams import read_limits, roster
+from headcount.app.team_status import read_limits, roster
 from headcount.app.timeline import read_timeline
 from headcount.errors import UsageError
 from headcount.protocol.team import Status
@@ -78,7 +78,7 @@ def read_report(app: App, team_name: str) -> dict[str, Any]:
 
 
 def tell_story(journal: Iterable[Entry]) -> list[dict[str, Any]]:
-    """The lines that a person wants to hear of."""
+    """Return the entries that matter to a person, as sentences."""
     told = ((entry, tell(entry)) for entry in journal)
     return [
         {"seq": e.seq, "at": e.at, "who": whom(e), "kind": e.kind, "what": what} for e, what in told if what

@@ -16,23 +16,17 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from headcount.app.adapters import make_world
 from headcount.app.app import policy_of
-from headcount.app.closed_teams import forget_old_mail
-from headcount.app.engine_loop import Engine
 from headcount.app.lock import drive_lock, is_driven, refuse_suspended
 from headcount.app.place import this_place
 from headcount.domain.environment import build_environment
-from headcount.engine.leases import Leases
 from headcount.errors import ProcessError, StoreError
-from headcount.runtime.mark import put_back_seed, read_seed
-from headcount.runtime.reaper import hide_memory
-from headcount.runtime.reaper_client import raise_file_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from headcount.app.app import App
+    from headcount.app.engine_loop import Engine
     from headcount.app.lock import DriveLock
 
 _LOG = logging.getLogger(__name__)
@@ -46,8 +40,8 @@ _FAILING_S = 30.0  # where one after the other fails
 def drive(app: App) -> bool:
     """Drive every open team of this state directory until some seconds after the last has closed.
 
-    False at once when another process does. Whoever made a team while we were leaving has seen us drive, and
-    started nobody: so it is looked again once the lock is free.
+    Returns False at once when another process drives. A command that made a team while this engine was
+    leaving has started none. So this looks for open teams again after it has freed the lock.
     """
     drove = False
     while True:
@@ -163,6 +157,15 @@ def _run(app: App, lock: DriveLock, until: Callable[[Engine], bool]) -> Engine:
 @contextmanager
 def _engine(app: App, lock: DriveLock) -> Iterator[Engine]:
     """Where something hangs when it leaves, nobody takes over before this process has ended with it."""
+    # Most commands only look whether an engine runs, and pay for none of this.
+    from headcount.app.adapters import make_world
+    from headcount.app.closed_teams import forget_old_mail
+    from headcount.app.engine_loop import Engine
+    from headcount.engine.leases import Leases
+    from headcount.runtime.mark import put_back_seed, read_seed
+    from headcount.runtime.reaper import hide_memory
+    from headcount.runtime.reaper_client import raise_file_limit
+
     raise_file_limit()
     hide_memory()  # it makes the secrets of keepers
     forget_old_mail(app)

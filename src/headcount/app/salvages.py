@@ -122,7 +122,7 @@ class _Saved(NamedTuple):
         )
 
     def read(self, ref: str) -> tuple[list[str], Row]:
-        """What was found, line by line, and the manifest."""
+        """Return the lines about the contents, and the manifest."""
         if ref.startswith(ARCHIVED):
             entries = list_entries(read_archive(self.receipts[ref]))
             return [entry["path"] for entry in entries], {"entries": entries}

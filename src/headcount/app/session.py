@@ -92,7 +92,7 @@ class Session:
 class Action:
     """One action of a caller on one team: allowed by the table, and whole or not at all.
 
-    A refusal inside rolls the transaction back, and is in the journal all the same (A11, A14).
+    A refusal inside rolls the transaction back. The journal records it nevertheless (A11, A14).
     """
 
     def __init__(self, session: Session, action: str, team: str | None) -> None:

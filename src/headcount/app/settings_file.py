@@ -6,6 +6,7 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
+from headcount.app.home import is_git_directory
 from headcount.domain.settings import FILE_NAME, Settings, parse_settings
 from headcount.errors import UsageError
 
@@ -55,10 +56,3 @@ def _why_not_ours(path: str) -> str:
         if found.st_mode & stat.S_IWOTH and not sticky:
             return f"{place} can be written by every user of this machine"
     return ""
-
-
-def is_git_directory(path: str) -> bool:
-    """Whether git would take the folder for a repository. An empty one named `.git` is none."""
-    return (
-        os.path.isfile(f"{path}/HEAD") and os.path.isdir(f"{path}/objects") and os.path.isdir(f"{path}/refs")
-    )

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import policy_of
 from headcount.domain.display import utc
-from headcount.domain.findings import Kind
-from headcount.engine.receipt import unproved
 from headcount.protocol.member import State
 from headcount.protocol.team import Status, decisions_now
 
@@ -47,6 +45,7 @@ def report(tx: Tx, team: Team, request_id: str | None, gone: Sequence[str] = ())
     stage = _status(team, told, asked)
     # Whoever reads this knows how a stand-down ends, and that it has not ended; how far it is comes besides.
     status = "pending_shutdown" if stage in UNDER_WAY else stage
+    doubts, missing = _reservations(tx, team, targets) if status == "shutdown" else ({}, [])
     answer: dict[str, Any] = {
         "teamId": team.id,
         "status": status,
@@ -54,10 +53,12 @@ def report(tx: Tx, team: Team, request_id: str | None, gone: Sequence[str] = ())
         "requestId": asked.data["request"] if asked else None,
         "seconds": _seconds(told, asked),
         "members": _member_lines(targets, told, asked),
-        "warnings": [*team.warnings, *(_reservations(tx, team, targets) if status == "shutdown" else ())],
+        "warnings": [*team.warnings, *doubts.values(), *missing],
         "archive": next((e.data["path"] for e in told if e.kind == "archived"), None),
     }
     answer.update(_more(tx, team, told, asked, targets, status))
+    if doubts:
+        answer["unproved"] = [m.name for m in targets if m.key in doubts]
     if status == "pending_shutdown":
         answer["stage"] = UNDER_WAY[stage]
     covered = _covered(asked)
@@ -65,14 +66,17 @@ def report(tx: Tx, team: Team, request_id: str | None, gone: Sequence[str] = ())
     return {**answer, "alreadyGone": [_proof(tx, team, m) for m in early]} if early else answer
 
 
-def _reservations(tx: Tx, team: Team, members: list[Member]) -> list[str]:
-    return [*unproved(members, tx.facts(team.id, "proof")).values(), *_less_than_saved(tx, team, members)]
+def _reservations(tx: Tx, team: Team, members: list[Member]) -> tuple[dict[str, str], list[str]]:
+    """Return a sentence for each member without a full proof, by key, and for each lost directory.
 
+    The salvage of a member whose directory was removed has what git kept elsewhere, and no file.
+    """
+    from headcount.domain.findings import Kind
+    from headcount.engine.receipt import unproved
 
-def _less_than_saved(tx: Tx, team: Team, members: list[Member]) -> list[str]:
-    """Whose directory somebody had taken away: its salvage holds what git kept elsewhere, and no file."""
+    doubts = unproved(members, tx.facts(team.id, "proof"))
     found = {key: fact.get("items", ()) for key, fact in tx.facts(team.id, "findings").items()}
-    return [
+    return doubts, [
         f"{m.name}: {item['what']} was removed or moved away; what stood in it is not in a salvage"
         for m in members
         for item in found.get(m.key, ())
@@ -130,8 +134,6 @@ def _more(
         policy = policy_of(tx.team_settings(team.id))
         found = [describe_escalation(team, m.escalation, policy) for m in targets if m.escalation]
         return {"escalations": found}
-    if status == "shutdown" and (doubts := unproved(targets, tx.facts(team.id, "proof"))):
-        return {"unproved": [m.name for m in targets if m.key in doubts]}
     if status == "stuck":
         return {"alive": {m.name: list(m.alive) for m in targets if m.stuck}}
     return {}

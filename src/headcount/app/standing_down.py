@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import policy_of
-from headcount.app.members import incarnation
 from headcount.app.stand_down_answer import describe_escalation, report, report_gone
 from headcount.domain.input_checks import check_text
 from headcount.domain.names import check_size, resolve_address, show
-from headcount.engine.apply import apply
 from headcount.errors import Declined, UsageError
-from headcount.protocol import events as ev
-from headcount.protocol.team import Status, why_not_stand_down
+from headcount.protocol.team import UNDECIDED, Status, why_not_stand_down
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -32,12 +28,16 @@ def stand_down(
     force: bool = False,
     keep_team: bool = False,
 ) -> dict[str, Any]:
-    """Open a stand-down, or join the one that is open; the answer is how it stands now.
+    """Open a stand-down, or join the open one, and return its progress.
 
-    The check, the step and the answer are one transaction.
-
-    A team that is closed answers with its receipt: asking twice is no error.
+    The check, the step and the answer are one transaction. For a closed team the answer is its receipt, so
+    a repeated request is not an error.
     """
+    import uuid
+
+    from headcount.engine.apply import apply
+    from headcount.protocol.events import StandDown
+
     app.check("stand_down_team" if names is None else "stand_down_member")
     if force:
         app.check("force")
@@ -50,7 +50,7 @@ def stand_down(
         if team.status is Status.SHUTDOWN:
             return report(tx, team, None)
         _check_wanted(team, wanted)
-        event = ev.StandDown(request_id, wanted, reason, force, keep_team, by=app.caller.who)
+        event = StandDown(request_id, wanted, reason, force, keep_team, by=app.caller.who)
         applied = apply(tx, team, [event], policy, app.make_start)
         answer = report(tx, applied.team, _request_for(applied.team, request_id, wanted), gone)
     app.ring(applied)
@@ -96,7 +96,7 @@ def _sort(team: Team, names: Iterable[str] | None) -> tuple[tuple[str, ...] | No
 
 
 def is_over(answer: dict[str, Any]) -> bool:
-    """Nothing more happens without somebody doing something."""
+    """Return whether nothing more happens until a person acts."""
     return answer["status"] in ("shutdown", "rejected", "escalated", "stuck", "active")
 
 
@@ -105,13 +105,15 @@ def decide(
 ) -> dict[str, Any]:
     """Decide an escalation. The first decision wins; a later one is refused with who decided what.
 
-    Check and step are one transaction. What members reported before is applied first, so the check sees the
-    state in which the decision would be taken.
+    Check and step are one transaction. Earlier reports of members are applied first, so the check sees the
+    state in which the decision would be applied.
     """
+    from headcount.protocol.events import Decided
+
     name = _team_of(app, escalation_id, team)
     app.check("decide")
     _check_reason(app, reason)
-    applied = app.apply(name, ev.Decided(escalation_id, decision, app.caller.who, reason))
+    applied = app.apply(name, Decided(escalation_id, decision, app.caller.who, reason))
     if applied.refused is not None:
         kind = UsageError if applied.refused.code.startswith("unknown") else Declined
         raise kind(
@@ -165,14 +167,14 @@ def escalations(app: App, team: str | None = None, *, every: bool = False) -> li
     """The open and the parked ones, or `every` one there was."""
     with app.store.read() as tx:
         names = [app.pick_team(team)] if team or app.caller.is_member else tx.team_names()
-        teams = [app.load(tx, name) for name in names]
-        policies = {found.id: policy_of(tx.team_settings(found.id)) for found in teams}
-    return [
-        describe_escalation(found, escalation.id, policies[found.id])
-        for found in teams
-        for escalation in found.escalations.values()
-        if every or escalation.state in ("open", "parked")
-    ]
+        found: list[dict[str, Any]] = []
+        for name in names:
+            there = app.load(tx, name)
+            wanted = [e.id for e in there.escalations.values() if every or e.state in UNDECIDED]
+            if wanted:
+                policy = policy_of(tx.team_settings(there.id))
+                found += [describe_escalation(there, escalation, policy) for escalation in wanted]
+    return found
 
 
 def _request_for(team: Team, request_id: str, names: tuple[str, ...] | None) -> str:
@@ -202,7 +204,7 @@ def _check_wanted(team: Team, names: tuple[str, ...] | None) -> None:
 
 
 def _find(team: Team, name: str) -> Member:
-    member = incarnation(team, name)
+    member = team.incarnation(name)
     if member is not None:
         return member
     raise UsageError(

@@ -1,8 +1,8 @@
 """Leftovers of crashed runs: processes, terminal sessions, worktrees. Adopted, or ended by the same rules.
 
-What belongs to a live member of an open team is adopted: an engine is started, and finds it. What belongs to
-nobody any more is salvaged first, then ended, proved, and removed through the gate. Nothing without a mark of
-this very state directory is touched. What a salvage could not take can be deleted by name (`--discard`).
+Leftovers of a live member of an open team are adopted: an engine is started, and finds them. All others are
+salvaged first, then ended, proved, and removed through the gate. Nothing without a mark of this state
+directory is touched. What a salvage could not take can be deleted by name (`--discard`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Orphan(NamedTuple):
 
 
 def sweep(app: App, *, dry_run: bool = False, discard: Iterable[str] = ()) -> dict[str, Any]:
-    """What was found, and what was done about it. The paths to `discard` are deleted first."""
+    """Return what was found, and what was done about it. The paths to `discard` are deleted first."""
     app.check("sweep")
     discarded = _discard(app, discard, dry_run=dry_run)
     found, open_teams = _orphans(app)

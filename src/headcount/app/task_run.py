@@ -1,7 +1,7 @@
 """Running a team's tasks: a worker and its reviewers for each, gates, and a stand-down at the end.
 
-`run` begins a phase, or goes on with the one that there is. The engine does the rest, by the tables: whoever
-watches may go away and come back.
+`run` begins a phase, or continues the open one. The engine does the rest, by the tables. The command that
+watches may end and be called again.
 """
 
 from __future__ import annotations
@@ -14,10 +14,18 @@ from typing import TYPE_CHECKING, Any
 from headcount.app.adapters import find_repository, read_checked_out
 from headcount.app.app import policy_of
 from headcount.app.member_start import check_clients
-from headcount.app.run_state import OVER, awaited, read_run_state, read_stalled, run_status
 from headcount.app.stand_down_answer import can_decide
 from headcount.app.tasks import add
-from headcount.app.teams import create_team, read_dialogs, read_limits, spawn
+from headcount.app.team_status import (
+    OVER,
+    awaited,
+    read_dialogs,
+    read_limits,
+    read_run_state,
+    read_stalled,
+    run_status,
+)
+from headcount.app.teams import create_team, spawn
 from headcount.app.trust import read_trust, trusted_root
 from headcount.domain.names import check_size, show
 from headcount.domain.templates import not_acknowledged
@@ -54,7 +62,7 @@ _REVIEWER_MODEL = {"spec-reviewer": "haiku", "code-quality-reviewer": "opus"}
 
 
 def begin_run(app: App, definition: Definition, environ: Mapping[str, str] = os.environ) -> str:
-    """Begin it, go on with it, or, when it is blocked, try again; the team's name."""
+    """Begin a run, continue it, or retry it if it is blocked. Return the team's name."""
     with app.store.read() as tx:
         team = tx.load_team(definition.team)
         there = team is not None and team.status is not Status.SHUTDOWN
@@ -77,7 +85,7 @@ def begin_run(app: App, definition: Definition, environ: Mapping[str, str] = os.
 
 
 def has_changed(app: App, definition: Definition) -> bool:
-    """Whether it has other tasks or members than the run that goes on, which keeps those it began with."""
+    """Return whether the definition has other tasks or members than the open run, which keeps its own."""
     with app.store.read() as tx:
         roster = tx.fact(app.load(tx, definition.team).id, "", ROSTER) or {}
     tasks = {str(task.number): _about(task, app.settings.integration.sync) for task in definition.tasks}
@@ -150,7 +158,7 @@ def _unanswered(team: Team) -> list[str]:
 
 
 def is_over(run: dict[str, Any]) -> bool:
-    """Nothing more happens without somebody doing something."""
+    """Return whether nothing more happens until a person acts."""
     return run["status"] in OVER
 
 

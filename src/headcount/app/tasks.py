@@ -215,7 +215,7 @@ def complete(session: Session, task_id: str, team: str | None = None, verified: 
 
 
 def complete_task(tx: Tx, team: TeamCard, task_id: str, by: str) -> Task:
-    """Complete in the caller's transaction: again is no error, before its dependencies is."""
+    """Complete a task in the caller's transaction. A repeat is accepted; open dependencies are an error."""
     task = find_task(tx, team, task_id)
     if task.status == "complete":
         return task

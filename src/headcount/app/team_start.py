@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def check_repository(app: App, place: str) -> None:
-    """One that git does not read, or that members would not see, is said before anything is made."""
+    """Refuse a repository that git does not read, or that members would not see, before anything is made."""
     here = find_repository_above(place)
     if find_repository(app) is None and here is not None:
         raise UsageError(
@@ -39,7 +39,7 @@ def check_repository(app: App, place: str) -> None:
 
 
 def find_risks(app: App) -> list[Risk]:
-    """What the settings of remotes would do to the refs that salvages are in."""
+    """Return the settings of remotes that would delete the refs of salvages."""
     repo = find_repository(app)
     if repo is None:
         return []
@@ -95,7 +95,7 @@ def _check_fit(app: App, definition: Definition) -> None:
 
 
 def start_limit(app: App, members: int = 1) -> float:
-    """How long it takes at most until so many are started, or are said to have failed."""
+    """Return the time in which so many members are started, or reported as failed."""
     return start_s(app.settings.policy, members) + 5
 
 

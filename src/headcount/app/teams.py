@@ -1,4 +1,4 @@
-"""Teams and members: creating, starting, and how everything stands."""
+"""Create teams, and start their members."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ import os
 import shutil
 import sys
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headcount.agents.launch import check_agent
 from headcount.app.adapters import find_repository, read_checked_out
-from headcount.app.lock import is_driven, suspended_driver
 from headcount.app.member_start import Plan, check_clients, make_start
-from headcount.app.run_state import read_run_state
-from headcount.app.tasks import as_json
 from headcount.app.trust import TRUSTED, read_trust, trusted_root
 from headcount.domain.environment import build_environment
 from headcount.domain.names import check_member_name, check_size, check_team_name, show
@@ -22,24 +19,19 @@ from headcount.engine.apply import apply
 from headcount.engine.cycling import open_handover, with_handover
 from headcount.engine.delivery import deliver
 from headcount.engine.pending_acts import GIT_CONFIG
-from headcount.engine.writing import BROKEN, first_mail, new_mail
+from headcount.engine.writing import first_mail, new_mail
 from headcount.errors import Declined, UsageError
 from headcount.protocol import events as ev
 from headcount.protocol.authority import CALLER_OF_ROLE, REVIEWER
-from headcount.protocol.member import Activity
-from headcount.protocol.team import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from headcount.app.app import App
     from headcount.domain.policy import Policy
     from headcount.ports import Tx
     from headcount.protocol.member import Member
     from headcount.protocol.team import Team
-
-DIALOG = "dialog"  # of an incarnation: what its client asks, and since when; nothing when that is over
-WAITING = "waiting"
 
 
 def create_team(
@@ -188,81 +180,3 @@ def _agent_of_team(app: App, tx: Tx, team_id: str, plan: Plan) -> str | None:
     """What the team was created with, for members of whom neither their plan nor the settings say more."""
     known = plan.command or plan.name in app.settings.agents.workers
     return None if known else tx.team_settings(team_id).get("agent")
-
-
-# --- how everything stands ------------------------------------------------------------------------------
-
-
-def roster(team: Team, waiting: Container[str] = ()) -> list[dict[str, Any]]:
-    """Keyed by incarnation: a name that was used before hides nobody (E1). `waiting` are in a dialog."""
-    return [
-        {
-            "name": m.name,
-            "generation": m.generation,
-            "role": m.role,
-            "state": "stuck" if m.stuck else str(m.state),
-            "activity": shown_activity(m, waiting),
-            "task": m.task,
-            "answer": m.answer,
-            "attempts": m.attempts,
-            "issues": list(m.issues),
-            "outcome": m.outcome,
-            "salvage": list(m.refs),
-            "failure": m.failure or None,
-            "alive": list(m.alive),
-        }
-        for m in team.members.values()
-    ]
-
-
-def shown_activity(member: Member, waiting: Container[str]) -> str | None:
-    """A dialog is seen from outside: the rules do not know of it, and nothing is decided by it."""
-    if not member.live:
-        return None
-    return WAITING if member.key in waiting else member.activity
-
-
-def read_limits(tx: Tx, team: Team) -> list[dict[str, Any]]:
-    """Who waits for the end of a usage limit, until when, and in which words its client said so."""
-    parked = [m.key for m in team.live() if m.activity is Activity.LIMITED]
-    said = {entry.about: entry.data for entry in tx.journal(team.id, kinds=("limited",))} if parked else {}
-    return [{"member": key, "until": said[key]["until"], "reason": said[key]["reason"]} for key in parked]
-
-
-def read_dialogs(tx: Tx, team: Team) -> list[dict[str, Any]]:
-    """Whose client waits in a dialog, since when, what it asks, and which command leads to its terminal."""
-    found = tx.facts(team.id, DIALOG)
-    return [
-        {"member": m.key, **found[m.key], "attach": f"headcount attach {m.name} --team {team.name}"}
-        for m in team.live()
-        if found.get(m.key)
-    ]
-
-
-def status(app: App, team_name: str | None = None) -> list[dict[str, Any]]:
-    """Every open team, or the named one even when it is closed."""
-    app.check("status")
-    with app.store.read() as tx:
-        names = [app.pick_team(team_name)] if team_name or app.caller.is_member else tx.team_names()
-        return [_team_status(app, tx, app.load(tx, name)) for name in names]
-
-
-def _team_status(app: App, tx: Tx, team: Team) -> dict[str, Any]:
-    dialogs = read_dialogs(tx, team)
-    return {
-        "team": team.name,
-        "teamId": team.id,
-        "status": str(team.status),
-        "driven": team.status is not Status.SHUTDOWN and is_driven(app.home),
-        "suspended": suspended_driver(app.home),
-        "broken": (tx.fact(team.id, "", BROKEN) or {}).get("error"),
-        "run": read_run_state(team),
-        "members": roster(team, {one["member"] for one in dialogs}),
-        "tasks": [as_json(task) for task in tx.tasks(team.id)],
-        "unread": tx.count_unread(team.id),
-        "usage": tx.facts(team.id, "usage"),
-        "limits": read_limits(tx, team),
-        "dialogs": dialogs,
-        "escalations": [e.id for e in team.escalations.values() if e.state in ("open", "parked")],
-        "warnings": list(team.warnings),
-    }

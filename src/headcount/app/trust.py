@@ -1,9 +1,9 @@
 """Whether the user trusts the repository, in each client's own records.
 
 A client loads hooks, servers and plugins from the folder that it starts in. Alone it asks the user first.
-Members start without anybody to ask, so headcount carries the user's decision over. The operator's command
-reads it, for the repository's root, and it travels with each start as data: an engine on another host, or a
-member that has changed the client's files since, decides nothing.
+A member cannot ask, so headcount uses the decision that the user made before. The operator's command reads it
+for the repository's root, and stores it with each start. So an engine on another host, or a member that
+changes the client's files later, decides nothing.
 """
 
 from __future__ import annotations

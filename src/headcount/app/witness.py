@@ -38,7 +38,7 @@ _TAIL_BYTES = 16_384
 
 
 def findings(app: App, name: str, team: str | None = None, *, live: bool = True) -> dict[str, Any]:
-    """What stands in a workspace: read now, or as the last inspection saw it."""
+    """Return the contents of a workspace: read now, or by the last inspection."""
     app.check("findings")
     team_name, member, start = find_member(app, name, team)
     with app.store.read() as tx:
@@ -101,9 +101,9 @@ def _last_issues(tx: Tx, team_id: str, key: str) -> tuple[str, ...]:
 
 
 def nudge(app: App, name: str, text: str, team: str | None = None) -> dict[str, Any]:
-    """Mail first, it is durable; then in front of it. Delivered only if it was seen to take it (E10).
+    """Send the text by mail, which is durable, and show it. Delivered means that the client took it (E10).
 
-    What it does not take now is left to the engine, which tries again at its next pause, and reports it.
+    Otherwise the engine tries again at the member's next pause, and reports the result.
     """
     app.check("nudge")
     if not text.strip():

@@ -86,6 +86,10 @@ def _run(words: list[str]) -> int:
         from headcount.cli import member
 
         return member.main(words)
+    if words == ["mcp"]:  # a client's first turn does not wait for it
+        from headcount.mcp_server.stdio import serve
+
+        return serve()
     from headcount.cli import command_parser
 
     return command_parser.main(words)

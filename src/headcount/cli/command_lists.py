@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headcount.app.app import open_app
 from headcount.app.standing_down import escalations
-from headcount.app.teams import status
+from headcount.app.team_status import status
 from headcount.cli import COMMANDS
 from headcount.cli.command_parser import configure
 from headcount.cli.member.command_table import COMMANDS as MEMBERS

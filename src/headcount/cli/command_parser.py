@@ -156,13 +156,13 @@ def _parse(words: list[str]) -> argparse.Namespace:
         epilog="`headcount --help` lists the commands by purpose",
     )
     parser.add_argument("--version", action="version", version=f"headcount {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    # Only the requested command; `headcount --help` prints the list from `COMMANDS`.
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, prog="headcount")
+    # Only the requested command is imported and has a parser: thirty would cost more than the rest.
     asked = next((word for word in words if not word.startswith("-")), None)
     _check_command(asked)
     if asked is not None:
         summary = COMMANDS[asked][1]
-        sub = commands.add_parser(asked, description=summary[0].upper() + summary[1:] + ".")
+        sub = commands.add_parser(asked, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
         add_json(sub)
         configure(sub, asked)
     words, after = _cut(words, asked)

@@ -66,12 +66,9 @@ def configure_mcp(parser: argparse.ArgumentParser) -> None:
 
 
 def run_mcp(args: argparse.Namespace) -> int:
-    if sys.stdin.isatty():
-        print("Serving MCP on standard input and output; Ctrl-D ends it.", file=sys.stderr)
     from headcount.mcp_server.stdio import serve
 
-    serve()
-    return 0
+    return serve()
 
 
 # --- engine ----------------------------------------------------------------------------------------------
@@ -90,6 +87,7 @@ def run_engine(args: argparse.Namespace) -> int:
     take_signals()
     app = open_app()
     app.check("engine")
+    app.read_settings()  # now, because members may change the file later
     if drive(app):
         return 0
     print("Another engine drives this state directory.", file=sys.stderr)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import open_app
 from headcount.app.branches import read_made
-from headcount.app.progress import follow_members, outcome_words, progress
+from headcount.app.progress import follow_members, progress
 from headcount.app.resident import ensure_driven
 from headcount.app.standing_down import decide, decide_call, escalations, hint_for, is_over, stand_down
+from headcount.app.team_status import outcome_words
 from headcount.cli.command_parser import add_team, add_team_word
 from headcount.cli.terminal_output import Live, paint, plain
 

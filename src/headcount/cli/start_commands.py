@@ -19,7 +19,8 @@ from headcount.app.progress import waits_for
 from headcount.app.resident import ensure_driven
 from headcount.app.standing_down import status_of
 from headcount.app.team_start import check_repository, find_risks, start_team, wait_for, wait_started
-from headcount.app.teams import roster, spawn, status
+from headcount.app.team_status import roster, status
+from headcount.app.teams import spawn
 from headcount.cli.command_parser import add_member, add_team
 from headcount.cli.status_commands import describe_team
 from headcount.cli.terminal_output import Live, plain

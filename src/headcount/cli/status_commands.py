@@ -6,18 +6,13 @@ import json
 import os
 import sys
 import time
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import open_app
 from headcount.app.native_teams import observe
-from headcount.app.progress import outcome_words
-from headcount.app.report import pick_any
-from headcount.app.run_state import OVER
-from headcount.app.teams import status
+from headcount.app.team_status import OVER, outcome_words, status
 from headcount.cli.command_parser import add_member, add_team, add_team_word
 from headcount.cli.terminal_output import Live, is_live, plain, table
-from headcount.protocol.team import Status
 
 if TYPE_CHECKING:
     import argparse
@@ -51,6 +46,8 @@ def run_status(args: argparse.Namespace) -> int:
 
 def _watch_status(app: App, team: str | None, as_json: bool) -> int:
     """Show a team until it is closed: a live table, or each change without a terminal or with JSON."""
+    from headcount.app.report import pick_any
+
     name = pick_any(app, team)
     if not as_json and is_live(sys.stdout) and sys.stdin.isatty():
         from headcount.cli.watch import watch
@@ -108,7 +105,7 @@ def _run_lines(team: dict[str, Any]) -> list[str]:
         return []
     why = f": {plain(run['reason'])}" if run["reason"] else ""
     lines = [f"  run: {run['status'].replace('_', ' ')}{why}"]
-    if team["status"] != Status.SHUTDOWN and (run["status"] in OVER or not team["driven"]):
+    if team["status"] != "shutdown" and (run["status"] in OVER or not team["driven"]):
         lines.append("  Continue it with `headcount run FILE`.")
     return lines
 
@@ -157,6 +154,8 @@ def describe_dialogs(dialogs: list[dict[str, Any]]) -> list[str]:
 
 def _clock(until: str) -> str:
     """Return a time on the user's clock, with the day if it is not today."""
+    from datetime import datetime
+
     at = datetime.fromisoformat(until).astimezone()
     same_day = at.date() == datetime.fromtimestamp(time.time()).date()
     return at.strftime("%H:%M:%S" if same_day else "%a %d %b %H:%M")

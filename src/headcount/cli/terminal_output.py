@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import textwrap
 import time
 import unicodedata
 from typing import TYPE_CHECKING, Any, TextIO
@@ -76,6 +75,9 @@ def fit(text: str, width: int) -> str:
 
 
 def _columns(c: str) -> int:
+    if c.isascii():
+        return 1
+
     if unicodedata.combining(c):
         return 0
     return 2 if unicodedata.east_asian_width(c) in "WF" else 1
@@ -127,6 +129,8 @@ def fit_block(lines: Sequence[str], width: int, height: int) -> list[str]:
 def _parts(line: str, width: int) -> list[str]:
     if "`" not in line:
         return [fit(line, width).rstrip()]
+    import textwrap
+
     indent = " " * (len(line) - len(line.lstrip()))
     return textwrap.wrap(line, width, subsequent_indent=f"{indent}  ", break_on_hyphens=False)
 

@@ -28,7 +28,7 @@ _RESPONSES = frozenset(
 
 
 def read_reply(reply: Mapping[str, object]) -> tuple[str, str | None, str] | None:
-    """`(approve or reject, request id or None, reason)` of a structured reply; None if it is no answer."""
+    """`(approve or reject, request id or None, reason)` of a structured reply, or None."""
     # `shutdownApproved`, `shutdown-approved`, `Shutdown_Approved` and `SHUTDOWN_APPROVED` are one name.
     name = str(reply.get("type", ""))
     if name.isupper():

@@ -1,4 +1,4 @@
-"""What is said about a phase to others: the completion checklist and `status.json`.
+"""Describe a phase to others: the completion checklist and `status.json`.
 
 One schema for `status.json`, checked when it is written and when it is read, so that a reason is never
 written under one field and looked for under another.

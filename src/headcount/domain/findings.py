@@ -1,4 +1,4 @@
-"""What is known about a workspace: where it is, what stands in it, what was saved of it.
+"""Describe a workspace: where it is, what is in it, what was saved of it.
 
 Values only: nothing here runs git or looks at a disk. Every value goes to JSON with `as_dict` and comes
 back equal with `from_dict`, so it can be journalled, mailed, and handed to a judge.
@@ -7,9 +7,9 @@ Two questions are kept apart, because they have different answers:
 
 - Is it *clean*? No finding that the member must act on. This is what a judge goes by.
 - Is it *spotless*? Nothing in it that is nowhere else. Ignored files do not make a workspace dirty, but
-  they would be gone with it, so such a workspace is clean and not spotless: headcount sends no member back
-  for a build directory, and saves the build directory all the same. The same holds for everything that a
-  member cannot commit: an empty directory, permissions, bytes that a filter keeps from git.
+  they would be gone with it, so such a workspace is clean and not spotless. headcount sends no member back
+  for a build directory, but saves it. The same holds for everything that a member cannot commit: an empty
+  directory, permissions, bytes that a filter keeps from git.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, Self
 
 
 class Kind(StrEnum):
-    """What a finding is about. The order is the order in which a nudge lists them."""
+    """The subject of a finding. A nudge lists findings in this order."""
 
     MISSING = "missing"
     UNREADABLE = "unreadable"
@@ -195,7 +195,7 @@ class Findings:
         return not self.items
 
     def issues(self, limit: int = 20) -> list[str]:
-        """One line a kind, for a nudge, naming the very files, stashes and commits (`limit` a kind)."""
+        """Return a line for each kind, for a nudge, with its files, stashes or commits (at most `limit`)."""
         return [_issue(kind, found, limit) for kind, found in _by_kind(self.dirty)]
 
     def as_dict(self) -> dict[str, Any]:

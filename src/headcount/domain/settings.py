@@ -73,7 +73,7 @@ class Build:
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """What a phase must pass. 0 is no limit, "" is no gate."""
+    """The gates that a phase must pass. 0 means no limit, "" means no gate."""
 
     verify: str = field(default="", metadata=_doc("the command of the verification gate"))
     as_operator: bool = field(

@@ -1,7 +1,7 @@
 """The mail that goes around a stand-down: four templates, each with lines that a program reads back.
 
-Metadata stands in one block of `[KEY]: value` lines, so that a person can read the mail and a program can
-find the facts without guessing (`read_metadata`). On the path of `headcount done`: imports nothing heavy.
+Metadata is one block of `[KEY]: value` lines. A person can read the mail, and a program finds the facts
+without guessing (`read_metadata`). On the path of `headcount done`: imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def witness_handoff(
     next_steps: tuple[str, ...] = (),
     handoff_type: str = "witness_cycle",
 ) -> tuple[str, str]:
-    """One incarnation to the next: what it must know to go on. `recent` is oldest first; five are kept."""
+    """One incarnation to the next: what it must know to continue. `recent` is oldest first; five are kept."""
     metadata = {
         "template": WITNESS_HANDOFF,
         "handoff_type": handoff_type,
@@ -122,7 +122,7 @@ def worker_escalation(
     escalation: str,
     decisions: dict[str, str | None],
 ) -> tuple[str, str]:
-    """Witness to lead: one worker is stuck, and somebody must decide.
+    """Witness to lead: one worker is stuck, and the lead must decide.
 
     `decisions`: each that there is, and why it would be refused now; None where it would not.
     """
@@ -181,7 +181,7 @@ def findings_for_witness(worker: str, issues: tuple[str, ...]) -> str:
 
 
 def swarm_complete(team: str, outcomes: list[tuple[str, str | None]]) -> tuple[str, str]:
-    """Witness to lead: everyone is proved gone. The lead hears of problems before, of routine only this."""
+    """Witness to lead: everyone is proved gone. The lead got mail about problems before."""
     lines = "\n".join(f"- {name}: {outcome or 'never started'}" for name, outcome in outcomes) or "- nobody"
     body = f"Swarm complete: all members of {team} are proved gone.\n\n{lines}\n\n"
     return f"Swarm complete: {team}", f"{body}The receipt is in the archive.\n"

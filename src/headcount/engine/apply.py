@@ -1,9 +1,9 @@
 """Read, step, commit: one transaction in which events become a new state and everything that follows from it.
 
-Front ends and the engine share this. What members reported since the last step (the inputs) is applied
-first, in the order in which it arrived, so that no member is judged by a state which an earlier report of
-its own would have changed. Only what a member reported before it was registered waits for the registration:
-an engine that dies between the two loses nothing.
+Front ends and the engine share this. It first applies the inputs, which members reported since the last
+step, in the order of their arrival. So no rule sees a state that an earlier report would have changed. Only
+reports of a member that is not registered yet wait for its registration. If the engine dies between the two,
+nothing is lost.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ class Measured(NamedTuple):
 
 
 def measure(place: str, added: Mapping[str, int], gates: Mapping[str, Any]) -> Measured:
-    """`added` is the number of lines that the phase added to each file; a limit of 0 is no limit."""
+    """`added` is the number of lines that the phase added to each file. A limit of 0 means none."""
     problems: list[str] = []
     longest = 0
     for path in sorted(added):

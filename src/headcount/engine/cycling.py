@@ -58,7 +58,7 @@ def cycling(request_id: str, name: str, by: str) -> ev.StandDown:
 def grown_old(tx: Tx, team: Team, keys: Iterable[str]) -> dict[str, ev.StandDown]:
     """By incarnation, requests for those who are to be cycled by their age: at work, not about to leave.
 
-    Not while somebody waits for the end of a usage limit: nobody is started before that is over.
+    Empty while a member waits for the end of a usage limit: no member is started before that is over.
     """
     requests: dict[str, ev.StandDown] = {}
     for key in keys:
@@ -86,7 +86,7 @@ def store_handover(tx: Tx, team: Team, key: str, remarks: str = "") -> str:
 
 
 def kind_of(member: Member) -> str:
-    """What the note says that it is."""
+    """Return the kind of handover that the note names."""
     return _KINDS.get(member.role, "member_cycle")
 
 

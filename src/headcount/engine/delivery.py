@@ -43,7 +43,7 @@ def find_box(tx: Tx, team: TeamCard, to: str) -> str:
 
 
 def seal_mailbox(tx: Tx, team_id: str, key: str) -> int:
-    """Close a gone incarnation's mailbox for ever; how many unread messages went to the lead instead (C4)."""
+    """Close a gone incarnation's mailbox. Return how many unread messages went to the lead instead (C4)."""
     tx.seal(team_id, key)
     return tx.redirect_mail(team_id, key, LEAD, mailboxes.KEPT_WHEN_SEALED)
 

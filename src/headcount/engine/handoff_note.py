@@ -44,7 +44,7 @@ def compose(
     kind: str = "witness_cycle",
     about: Member | None = None,
 ) -> tuple[str, str]:
-    """Subject and body of WITNESS_HANDOFF for this team as it stands in `tx`; `about` hands over."""
+    """Return subject and body of WITNESS_HANDOFF for the team in `tx`; `about` hands over."""
     entries = tx.recent(team.id, _LOOK_BACK)
     signalled = {e.about: _clock(e.at) for e in entries if e.data.get("to") == str(State.INSPECTING)}
     pending = [m for m in team.live() if m.state in _PENDING]

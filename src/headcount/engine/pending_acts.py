@@ -41,7 +41,7 @@ _AFTER_ITS_REPORT = (State.ASKED, State.INSPECTING)
 
 
 class Given(NamedTuple):
-    """What a team was given when it was created. It never changes, so a driver reads it once."""
+    """Facts from the creation of a team. They never change, so a driver reads them once."""
 
     policy: Policy
     environment: Mapping[str, Any]  # where it is held: its performer reads it

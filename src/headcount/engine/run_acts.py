@@ -1,6 +1,6 @@
 """The acts of a run: merging what was reviewed, showing a reviewer the next commit, and the two gates.
 
-A gate passes by an exit status or a count that we saw ourselves. What could not be run has not passed (E3).
+A gate passes by an exit status or a count that we saw ourselves. One that could not run has not passed (E3).
 """
 
 from __future__ import annotations
@@ -47,8 +47,11 @@ def _whole(error: HeadcountError) -> str:
 
 
 def ask_review(job: Job) -> Outcome:
-    """Its workspace first, then its mail. What a reviewer has changed there is left alone: the mail names the
-    commit, and its verdict binds to that commit all the same."""
+    """Show a reviewer the next commit: first in its workspace, then by mail.
+
+    If the reviewer has changed files there, the workspace stays as it is. The mail names the commit that
+    the verdict is for.
+    """
     key, commit = str(job.act.data["key"]), str(job.act.data["commit"])
     where = job.everyone.get("workspace", {}).get(key)
     moved = False

@@ -1,4 +1,4 @@
-"""What a step or a result leads to, as rows of one transaction."""
+"""Write the consequences of a step or a result as rows of one transaction."""
 
 from __future__ import annotations
 

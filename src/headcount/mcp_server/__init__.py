@@ -1,8 +1,7 @@
 """The MCP server: one table of tools, on standard input and output.
 
     tools.py       every tool: its words for a model, its parameters, its hints
-    arguments.py   what a client sent, checked against that table
-    answer_dialect.py  answers under other names, in our words
+    arguments.py   what a client sent, in our words, checked against that table
     *_tools.py     one thin function a tool, over the use cases in `app/`
     tool_calls.py  opens the state on the first call, performs calls in a thread, and composes results
     mcp_protocol.py  what the protocol says around a call: versions, capabilities, error codes

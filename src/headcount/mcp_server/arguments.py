@@ -1,23 +1,44 @@
-"""What a client sent, checked against the table of tools.
+"""Check the arguments that a client sent against the table of tools.
 
-A small part of JSON Schema, exactly the part that the table uses; a test holds it against a full validator.
+This is the small part of JSON Schema that the table uses; a test compares it with a full validator.
 Every refusal names the field. Light: the full validator's import costs more than the rest of a call.
 """
 
 from __future__ import annotations
 
+from headcount.domain.answer_names import APPROVE, read_reply
 from headcount.domain.names import show
 from headcount.errors import UsageError
-from headcount.mcp_server.tools import Tool
+from headcount.mcp_server.tools import BY_NAME, Tool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+_MESSAGE = BY_NAME["send_message"].input_schema["properties"]
 _DEEPEST = 20
 _TYPES: dict[str, type] = {"string": str, "boolean": bool, "array": list, "object": dict}
 _NAMES = {str: "text", bool: "true or false", list: "a list", dict: "an object", int: "a number",
           float: "a number", type(None): "null"}  # fmt: skip
+
+
+def in_our_words(tool: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Return `{"type": "shutdown_approved", "requestId": …}` as the `shutdown_response` that it is (A2).
+
+    Call it before the arguments are checked. Anything that does not count as an answer stays as it is, and
+    the check then refuses it with the known types.
+    """
+    if tool != "send_message" or given.get("type") in (None, *_MESSAGE["type"]["enum"]):
+        return given
+    reply = read_reply(given)
+    if reply is None:
+        return given
+    verdict, request_id, reason = reply
+    ours = {name: value for name, value in given.items() if name in _MESSAGE}
+    return {
+        **ours, "type": "shutdown_response", "approve": verdict == APPROVE, "request_id": request_id,
+        "reason": reason,
+    }  # fmt: skip
 
 
 def check_arguments(tool: Tool, given: dict[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import sys
 import time
 
 from headcount.domain.names import TOOLS_LISTED
@@ -33,8 +34,10 @@ if TYPE_CHECKING:
 LONGEST_LINE = 4 * 1024 * 1024
 
 
-def serve() -> None:
-    """Answer until the client closes our input, or stops to read our output."""
+def serve() -> int:
+    """Answer until the client closes our input, or stops to read our output. Return the exit code 0."""
+    if os.isatty(0):
+        sys.stderr.write("Serving MCP on standard input and output; Ctrl-D ends it.\n")
     source, sink = _take_streams()
     server = Server(sink)
     try:
@@ -43,6 +46,7 @@ def serve() -> None:
         server.finish()
     except BrokenPipeError:
         pass  # the client is gone: nobody is left to tell
+    return 0
 
 
 def _take_streams() -> tuple[BufferedReader, FileIO]:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from headcount.app import standing_down, teams
-from headcount.app.member_start import Plan
-from headcount.app.team_start import wait_for, wait_started
+from headcount.app import standing_down
 from headcount.domain.names import check_size, show
 from headcount.errors import ProcessError, UsageError
 from headcount.mcp_server.tool_calls import drive
@@ -24,17 +22,23 @@ _CLOSE_S = 10.0
 
 
 def team_create(app: App, args: Arguments) -> Answer:
-    team = teams.create_team(
+    from headcount.app.teams import create_team
+
+    team = create_team(
         app, args["team_name"], args.get("description", ""), agent=args.get("agent_type"), environ=os.environ
     )
     return {"teamId": team.id, "teamName": team.name, "status": str(team.status)}
 
 
 def teammate_spawn(app: App, args: Arguments) -> Answer:
+    from headcount.app.member_start import Plan
+    from headcount.app.team_start import wait_started
+    from headcount.app.teams import spawn
+
     name = app.pick_team(args.get("team_name"))
     check_size("prompt", args.get("prompt", ""), app.limits.message_bytes)
     plan = Plan(args["name"], args.get("agent"), model=args.get("model"), prompt=args.get("prompt", ""))
-    key = teams.spawn(app, name, plan).key
+    key = spawn(app, name, plan).key
     drive(app)
     member = wait_started(app, name, key, _START_S).members[key]
     if member.failure:
@@ -60,6 +64,8 @@ def team_shutdown(app: App, args: Arguments) -> Answer:
 
 def _wait_closed(app: App, name: str, report: Answer) -> Answer:
     """Nobody has to be asked, so it is a matter of seconds; if it is not, the answer says how far it is."""
+    from headcount.app.team_start import wait_for
+
     wait_for(app, name, lambda t: standing_down.is_over({"status": str(t.status)}), _CLOSE_S)
     return standing_down.status_of(app, name, report["requestId"])
 

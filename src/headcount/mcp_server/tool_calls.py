@@ -12,7 +12,6 @@ import os
 import queue
 import sys
 import threading
-import traceback
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headcount.app.caller import identify
@@ -20,8 +19,7 @@ from headcount.app.mail import count_unread
 from headcount.app.session import open_session
 from headcount.errors import Bug, HeadcountError
 from headcount.mcp_server import mcp_protocol
-from headcount.mcp_server.answer_dialect import in_our_words
-from headcount.mcp_server.arguments import check_arguments
+from headcount.mcp_server.arguments import check_arguments, in_our_words
 from headcount.mcp_server.mcp_protocol import ProtocolError
 from headcount.mcp_server.tools import BY_NAME
 from headcount.store import is_made
@@ -73,6 +71,8 @@ class ToolCaller:
             return _refusal(error)
         except Exception:
             # Ours, and never the model's to read: the trace goes to the log of the client.
+            import traceback
+
             traceback.print_exc(file=sys.stderr)
             bug = Bug(f"{name} failed", "this is a bug in headcount", ("The server's log has the details",))
             return _refusal(bug)

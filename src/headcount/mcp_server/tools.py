@@ -74,7 +74,7 @@ class Tool:
         }
 
     def as_dict(self) -> dict[str, Any]:
-        """As it stands in the answer of `tools/list`."""
+        """Return the tool as `tools/list` shows it."""
         row = {
             "name": self.name,
             "title": self.title,

@@ -8,23 +8,24 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from collections.abc import Mapping
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from headcount.protocol import events
-from headcount.protocol.effects import Act, ActKind
 from headcount.protocol.member import Activity, Answer, Member, State
 from headcount.protocol.team import Escalation, EscalationState, Request, Status, Team
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from headcount.protocol.effects import Act
+    from headcount.protocol.events import Event
+    from headcount.protocol.phase import Phase
+    from headcount.protocol.task import Task
 
 T = TypeVar("T")
+Raw = Mapping[str, Any]  # as JSON has it
 
 # Every step builds every member of a team again. Reading the field names took most of that time.
 _FIELD_NAMES: dict[type, tuple[str, ...]] = {}
-
-EVENTS: dict[str, type[events.Event]] = {cls.__name__: cls for cls in events.Event.__subclasses__()}
 
 
 def dump_member(member: Member) -> str:
@@ -48,15 +49,17 @@ def load_team(text: str, members: Mapping[str, Member]) -> Team:
     raw["last_request"] = _load_request(raw["last_request"]) if raw.get("last_request") else None
     raw["escalations"] = {key: _load_escalation(value) for key, value in raw["escalations"].items()}
     raw["run"] = None
-    return _build(Team, raw)
+    return build(Team, raw)
 
 
-def dump_event(event: events.Event) -> tuple[str, str]:
+def dump_event(event: Event) -> tuple[str, str]:
     return type(event).__name__, _dumps(event)
 
 
-def load_event(kind: str, text: str) -> events.Event:
-    return _build(EVENTS[kind], json.loads(text))
+def load_event(kind: str, text: str) -> Event:
+    from headcount.protocol.events import BY_NAME
+
+    return build(BY_NAME[kind], json.loads(text))
 
 
 def dump_act(act: Act) -> str:
@@ -64,34 +67,72 @@ def dump_act(act: Act) -> str:
 
 
 def load_act(text: str) -> Act:
+    from headcount.protocol.effects import Act, ActKind
+
     raw = json.loads(text)
     return Act(ActKind(raw["kind"]), raw["about"], raw["epoch"], raw["data"])
 
 
-def _load_member(raw: dict[str, Any]) -> Member:
+def _load_member(raw: Raw) -> Member:
     answer = raw.get("answer")
-    read = {
-        "state": State(raw["state"]),
-        "activity": Activity(raw.get("activity", Activity.WORKING)),
-        "answer": Answer(answer) if answer else None,
-    }
-    return _build(Member, {**raw, **read})
+    return build(
+        Member, raw, state=State(raw["state"]), activity=Activity(raw.get("activity", Activity.WORKING)),
+        answer=Answer(answer) if answer else None,
+    )  # fmt: skip
 
 
-def _load_escalation(raw: dict[str, Any]) -> Escalation:
-    return _build(Escalation, {**raw, "state": EscalationState(raw.get("state", EscalationState.OPEN))})
+def _load_escalation(raw: Raw) -> Escalation:
+    return build(Escalation, raw, state=EscalationState(raw.get("state", EscalationState.OPEN)))
 
 
-def _load_request(raw: dict[str, Any]) -> Request:
+def _load_request(raw: Raw) -> Request:
     taken = tuple(_load_request(narrower) for narrower in raw.get("taken_over", ()))
     rejected = tuple((name, reason) for name, reason in raw.get("rejected_by", ()))
-    return _build(Request, {**raw, "taken_over": taken, "rejected_by": rejected})
+    return build(Request, raw, taken_over=taken, rejected_by=rejected)
 
 
-def _build(cls: type[T], raw: Mapping[str, Any]) -> T:
+# --- a run ---------------------------------------------------------------------------------------------
+#
+# It has its own row in the store, next to the team, because only teams with tasks have one.
+
+
+def phase_as_json(phase: Phase) -> dict[str, object]:
+    return asdict(phase)
+
+
+def phase_from_json(raw: Raw, roster: Raw | None = None) -> Phase:
+    """Return the run. `roster` has the crew if an earlier version opened the run; then `raw` has none."""
+    # A team without a run pays nothing for these.
+    from headcount.domain.settings import Gates
+    from headcount.protocol.phase import Crew, GateResult, Phase
+    from headcount.protocol.phase import State as PhaseState
+
+    crew = raw.get("crew", roster or {})
+    reviewers = tuple((role, name) for role, name in crew.get("reviewers", ()))
+    return build(
+        Phase, raw, state=PhaseState(raw["state"]), gates=build(Gates, raw["gates"]),
+        crew=build(Crew, crew, reviewers=reviewers),
+        tasks={name: _load_task(task) for name, task in raw["tasks"].items()},
+        results={gate: build(GateResult, result) for gate, result in raw["results"].items()},
+    )  # fmt: skip
+
+
+def _load_task(raw: Raw) -> Task:
+    from headcount.protocol.task import Presence, Seat, Task
+    from headcount.protocol.task import State as TaskState
+
+    aim = raw.get("aim")
+    seats = tuple(build(Seat, seat, presence=Presence(seat["presence"])) for seat in raw["seats"])
+    return build(Task, raw, state=TaskState(raw["state"]), aim=TaskState(aim) if aim else None, seats=seats)
+
+
+# --- every value -----------------------------------------------------------------------------------------
+
+
+def build(cls: type[T], raw: Raw, **read: object) -> T:
     """Build a value. Lists become tuples, so that values are immutable and equal to what was written."""
     given = {name: raw[name] for name in _field_names(cls) if name in raw}
-    return cls(**{name: tuple(v) if isinstance(v, list) else v for name, v in given.items()})
+    return cls(**{**{name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}, **read})
 
 
 def _field_names(cls: type) -> tuple[str, ...]:
@@ -101,7 +142,7 @@ def _field_names(cls: type) -> tuple[str, ...]:
     return names
 
 
-def _fields_of(value: Any) -> dict[str, Any]:
+def _fields_of(value: object) -> dict[str, object]:
     return {name: getattr(value, name) for name in _field_names(type(value))}
 
 

@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,3 +274,6 @@ class TimedOut(Event):
 
     key: str | None
     epoch: int
+
+
+BY_NAME: Final[dict[str, type[Event]]] = {cls.__name__: cls for cls in Event.__subclasses__()}

@@ -136,6 +136,10 @@ class Team:
     def live(self) -> list[Member]:
         return [m for m in self.members.values() if m.live]
 
+    def incarnation(self, name: str) -> Member | None:
+        """Return the latest incarnation of `ada`, or exactly `ada#1`."""
+        return self.members.get(name) if "#" in name else self.latest(name)
+
     def latest(self, name: str) -> Member | None:
         generation = self.generations.get(name)
         return None if generation is None else self.members.get(f"{name}#{generation}")

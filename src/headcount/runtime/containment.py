@@ -1,4 +1,4 @@
-"""What holds a member's processes together, from the strongest means of the kernel to the weakest.
+"""Contain a member's processes, by the strongest to the weakest means of the kernel.
 
     namespace   a PID namespace; when its first process ends, the kernel ends everything inside
     cgroup      a cgroup of its own; `cgroup.kill` ends all inside, `cgroup.events` tells when it is empty

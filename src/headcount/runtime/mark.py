@@ -3,7 +3,7 @@
     hc1.<state id>.<team>.<member>.<generation>.<nonce>
 
 A dot is in no name, so two incarnations never have one mark and none is a prefix of another's that
-counts (`web` and `web-2`): marks are compared whole. A mark is no secret. The nonce makes two
+counts (`web` and `web-2`): marks are compared whole. A mark is not secret. The nonce makes two
 starts of one generation, before and after a restored backup, differ.
 
 Code that headcount runs for a team (a gate, a filter) carries the mark `hc1.code` instead. It belongs to no

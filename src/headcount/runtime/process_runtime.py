@@ -89,7 +89,7 @@ class Handle:
             raise
 
     def as_dict(self) -> dict[str, Any]:
-        """What the store keeps of it, and `adopt` takes."""
+        """Return the record that the store keeps and `adopt` takes."""
         return self.record.as_dict()
 
     def close(self) -> None:
@@ -276,7 +276,7 @@ class ProcessRuntime:
         return self._handle(record, self._directory(mark))
 
     def put_back(self, handle: Handle) -> None:
-        """Write its record again: somebody removed it while it runs."""
+        """Write its record again after it was removed while the member runs."""
         handle.directory.put_back(handle.record)
 
     def _refuse_anothers(self, mark: str) -> None:
@@ -426,10 +426,10 @@ class ProcessRuntime:
     # --- acting
 
     def nudge(self, handle: Handle, text: str, *, urgent: bool = False, tag: str = "") -> bool:
-        """Put `text` before the agent. True only when it was seen to take it.
+        """Show `text` to the agent. Return True only if the agent was seen to take it.
 
-        False is "not yet": it is busy, or has not read it so far. Asked again with the same `tag`, what was
-        put there once is not put there again, whoever asks (E10); unless `urgent`, nobody is disturbed (E11).
+        False means "not yet": it is busy, or has not read the text. A repeat with the same `tag`, by any
+        process, does not show it again (E10). Unless `urgent`, a busy agent is not disturbed (E11).
         """
         said = Said(handle.directory.file(SAID))
         if tag and said.taken(tag):
@@ -459,7 +459,7 @@ class ProcessRuntime:
     def request_exit(self, handle: Handle, text: str | None = None, limit_s: float = 10.0) -> bool:
         """Its own way to exit: `text` as if typed, or else SIGTERM to the agent alone.
 
-        What follows is due after `limit_s`, so nothing is waited for any longer, taken or not.
+        Waits at most `limit_s`, because the next step is due then.
         """
         if text is None:
             return handle.tree.signal_agent(signal.SIGTERM)
@@ -499,7 +499,7 @@ class ProcessRuntime:
         return self._released(handle, handle.tree.prove_gone())
 
     def close(self) -> None:
-        """Members, keepers and the server above them go on; that server ends with the last of them."""
+        """Members, keepers and the server above them continue; that server ends with the last of them."""
         self.shared.server.close()
 
 

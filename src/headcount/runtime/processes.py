@@ -138,8 +138,10 @@ def read_all() -> dict[int, Process]:
 
 
 def read_below(pid: int) -> dict[int, Process]:
-    """What is below `pid`, by the kernel's own lists of children. It reads no environment, and nothing of
-    other processes. What is forked during the call may be missing."""
+    """Return the processes below `pid`, by the kernel's own lists of children.
+
+    It reads no environment, and nothing of other processes. A process forked during the call may be missing.
+    """
     found: dict[int, Process] = {}
     ask = [pid]
     while ask:
@@ -206,7 +208,7 @@ class ProcessTable(SharedLook[Snapshot]):
 
 
 def find_keepers(everyone: Snapshot) -> dict[str, Identity]:
-    """By directory. What a member starts may call itself a keeper, but it is below one."""
+    """Return keepers by directory. A process of a member may take their name, but is below a keeper."""
     named = [process for process in everyone.by_pid.values() if process.name == KEEPER]
     kept = {process.pid: _directories_kept(process.pid) for process in named}
     found = {}
@@ -305,7 +307,7 @@ def open_pidfd(identity: Identity) -> int | None:
 
 
 def send_signal(identity: Identity, number: signal.Signals) -> bool:
-    """Never to ourselves, nor to whoever has the pid now. False when it did not arrive."""
+    """Send it, but not to ourselves, nor to another process with that pid. False if it did not arrive."""
     if identity.pid == os.getpid():
         return False
     fd = open_pidfd(identity)

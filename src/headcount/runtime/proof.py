@@ -1,4 +1,4 @@
-"""What is known about the end of an incarnation's processes, as a value that goes into the receipt."""
+"""Describe the end of an incarnation's processes, as a value for the receipt."""
 
 from __future__ import annotations
 

@@ -692,7 +692,7 @@ def _end_everything(command: int) -> int:
 
 def launch(connection: _socket.socket, stdio: list[int]) -> None:
     """Run a program that makes a daemon of itself (the tmux server), and report how its first process ended.
-    The daemon becomes a child of the server above us: we are no subreaper here."""
+    The daemon becomes a child of the server above us, because this process is not a subreaper."""
     order = receive(connection)
     if not order:
         return
@@ -801,7 +801,7 @@ class _Server:
 
 
 def serve(control: int, ends_orphans: bool) -> None:
-    """Fork reapers for whoever holds the other end of `control`, in a process of nobody's session."""
+    """Fork reapers for the process at the other end of `control`, in a session of our own."""
     if os.fork():
         os._exit(0)
     gc.disable()  # a collection would write to, and so unshare, every page

@@ -41,7 +41,7 @@ class Screen(NamedTuple):
 
     @property
     def before_cursor(self) -> str:
-        """What stands left of the cursor on its row."""
+        """Return the text left of the cursor on its row."""
         return cut(self.row(self.y), 0, self.x)
 
     def row(self, y: int) -> str:
@@ -53,7 +53,7 @@ def columns(text: str) -> int:
 
 
 def cut(row: str, begin: int, end: int) -> str:
-    """What stands in these columns; the screen is blank where nothing stands."""
+    """Return the text in these columns, with blanks where the row has none."""
     kept, at = "", 0
     for char in row:
         if begin <= at < end or (kept and at == end and not _columns(char)):
@@ -80,7 +80,7 @@ FOLDED = re.compile(r"\[(?:pasted|image)\b", re.IGNORECASE)
 
 
 def put_aside(terminal: Terminal) -> str | None:
-    """What stood on the input line, which is empty then. None: it could not be read, and is there still."""
+    """Empty the input line, and return its text. None: it could not be read, and stays."""
     modes = terminal.modes()
     if modes & termios.ICANON:
         return _take_from_terminal(terminal, modes)

@@ -2,8 +2,8 @@
 
     still? ─→ put aside what stands on the input line ─→ paste, see it ─→ Enter, see it go ─→ put back
 
-A dialog takes whatever is typed for an answer. So it is looked for before anything is put aside, pasted or
-entered, and while one is shown nothing of ours goes there, not even what would take our own text away.
+A dialog takes any input as an answer. So we look for one before we put aside, paste or enter anything. While
+a dialog is shown we send nothing, not even keys that would remove our own text.
 
 Everything goes to the pane as pasted bytes, not as tmux keys: so a person who reads the scrollback in copy
 mode is neither disturbed nor in the way. Whether a program has read what was typed is asked of its terminal,
@@ -80,7 +80,7 @@ class Terminal:
         return max(0.0, min(seconds, self._deadline - time.monotonic()))
 
     def type_last_line(self, text: str) -> bool:
-        """As `type_line`, for what ends the program: what stands on its line goes with it in any case."""
+        """As `type_line`, for a line that ends the program. Text on its input line is lost in any case."""
         if self.in_dialog():
             return False
         self.send(_KILL_LINE)
@@ -160,7 +160,7 @@ class Terminal:
         return int(said)
 
     def is_wrapped(self, y: int) -> bool:
-        """Whether the line that ends on this row goes on below only because the row was full."""
+        """Return whether the line on this row continues below only because the row was full."""
         both = self._tmux("capture-pane", "-p", "-J", "-S", str(y), "-E", str(y + 1), "-t", self._pane)
         return both.count("\n") == 1
 

@@ -1,9 +1,9 @@
 """Members in tmux: a terminal of their own that a person can attach to.
 
-On a private socket, without the user's settings; every target is an id (`$3`, `%7`) of the very
-server that the record names, never a name, because tmux matches names by prefix. The pane's command
-is the keeper, so the tree is below a subreaper here too; whether a member is alive is asked of its
-process and never of tmux. When the server dies, its members are found by record and mark as ever.
+On a private socket, without the user's settings. Every target is an id (`$3`, `%7`) of the server that the
+record names, never a name, because tmux matches names by prefix. The pane's command is the keeper, so the
+tree is below a subreaper here too. The member's process shows whether it is alive, never tmux. When the
+server dies, its members are found by record and mark as before.
 """
 
 from __future__ import annotations

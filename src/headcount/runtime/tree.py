@@ -95,7 +95,7 @@ class Members:
             self._ending.discard(mark)
 
     def find_orphans(self, record: Record) -> Orphans:
-        """What a killed keeper of this member may have left to the subreaper above it."""
+        """Return what a killed keeper of this member may have left to the subreaper above it."""
         if record.above == NOBODY or not is_alive(record.above):
             return Orphans([], [])
         with self._lock:

@@ -22,10 +22,10 @@ Result = TypeVar("Result")
 
 
 class WorkerPool:
-    """`on_finished` is called in the worker, after what its work returned is there to be taken.
+    """Calls `on_finished` in the worker, after the result of its work can be taken.
 
-    The threads keep no process from ending: one may hang where nothing can wake it, on the disk of a machine
-    that is gone, and those of an executor of the standard library would be waited for even then.
+    The threads keep no process from ending. One may hang on the disk of a machine that is gone. An executor
+    of the standard library would wait for it.
     """
 
     def __init__(self, threads: int, on_finished: Callable[[], object] = lambda: None) -> None:
@@ -81,7 +81,7 @@ class WorkerPool:
     def close(self, within_s: float | None = None) -> bool:
         """Begin nothing more; whether what runs has ended within that time. May be called again.
 
-        What has not begun is left for the next engine, which finds it pending.
+        Jobs that have not begun stay pending for the next engine.
         """
         with self._changed:
             self._closed = True

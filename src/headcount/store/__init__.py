@@ -1,11 +1,11 @@
-"""Rows and transactions, in SQLite. What may be written, and by whom, is decided above (`app/`, `engine/`).
+"""Rows and transactions, in SQLite. `app/` and `engine/` decide who may write what.
 
-sqlite.py             the adapter of `ports.Store`; members' commands import it, so it is light
-team_values.py        teams, events and acts between rows and the values of the rules
-database.py           one connection, one transaction, named statements
-migrate.py            making a database, and upgrading an older one
-removed_database.py   restoring a database that was removed while it was open
-doorbell.py           waking another process after a commit
+- `sqlite.py`: the adapter of `ports.Store`. Members' commands import it, so it is light.
+- `team_values.py`: teams, events and acts between rows and the values of the rules.
+- `database.py`: one connection, one transaction, named statements.
+- `migrate.py`: create a database, and upgrade an older one.
+- `removed_database.py`: restore a database that was removed while it was open.
+- `doorbell.py`: wake another process after a commit.
 """
 
 from __future__ import annotations

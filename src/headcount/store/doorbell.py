@@ -3,10 +3,10 @@
 A ring is a hint, never the news itself: the waiter looks into the database. So nothing is lost when
 
 - the waiter listens first, looks second and sleeps third (a ring in between stays in its socket), and
-- who changes something rings after the commit.
+- a process that changes something rings after the commit.
 
-A waiter that was killed leaves its socket behind; the next ring finds nobody there and removes it. One that
-has no place for a socket, on a full disk, looks again every second.
+A waiter that was killed leaves its socket behind; the next ring removes it. A waiter without a
+socket, because the disk is full, reads the database every second.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Bell:
                 raise
 
     def wait(self, timeout_s: float) -> bool:
-        """True as soon as somebody has rung since the last wait; False when the time is over."""
+        """Return True as soon as a process has rung since the last wait, and False at the deadline."""
         return wait_any([self], timeout_s)
 
     def fileno(self) -> int:
@@ -92,8 +92,10 @@ def wait_any(bells: list[Bell], timeout_s: float, fd: int | None = None) -> bool
 
 
 def ring(directory: str, channels: Iterable[str]) -> None:
-    """Wake everyone who waits on one of the channels. Never blocks, and never fails: what there is to tell is
-    durable, and whoever is not woken, for want of a descriptor, say, looks by itself after a while."""
+    """Wake every process that waits on one of the channels. Never blocks, and never fails.
+
+    The change is durable already. A waiter that could not be woken reads it after a while by itself.
+    """
     for channel in dict.fromkeys(channels):
         folder = _folder(directory, channel)
         try:

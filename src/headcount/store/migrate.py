@@ -14,7 +14,7 @@ _MIGRATIONS = ("0001_first.sql",)
 
 
 def create(path: str) -> None:
-    """Make the database, readable by nobody else; whoever comes second finds it made."""
+    """Create the database for its owner alone. A second process that creates it finds it made."""
     directory = os.path.dirname(path)
     os.makedirs(directory, mode=0o700, exist_ok=True)
     os.chmod(directory, 0o700)

@@ -1,7 +1,8 @@
 """A database that was removed while it was open: `git clean -fdx`, `rm -r .headcount`.
 
-The kernel keeps the file for whoever has it open, so nothing is lost yet, and everybody else sees no team, or
-makes a new database in its place. The engine notices and puts it back; whoever else had it open follows.
+The kernel keeps the file for processes that have it open, so nothing is lost yet. Others see no team, or
+create a new database in its place. The engine notices and restores the file. Other processes that had it open
+follow.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ SQL = Statements("teams")
 
 
 def follow(path: str, old: apsw.Connection) -> apsw.Connection:
-    """What was put back in the place of `old`. That it is not there yet, or is another, is an error."""
+    """Open the database that was restored in the place of `old`. Raises if there is none, or another one."""
     db = connect(path) if os.path.exists(path) else None
     if db is not None:
         if _origin(db) == _origin(old):
@@ -38,8 +39,10 @@ def follow(path: str, old: apsw.Connection) -> apsw.Connection:
 
 
 def put_back(path: str, old: apsw.Connection) -> None:
-    """Only where nothing has begun meanwhile: what is there is never overwritten. And only where it belongs:
-    a repository that was removed as a whole is not made anew."""
+    """Restore a database file that was deleted while open. Never overwrites another database.
+
+    A repository that was removed as a whole is not created again.
+    """
     if not os.path.isdir(os.path.dirname(os.path.dirname(path))):
         raise FencedOut(f"{path} was removed", "and its repository with it", code="state-gone")
     migrate.create(path)

@@ -475,7 +475,7 @@ class SqliteStore:
             return Fence(name, token)
 
     def renew_lease(self, fence: Fence, ttl_s: float) -> bool:
-        """Also after its time, if nobody has taken it meanwhile: the token is still the highest."""
+        """Renew a lease, also an expired one that no other holder took: its token is still the highest."""
         with Transaction(self._connection(), write=True) as db:
             db.execute(IDENTITY["renew_lease"], (self._clock() + ttl_s, fence.name, fence.token))
             return db.changes() == 1

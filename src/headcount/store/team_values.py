@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.domain.input_checks import check_text
 from headcount.domain.names import check_team_name
-from headcount.domain.policy import Limits, Policy
 from headcount.errors import Declined, UsageError
 from headcount.protocol import codec
-from headcount.protocol.phase_codec import phase_as_json, phase_from_json
 from headcount.protocol.team import Team
 from headcount.store.database import Statements, one
 
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
 
     import apsw
 
+    from headcount.domain.policy import Limits
     from headcount.protocol.phase import Phase
 
 SQL = Statements("teams")
@@ -43,7 +42,6 @@ def _team(state: str) -> Team:
 
 
 _TEAM_FIELDS = [field.name for field in fields(Team) if field.name not in ("members", "run")]
-_POLICY = Policy()
 
 
 def create(db: apsw.Connection, now: float, name: str, description: str, settings: Mapping[str, Any]) -> Team:
@@ -74,6 +72,8 @@ def create(db: apsw.Connection, now: float, name: str, description: str, setting
 
 def _read_limits(settings: Mapping[str, Any]) -> tuple[Limits, bool]:
     """`limits` and `policy.peer_mail` of the settings, or their defaults."""
+    from headcount.domain.policy import Limits, Policy
+
     given = settings.get("limits") or {}
     for name, value in given.items():
         if name not in {field.name for field in fields(Limits)}:
@@ -85,7 +85,7 @@ def _read_limits(settings: Mapping[str, Any]) -> tuple[Limits, bool]:
                 code="bad-setting",
             )
     policy = settings.get("policy") or {}
-    return Limits(**given), bool(policy.get("peer_mail", _POLICY.peer_mail))
+    return Limits(**given), bool(policy.get("peer_mail", Policy().peer_mail))
 
 
 def load(db: apsw.Connection, name: str) -> Team | None:
@@ -105,9 +105,9 @@ def _load_run(db: apsw.Connection, team_id: str) -> Phase | None:
         return None
     raw = json.loads(row[0])
     if "crew" in raw:
-        return phase_from_json(raw, raw)
+        return codec.phase_from_json(raw, raw)
     roster = one(db, SQL["fact"], team_id, "", "roster")
-    return phase_from_json(raw, json.loads(roster[0]) if roster is not None else {})
+    return codec.phase_from_json(raw, json.loads(roster[0]) if roster is not None else {})
 
 
 def save(db: apsw.Connection, before: Team, after: Team) -> None:
@@ -126,6 +126,6 @@ def save(db: apsw.Connection, before: Team, after: Team) -> None:
     for key in before.members.keys() - after.members.keys():
         db.execute(SQL["remove_member"], (team_id, key))
     if before.run is not after.run and after.run is not None:
-        db.execute(SQL["put_fact"], (team_id, "", RUN, dumps(phase_as_json(after.run))))
+        db.execute(SQL["put_fact"], (team_id, "", RUN, dumps(codec.phase_as_json(after.run))))
     if any(getattr(before, name) != getattr(after, name) for name in _TEAM_FIELDS):
         db.execute(SQL["update_team"], (after.status, codec.dump_team(after), team_id))

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from client_lab import POLICY, TEAM, Lab
 
-from headcount.app.teams import status
+from headcount.app.team_status import status
 from headcount.cli.status_commands import describe_team
 
 SHORT = replace(POLICY, answer_timeout_s=4, nudge_timeout_s=1, exit_grace_s=2)

@@ -12,7 +12,7 @@ from client_lab import POLICY, TEAM, Lab, git
 from test_limits import is_parked_then_goes_on
 from test_two_members import commit_file
 
-from headcount.app.teams import status
+from headcount.app.team_status import status
 from headcount.app.witness import nudge
 
 SOON = replace(POLICY, limit_wait_s=3, start_timeout_s=150)

@@ -16,7 +16,8 @@ from client_lab import POLICY, TEAM, Lab, fingerprint, git
 from test_two_members import works
 
 from headcount.app.member_start import Plan
-from headcount.app.teams import spawn, status
+from headcount.app.team_status import status
+from headcount.app.teams import spawn
 from headcount.protocol.member import State
 
 # Two of them at once draw their first screen late where the machine has other things to do.

@@ -13,7 +13,8 @@ from test_two_members import APPROVE, commit_file
 
 from headcount.app.mail import send
 from headcount.app.member_start import Plan
-from headcount.app.teams import spawn, status
+from headcount.app.team_status import status
+from headcount.app.teams import spawn
 from headcount.cli.status_commands import describe_team
 from headcount.errors import Declined
 

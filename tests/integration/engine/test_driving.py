@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from headcount.app import resident
+from headcount.app import adapters, resident
 from headcount.app.lock import drive_lock, is_driven, suspended_driver
 from headcount.app.resident import driving, ensure_driven
-from headcount.app.teams import status
+from headcount.app.team_status import status
 from headcount.cli.status_commands import describe_team
 from headcount.engine import driver
 from headcount.engine.driver import Driver
@@ -150,7 +150,7 @@ def test_an_engine_that_cannot_begin_says_why(lab: Lab, monkeypatch: pytest.Monk
     def refuse(*_: Any, **__: Any) -> None:
         raise StoreError("The disk is full")
 
-    monkeypatch.setattr(resident, "make_world", refuse)
+    monkeypatch.setattr(adapters, "make_world", refuse)
     with pytest.raises(StoreError, match="The disk is full"), driving(lab.app):
         pytest.fail("nobody drives")
     assert not is_driven(lab.app.home)
@@ -179,14 +179,14 @@ def test_a_store_that_cannot_be_read_delays_the_recovery_and_nothing_else(
 def test_leaving_ends_it_also_while_no_engine_can_begin(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     lab.stop_driving()
     monkeypatch.setattr(resident, "_TAKE_OVER_S", 0.01)
-    make, refused = resident.make_world, threading.Event()
+    make, refused = adapters.make_world, threading.Event()
 
     def refuse(*_: Any, **__: Any) -> None:
         refused.set()
         raise StoreError("The disk is full")
 
     def breaks(*_: Any) -> None:
-        monkeypatch.setattr(resident, "make_world", refuse)
+        monkeypatch.setattr(adapters, "make_world", refuse)
         raise RuntimeError("a bug")
 
     with driving(lab.app):
@@ -194,7 +194,7 @@ def test_leaving_ends_it_also_while_no_engine_can_begin(lab: Lab, monkeypatch: p
         lab.app.store.ring(["engine"])
         assert refused.wait(LIMIT_S)
     assert not is_driven(lab.app.home)
-    monkeypatch.setattr(resident, "make_world", make)
+    monkeypatch.setattr(adapters, "make_world", make)
 
 
 def test_two_who_watch_do_not_both_drive(lab: Lab) -> None:

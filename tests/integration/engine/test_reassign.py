@@ -15,7 +15,7 @@ from headcount.app import tasks
 from headcount.app.caller import Caller
 from headcount.app.signals import hand_in
 from headcount.app.standing_down import decide, escalations
-from headcount.app.teams import status
+from headcount.app.team_status import status
 from headcount.cli.status_commands import describe_team
 from headcount.protocol import events as ev
 from headcount.protocol.member import State

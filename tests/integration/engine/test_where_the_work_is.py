@@ -12,7 +12,7 @@ from headcount.app.definition import Definition
 from headcount.app.lock import drive_lock
 from headcount.app.member_start import Plan
 from headcount.app.team_start import check_repository, start_team
-from headcount.app.teams import status
+from headcount.app.team_status import status
 from headcount.cli.start_commands import _where_they_begin
 from headcount.errors import HeadcountError, UsageError
 

@@ -19,7 +19,8 @@ from headcount.app.place import this_place
 from headcount.app.resident import driving
 from headcount.app.salvages import restore_saved
 from headcount.app.team_start import wait_for
-from headcount.app.teams import spawn, status
+from headcount.app.team_status import status
+from headcount.app.teams import spawn
 from headcount.engine.leases import lease_of
 from headcount.errors import Declined, FencedOut, HeadcountError
 from headcount.ports import Task

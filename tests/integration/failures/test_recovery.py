@@ -21,7 +21,8 @@ from headcount.app.cycle import cycle
 from headcount.app.member_start import Plan
 from headcount.app.standing_down import status_of
 from headcount.app.sweep import sweep
-from headcount.app.teams import create_team, spawn, status
+from headcount.app.team_status import status
+from headcount.app.teams import create_team, spawn
 from headcount.errors import Declined, StoreError, UsageError, WorldError
 from headcount.ports import SpawnSpec
 from headcount.protocol import events as ev

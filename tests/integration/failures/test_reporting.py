@@ -11,11 +11,11 @@ import pytest
 from engine.lab import PATIENT, QUICK, TEAM, Lab, git
 
 from headcount.app import tasks
-from headcount.app.adapters import make_world
+from headcount.app.adapters import LocalFiles, make_world
 from headcount.app.app import open_app
-from headcount.app.local_files import LocalFiles
 from headcount.app.members import pause
-from headcount.app.teams import create_team, status
+from headcount.app.team_status import status
+from headcount.app.teams import create_team
 from headcount.domain.checklist import VERIFICATION
 from headcount.engine.job import Job
 from headcount.engine.run_acts import run_gate

@@ -23,6 +23,18 @@ HEAVY = (
     "headcount.store",
     "headcount.app",
 )
+NOT_FOR_READING = (
+    "subprocess",
+    "hashlib",
+    "logging",
+    "headcount.domain.settings",
+    "headcount.protocol.events",
+    "headcount.protocol.step",
+    "headcount.engine.apply",
+    "headcount.app.engine_loop",
+    "headcount.app.member_start",
+    "headcount.runtime.processes",
+)
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 
 
@@ -34,6 +46,20 @@ def test_the_tools_are_listed_before_anything_heavy_is_imported_or_opened(lab: L
     assert "headcount.mcp_server.tools" in imported
     assert imported.isdisjoint(HEAVY)
     assert not os.path.exists(f"{lab.place}/elsewhere")
+
+
+@pytest.mark.parametrize("words", [["mcp"], ["status"]])
+def test_reading_a_team_imports_no_rule_no_setting_and_no_engine(lab: Lab, words: list[str]) -> None:
+    lab.add_team()
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "headcount", *words],
+        input=json.dumps({**LIST, "method": "tools/call", "params": {"name": "escalation_list"}}) + "\n",
+        cwd=lab.place, env=lab.env, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "headcount.protocol.team" in imported  # it has read the team
+    assert imported.isdisjoint(NOT_FOR_READING), sorted(imported & set(NOT_FOR_READING))
 
 
 def test_calls_that_were_accepted_are_finished_when_the_input_ends(lab: Lab) -> None:

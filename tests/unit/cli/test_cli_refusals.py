@@ -16,8 +16,8 @@ from headcount.domain.settings import Gates, Settings
 from headcount.engine.apply import apply
 from headcount.errors import Bug, Declined, UsageError
 from headcount.protocol import events as ev
+from headcount.protocol.codec import phase_as_json
 from headcount.protocol.phase import open_phase
-from headcount.protocol.phase_codec import phase_as_json
 from headcount.protocol.task import Task
 from headcount.store.sqlite import InMemoryStore
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from headcount.app.local_files import LocalFiles
+from headcount.app.adapters import LocalFiles
 from headcount.domain.findings import Workspace
 from headcount.domain.policy import Policy
 from headcount.engine import start_act

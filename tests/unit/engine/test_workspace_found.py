@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from headcount.app.local_files import LocalFiles
+from headcount.app.adapters import LocalFiles
 from headcount.domain.policy import Policy
 from headcount.engine.job import Job
 from headcount.engine.member_acts import perform

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from headcount.errors import UsageError
-from headcount.mcp_server.answer_dialect import in_our_words
-from headcount.mcp_server.arguments import check_arguments
+from headcount.mcp_server.arguments import check_arguments, in_our_words
 from headcount.mcp_server.tools import BY_NAME, TOOLS
 
 ANYTHING = st.recursive(

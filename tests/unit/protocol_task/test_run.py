@@ -12,10 +12,10 @@ from headcount.domain.policy import Policy
 from headcount.domain.settings import Gates
 from headcount.protocol import phase_events as pe
 from headcount.protocol import task_events as te
+from headcount.protocol.codec import phase_as_json, phase_from_json
 from headcount.protocol.completion import status_json
 from headcount.protocol.events import ChangesRequested, Spawn, StandDown
 from headcount.protocol.phase import Phase, State, open_phase, step_phase
-from headcount.protocol.phase_codec import phase_as_json, phase_from_json
 from headcount.protocol.schedule import Roster, may_start, stalled
 from headcount.protocol.task import State as TaskState
 from headcount.protocol.task import Task

@@ -10,8 +10,7 @@ import sys
 
 from headcount.app.session import find_state, open_session
 from headcount.cli import HOT
-from headcount.cli.member.call import Call
-from headcount.cli.member.command_line import HELP, asks_for_help, parse
+from headcount.cli.member.command_line import HELP, Call, asks_for_help, parse
 from headcount.cli.member.command_table import COMMANDS
 from headcount.cli.streams import complain, is_output
 from headcount.domain.jsontext import dumps

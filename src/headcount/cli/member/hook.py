@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from headcount.cli.member.call import Call
+    from headcount.cli.member.command_line import Call
 
 _TOOLS_LOOK_S = 0.05
 _TAKEN_IN_S, _SLOWNESS = 0.75, 3.0

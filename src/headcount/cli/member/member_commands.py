@@ -10,7 +10,7 @@ from headcount.protocol.authority import WORKER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from headcount.cli.member.call import Call
+    from headcount.cli.member.command_line import Call
 
 
 # --- mail ------------------------------------------------------------------------------------------------

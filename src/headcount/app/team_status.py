@@ -1,0 +1,147 @@
+"""Read how teams stand: members, tasks, runs, usage limits, dialogs, and what needs a decision.
+
+`headcount status` is called often, so this imports what it needs to read a team, and nothing of the rules.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from headcount.app.lock import is_driven, suspended_driver
+from headcount.app.tasks import as_json
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from headcount.app.app import App
+    from headcount.ports import Tx
+    from headcount.protocol.member import Member
+    from headcount.protocol.phase import Phase
+    from headcount.protocol.task import Task
+    from headcount.protocol.team import Team
+
+DIALOG = "dialog"  # of an incarnation: what its client asks, and since when; nothing when that is over
+WAITING = "waiting"
+ESCALATED = "escalated"
+OVER = ("complete", "blocked", ESCALATED)  # nothing more happens until a person acts
+
+
+def roster(team: Team, waiting: Container[str] = ()) -> list[dict[str, Any]]:
+    """Return all incarnations, so that a reused name hides none (E1). `waiting` are in a dialog."""
+    return [
+        {
+            "name": m.name,
+            "generation": m.generation,
+            "role": m.role,
+            "state": "stuck" if m.stuck else str(m.state),
+            "activity": shown_activity(m, waiting),
+            "task": m.task,
+            "answer": m.answer,
+            "attempts": m.attempts,
+            "issues": list(m.issues),
+            "outcome": m.outcome,
+            "salvage": list(m.refs),
+            "failure": m.failure or None,
+            "alive": list(m.alive),
+        }
+        for m in team.members.values()
+    ]
+
+
+def shown_activity(member: Member, waiting: Container[str]) -> str | None:
+    """Return what `status` shows. The rules do not know about dialogs and decide nothing by them."""
+    if not member.live:
+        return None
+    return WAITING if member.key in waiting else member.activity
+
+
+def outcome_words(outcome: str) -> str:
+    """Return an outcome in words for people."""
+    return "exited on its own" if outcome == "already_gone" else outcome
+
+
+def read_limits(tx: Tx, team: Team) -> list[dict[str, Any]]:
+    """Return the members that wait for the end of a usage limit, with its end and the client's words."""
+    parked = [m.key for m in team.live() if m.activity == "limited"]
+    said = {entry.about: entry.data for entry in tx.journal(team.id, kinds=("limited",))} if parked else {}
+    return [{"member": key, "until": said[key]["until"], "reason": said[key]["reason"]} for key in parked]
+
+
+def read_dialogs(tx: Tx, team: Team) -> list[dict[str, Any]]:
+    """Return the clients that wait in a dialog: since when, its text, and the command to attach."""
+    found = tx.facts(team.id, DIALOG)
+    return [
+        {"member": m.key, **found[m.key], "attach": f"headcount attach {m.name} --team {team.name}"}
+        for m in team.live()
+        if found.get(m.key)
+    ]
+
+
+def status(app: App, team_name: str | None = None) -> list[dict[str, Any]]:
+    """Return every open team, or the named one even when it is closed."""
+    app.check("status")
+    with app.store.read() as tx:
+        names = [app.pick_team(team_name)] if team_name or app.caller.is_member else tx.team_names()
+        return [_team_status(app, tx, app.load(tx, name)) for name in names]
+
+
+def _team_status(app: App, tx: Tx, team: Team) -> dict[str, Any]:
+    dialogs = read_dialogs(tx, team)
+    return {
+        "team": team.name,
+        "teamId": team.id,
+        "status": str(team.status),
+        "driven": team.status != "shutdown" and is_driven(app.home),
+        "suspended": suspended_driver(app.home),
+        "broken": (tx.fact(team.id, "", "broken") or {}).get("error"),  # `engine.writing.BROKEN`
+        "run": read_run_state(team),
+        "members": roster(team, {one["member"] for one in dialogs}),
+        "tasks": [as_json(task) for task in tx.tasks(team.id)],
+        "unread": tx.count_unread(team.id),
+        "usage": tx.facts(team.id, "usage"),
+        "limits": read_limits(tx, team),
+        "dialogs": dialogs,
+        "escalations": [e.id for e in team.escalations.values() if e.state in ("open", "parked")],
+        "warnings": list(team.warnings),
+    }
+
+
+# --- runs -----------------------------------------------------------------------------------------------
+
+
+def run_status(phase: Phase, team: Team) -> str:
+    """Return the phase's own status, or `escalated` if only a decision can continue the run."""
+    from headcount.protocol.phase import State
+    from headcount.protocol.run import moves_by_itself
+
+    waiting = any(e.state in ("open", "parked") for e in team.escalations.values())
+    if phase.state is State.TASKS and waiting and not moves_by_itself(team):
+        return ESCALATED
+    return "running" if phase.state is State.TASKS else str(phase.state)
+
+
+def awaited(task: Task) -> list[str]:
+    """Return the members whose work or verdict the task waits for."""
+    from headcount.protocol.task import Presence
+    from headcount.protocol.task import State as TaskState
+
+    if task.state is TaskState.WORKING:
+        seats = task.seats[:1]
+    elif task.state is TaskState.REVIEWING:
+        seats = tuple(seat for seat in task.reviewers if seat.verdict is None)
+    else:
+        return []
+    return [seat.key for seat in seats if seat.key and seat.presence is Presence.HERE]
+
+
+def read_stalled(phase: Phase, team: Team) -> list[str]:
+    """Return the members without a sign of progress that a task waits for."""
+    keys = [key for task in phase.tasks.values() for key in awaited(task)]
+    return [key for key in keys if team.members[key].live and team.members[key].activity == "stalled"]
+
+
+def read_run_state(team: Team) -> dict[str, Any] | None:
+    """Return None for a team that runs no tasks."""
+    if team.run is None:
+        return None
+    return {"status": run_status(team.run, team), "reason": team.run.reason}
