@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypedDict, cast
 
 from headcount.app.judge import judge
 from headcount.app.local_files import LocalFiles
+from headcount.app.member_start import own_name
 from headcount.engine.job import World
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ def make_workspaces(app: App, commands: Commands | None = None) -> EngineWorkspa
     from headcount.workspace.git_workspaces import EngineWorkspaces
 
     repository = find_repository(app, commands)
-    return EngineWorkspaces(repository, f"{app.home}/worktrees", f"{app.home}/archive")
+    name = own_name(app.home) if os.path.isdir(app.home) else ""
+    return EngineWorkspaces(repository, f"{app.home}/worktrees", f"{app.home}/archive", name)
 
 
 def read_checked_out(app: App, repo: Repository) -> str | None:

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 
 from headcount.app.adapters import make_world
 from headcount.app.app import policy_of
-from headcount.app.closed_teams import forget_old_mail
 from headcount.app.engine_loop import Engine
 from headcount.app.lock import drive_lock, is_driven, refuse_suspended
 from headcount.app.place import this_place
+from headcount.app.retention import Retention
 from headcount.domain.environment import build_environment
 from headcount.engine.leases import Leases
 from headcount.errors import ProcessError, StoreError
@@ -165,13 +165,15 @@ def _engine(app: App, lock: DriveLock) -> Iterator[Engine]:
     """Where something hangs when it leaves, nobody takes over before this process has ended with it."""
     raise_file_limit()
     hide_memory()  # it makes the secrets of keepers
-    forget_old_mail(app)
+    retention = Retention(app)
     leases = Leases(app.store, this_place(app.home)["machine"], time.monotonic)
-    engine = Engine(app.store, partial(make_world, app), policy_of, app.make_start, leases)
+    engine = Engine(app.store, partial(make_world, app), policy_of, app.make_start, leases, retention.wake)
     seed = read_seed(app.home)  # the runtimes have made it
+    retention.start()
     try:
         yield engine
     finally:
+        retention.close()
         if engine.hangs:
             lock.keep()
         else:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headcount.app.adapters import find_repository, make_runtimes, make_workspaces
+from headcount.app.adapters import make_runtimes, make_workspaces
 from headcount.app.lock import is_driven
 from headcount.app.resident import ensure_driven
 from headcount.domain.findings import GoneProof
@@ -19,7 +19,6 @@ from headcount.errors import HeadcountError
 from headcount.runtime.mark import parse_mark
 from headcount.workspace.git_workspaces import EngineWorkspaces
 from headcount.workspace.integration import find_left
-from headcount.workspace.worktrees import Workspaces
 
 if TYPE_CHECKING:
     from headcount.app.adapters import Runtimes
@@ -98,7 +97,7 @@ def _orphans(app: App) -> tuple[list[Orphan], list[str]]:
     if not os.path.isdir(app.home):
         return [], []  # nothing was ever started here
     marked = make_runtimes(app)["plain"].list_marked()
-    places = Workspaces(find_repository(app), f"{app.home}/worktrees").list()
+    places = make_workspaces(app).find_all()
     known = _read_known(app)
     by_owner = {(w.team, w.member, w.generation): w for w in places if not known.claims(w)}
     orphans = []
