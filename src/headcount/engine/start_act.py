@@ -134,7 +134,7 @@ def _undo_start(job: Job, workspace: Workspace | None, error: Exception) -> str:
     try:
         if wants_setup(job):  # nobody has worked in it, but the gate does not know that
             job.world.workspaces.salvage(workspace, job.policy, job.start)
-        kept = job.world.workspaces.remove(workspace, proof, job.start)
+        kept = job.world.workspaces.remove(workspace, proof, job.policy, job.start)
     except (HeadcountError, OSError) as failure:
         kept = getattr(failure, "what", "") or str(failure)
     if kept and job.world.files.exists(workspace.path):

@@ -130,7 +130,9 @@ class EngineWorkspaces:
             timeout_s=policy.salvage_timeout_s,
         )
 
-    def remove(self, workspace: Workspace, proof: GoneProof, plan: Mapping[str, Any]) -> str | None:
+    def remove(
+        self, workspace: Workspace, proof: GoneProof, policy: Policy, plan: Mapping[str, Any]
+    ) -> str | None:
         repo = self._repo(plan)
         if repo is None or workspace.git_dir is None:
             if not os.path.lexists(workspace.path):
@@ -139,7 +141,13 @@ class EngineWorkspaces:
             with suppress(FileNotFoundError):
                 os.unlink(_ready_file(workspace))
         else:
-            gone = remove(repo, workspace, proof, integration=plan.get("integration"))
+            gone = remove(
+                repo,
+                workspace,
+                proof,
+                integration=plan.get("integration"),
+                timeout_s=policy.salvage_timeout_s,
+            )
         if isinstance(gone, Refused):
             return "; ".join(gone.reasons)
         return (
