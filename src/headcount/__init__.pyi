@@ -277,6 +277,14 @@ def define_worker(
     role: str = ...,
     workspace: str | None = ...,
     finalizers: Sequence[Sequence[str]] = ...,
+    setup: str | None = ...,
+    copy: Sequence[str] | None = ...,
 ) -> WorkerRef: ...
-def define_team(name: str, members: Sequence[WorkerRef] = ...) -> TeamRef: ...
+def define_team(
+    name: str,
+    members: Sequence[WorkerRef] = ...,
+    *,
+    setup: str | None = ...,
+    copy: Sequence[str] | None = ...,
+) -> TeamRef: ...
 def create_pipeline(title: str) -> PipelineBuilder: ...

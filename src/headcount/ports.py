@@ -171,6 +171,9 @@ class Store(Protocol):
 # --- processes -----------------------------------------------------------------------------------------
 
 
+LOG_LIMIT = 16 * 1024 * 1024  # bytes of a member's output that are kept
+
+
 @dataclass(frozen=True, slots=True)
 class SpawnSpec:
     """One start. Its mark names it, so a repeated request starts once."""
@@ -182,7 +185,7 @@ class SpawnSpec:
     """The member's whole environment; the mark is added."""
     stdin: bool = False
     """Open for nudges; otherwise the agent reads an empty standard input."""
-    log_limit: int = 16 * 1024 * 1024
+    log_limit: int = LOG_LIMIT
     columns: int = 200
     rows: int = 50
     seal: bytes = field(default=b"", repr=False)
@@ -232,6 +235,9 @@ class Runtime(Protocol):
         """Write down again what is known of it: its records were removed."""
 
     def cancel(self, mark: str, known: Mapping[str, Any] | None = None) -> Handle | None: ...
+    def log_before_start(self, mark: str, data: bytes) -> None:
+        """Put this in front of what a start will print."""
+
     def discard(self, mark: str, log_to: str = "") -> None:
         """Remove the records of a start that has ended. Its output moves to the directory `log_to`."""
 
@@ -263,6 +269,16 @@ class Workspaces(Protocol):
     """git, or a plain directory where there is none. Raises what cannot be read: it is never clean."""
 
     def create(self, team: str, member: str, generation: int, plan: Mapping[str, Any]) -> Workspace: ...
+    def set_up(
+        self,
+        workspace: Workspace,
+        plan: Mapping[str, Any],
+        run: Callable[[str | Sequence[str]], None],
+        tell: Callable[[str], None],
+    ) -> None:
+        """Copy files into a new workspace and `run` its commands, unless that was done before. Members that
+        share it wait for the first. `tell` is for what was not copied."""
+
     def find(self, team: str, member: str, generation: int, plan: Mapping[str, Any]) -> Workspace | None:
         """What `create` has made, if it is there."""
 

@@ -104,6 +104,7 @@ def _play(reader: Reader) -> dict[str, Any]:
         "report": ask("report crew"),
         "run": ask("run tasks.py"),
         "sweep": ask("sweep --dry-run"),
+        "prune": ask("prune --dry-run"),
         "error": ask("down nobody"),
     }
     answers["down, escalated"] = escalated

@@ -169,6 +169,9 @@ class FakeRuntime:
         self.machine.trees.setdefault(mark, None)
         return self._find(mark)
 
+    def log_before_start(self, mark: str, data: bytes) -> None:
+        self.machine.on_call("log_before_start")
+
     def discard(self, mark: str, log_to: str = "") -> None:
         """Only records go: a tree that lives stays for all to see."""
         self.machine.on_call("discard")

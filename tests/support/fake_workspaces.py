@@ -6,7 +6,7 @@ the workspace has it, and safe once it is committed, or in a salvage ref.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -66,6 +66,18 @@ class FakeWorkspaces:
             value = Workspace(team, member, generation, path, f"{path}.git", branch, base)
             made = self.repository.workspaces[path] = FakeWorkspace(value, at=base)
         return made.value
+
+    def set_up(
+        self,
+        workspace: Workspace,
+        plan: Mapping[str, Any],
+        run: Callable[[str | Sequence[str]], None],
+        tell: Callable[[str], None],
+    ) -> None:
+        if self.repository.on_call("set_up"):
+            raise GitError("Did not set it up", "the disk is full")
+        if plan.get("setup"):
+            run(str(plan["setup"]))
 
     def find(self, team: str, member: str, generation: int, plan: Mapping[str, Any]) -> Workspace | None:
         self.repository.on_call("find")

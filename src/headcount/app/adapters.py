@@ -38,10 +38,12 @@ def make_commands() -> Commands:
 
 
 def make_workspaces(app: App, commands: Commands | None = None) -> EngineWorkspaces:
+    from headcount.app.member_start import own_name
     from headcount.workspace.git_workspaces import EngineWorkspaces
 
     repository = find_repository(app, commands)
-    return EngineWorkspaces(repository, f"{app.home}/worktrees", archive_directory(app))
+    name = own_name(app.home) if os.path.isdir(app.home) else ""
+    return EngineWorkspaces(repository, f"{app.home}/worktrees", archive_directory(app), name)
 
 
 def archive_directory(app: App) -> str:

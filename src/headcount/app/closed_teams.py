@@ -1,9 +1,7 @@
-"""What closed teams leave: the salvages that their receipts name, and their mail, for a while."""
+"""Closed teams, by id, and the salvages that receipts name."""
 
 from __future__ import annotations
 
-import os
-import time
 from typing import TYPE_CHECKING
 
 from headcount.domain.findings import Salvage
@@ -14,8 +12,6 @@ if TYPE_CHECKING:
     from headcount.app.app import App
     from headcount.ports import Tx
 
-KEEP_READ_MAIL_S = 30 * 86_400.0
-
 
 def find_receipts(app: App, team: str | None = None) -> list[Salvage]:
     """Of the teams in the order in which they were made, closed ones too."""
@@ -24,25 +20,14 @@ def find_receipts(app: App, team: str | None = None) -> list[Salvage]:
     return [Salvage.from_dict(fact) for fact in facts]
 
 
+def closed_ids(tx: Tx) -> list[str]:
+    """Every generation of every team that is closed."""
+    ids = list(_team_ids(tx, None))
+    return [team_id for team_id in ids if (card := tx.team_card(team_id)) is not None and card.closed]
+
+
 def _team_ids(tx: Tx, team: str | None) -> Iterator[str]:
     for name in tx.team_names(closed=True):
         last = tx.load_team(name) if team in (None, name) else None
         for generation in range(1, last.generation + 1 if last is not None else 1):
             yield f"{name}#{generation}"
-
-
-def forget_old_mail(app: App) -> int:
-    """Delete mail of closed teams that was read long ago and is in the archive of its team; how many."""
-    with app.store.read() as tx:
-        closed = [name for name in tx.team_names(closed=True) if name not in tx.team_names()]
-        archived = []
-        for name in closed:
-            card = tx.team_card(name)
-            place = (tx.fact(card.id, "", "archive") or {}).get("path", "") if card is not None else ""
-            if card is not None and os.path.isfile(f"{place}/mail.jsonl"):
-                archived.append(card)
-    count = 0
-    for card in archived:
-        with app.store.write(team=card.name) as tx:
-            count += tx.forget_mail(card.id, time.time() - KEEP_READ_MAIL_S)
-    return count

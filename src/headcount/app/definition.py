@@ -15,6 +15,7 @@ from headcount.errors import DefinitionError, HeadcountError, UsageError
 
 if TYPE_CHECKING:
     from headcount.compiler import ir
+    from headcount.compiler.element import TeamRef
 
 
 class Definition(NamedTuple):
@@ -80,11 +81,11 @@ def _definition(path: str, document: ir.Document) -> Definition:
             f"{path} cannot be run", f"{error.what}: {error.why}", error.hints, error.code
         ) from error
     directory = os.path.dirname(os.path.abspath(path))
-    members = tuple(_plan(mate, directory) for mate in team.members)
+    members = tuple(_plan(mate, team.team, directory) for mate in team.members)
     return Definition(path, team.team.name, team.description, members, document.tasks, workflow)
 
 
-def _plan(mate: ir.Teammate, directory: str) -> Plan:
+def _plan(mate: ir.Teammate, team: TeamRef, directory: str) -> Plan:
     worker = mate.worker
     return Plan(
         worker.name,
@@ -96,4 +97,6 @@ def _plan(mate: ir.Teammate, directory: str) -> Plan:
         workspace=worker.workspace,
         finalizers=worker.finalizers,
         directory=directory,
+        setup=team.setup if worker.setup is None else worker.setup,
+        copy=team.copy if worker.copy is None else worker.copy,
     )

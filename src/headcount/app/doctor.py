@@ -7,9 +7,13 @@ import os
 import shutil
 import subprocess
 import sys
+from glob import glob
 from typing import TYPE_CHECKING, NamedTuple
 
 from headcount.agents.registry import CLIENTS, read_version, version_numbers
+from headcount.app.retention import size_of
+from headcount.domain.display import show_bytes
+from headcount.errors import HeadcountError
 from headcount.runtime.containment import (
     AUTO,
     CGROUP,
@@ -22,6 +26,9 @@ from headcount.runtime.containment import (
     scope_command,
 )
 from headcount.store import check_library
+from headcount.workspace.left_branches import OURS
+from headcount.workspace.ref_names import SALVAGE
+from headcount.workspace.repository import Repository
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,9 +47,11 @@ class Check(NamedTuple):
     hint: str = ""
 
 
-def examine() -> list[Check]:
+def examine(home: str) -> list[Check]:
+    """Check this machine, and the disk that the state directory `home` takes."""
     checks: list[Callable[[], Check]] = [_python, _sqlite, _git, _tmux, _processes, _containment]
-    return [check() for check in checks] + [_client(client) for client in CLIENTS.values()]
+    clients = [_client(client) for client in CLIENTS.values()]
+    return [*(check() for check in checks), _disk(home), *clients]
 
 
 def _python() -> Check:
@@ -95,6 +104,35 @@ def _containment() -> Check:
     taken = choose(AUTO, (), cgroup or scope, namespace)
     hint = "" if taken == CGROUP else "A delegated cgroup v2 (for example a systemd user session) proves more"
     return Check("containment", "ok", f"{can}; auto takes {taken}{through}", hint)
+
+
+def _disk(home: str) -> Check:
+    """The disk that headcount takes here, without the workspaces of open teams."""
+    if not os.path.isdir(home):
+        return Check("disk", "ok", f"nothing in {home}")
+    runs, archives = glob(f"{home}/run/*/log.*"), glob(f"{home}/archive/*")
+    logs = [*runs, *glob(f"{home}/archive/*/logs")]
+    sizes = {
+        "state": sum(map(size_of, glob(f"{home}/state.db*"))),
+        "logs": sum(map(size_of, logs)),
+        "archives": sum(map(size_of, archives)) - sum(map(size_of, set(logs) - set(runs))),
+        "checkpoints": size_of(f"{home}/checkpoints"),
+    }
+    parts = [f"{name} {show_bytes(size)}" for name, size in sizes.items() if size]
+    found = ", ".join([*parts, _count_refs(home)])
+    return Check("disk", "ok", found, "See what can be removed with `headcount prune --dry-run`")
+
+
+def _count_refs(home: str) -> str:
+    """How much headcount has in the repository."""
+    try:
+        repo = Repository.find(os.path.dirname(home))
+        names = repo.git.text("for-each-ref", "--format=%(refname)", OURS, SALVAGE) if repo else ""
+    except HeadcountError as error:
+        return f"refs not read: {error.what}"
+    salvages = names.count(f"{SALVAGE}/")
+    branches = names.count(OURS)
+    return f"{salvages} salvage{'s' * (salvages != 1)}, {branches} branch{'es' * (branches != 1)}"
 
 
 def _client(client: Client) -> Check:

@@ -45,7 +45,9 @@ class Engine:
         policy_of: Callable[[Mapping[str, Any]], Policy],
         make_start: MakeStart,
         leases: Leases | None = None,
+        on_closed: Callable[[], None] = lambda: None,
     ) -> None:
+        """`on_closed` is called after a turn in which a team was closed. It must return at once."""
         self._store = store
         self._wake = threading.Event()
         self._rung = threading.Event()
@@ -55,6 +57,8 @@ class Engine:
         self._watch = ProcessWatch(self._wake.set)
         self._performer = Performer(make_world(self._pool), self._watch, time.monotonic)
         self._driver = Driver(store, self._performer, policy_of, make_start, time.monotonic, leases)
+        self._on_closed = on_closed
+        self._open: frozenset[str] = frozenset()
         self.hangs = False
         self.displaced = False  # the state had been removed: it is back, and needs an engine that begins anew
 
@@ -67,6 +71,7 @@ class Engine:
                 rung = self._rung.is_set()
                 self._rung.clear()
                 deadline = self._driver.turn(self._performer.poll(), rung)
+                self._notice_closed()
                 if until():
                     break
                 self._wake.wait(self._seconds_to(deadline))
@@ -82,6 +87,11 @@ class Engine:
             self._stopping.set()
             self._finish()
             listener.close()
+
+    def _notice_closed(self) -> None:
+        before, self._open = self._open, self._driver.teams
+        if before - self._open:
+            self._on_closed()
 
     def _ring(self) -> None:
         self._rung.set()
@@ -111,7 +121,7 @@ class Engine:
         due = [at for at in (deadline, self._performer.next_due) if at is not None]
         if due:
             return max(0.0, min(due) - time.monotonic())
-        return None if self._driver.has_teams else _IDLE_CHECK_S
+        return None if self._driver.teams else _IDLE_CHECK_S
 
     def _finish(self) -> None:
         """Sets `hangs` when something is still under way. Then the descriptors of the members stay open, and

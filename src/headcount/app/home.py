@@ -35,7 +35,7 @@ def find_checkout(start: str, home: str) -> str:
     """
     main = os.path.dirname(home)
     here = next((place for place in _upwards(start) if os.path.lexists(f"{place}/.git")), None)
-    if here is None or f"{here}/".startswith(f"{os.path.realpath(home)}/"):
+    if here is None or f"{here}/".startswith(f"{os.path.realpath(home)}/") or _is_workspace(here):
         return main
     repository = _main_repository(here)
     return here if repository is not None and os.path.realpath(repository) == os.path.realpath(main) else main
@@ -75,14 +75,31 @@ def make_home(home: str) -> str:
     return home
 
 
+def _is_workspace(place: str) -> bool:
+    """Whether headcount made this linked worktree, by the reason of its lock (`workspace.worktrees`)."""
+    git_dir = _linked_git_dir(place)
+    try:
+        with open(f"{git_dir}/locked", encoding="utf-8", errors="surrogateescape") as file:
+            return file.read().startswith("headcount ")
+    except OSError:
+        return False
+
+
+def _linked_git_dir(place: str) -> str:
+    """What the `.git` file of a linked worktree names; "" where there is none."""
+    git = f"{place}/.git"
+    if not os.path.isfile(git):
+        return ""
+    with open(git, encoding="utf-8", errors="surrogateescape") as file:
+        return os.path.join(place, file.read().partition("gitdir: ")[2].strip())
+
+
 def _main_repository(place: str) -> str | None:
     """The directory whose `.git` this is: for a linked worktree that of the main repository."""
     git = f"{place}/.git"
     if is_git_directory(git):
         return place
-    if os.path.isfile(git):
-        with open(git, encoding="utf-8", errors="surrogateescape") as file:
-            git_dir = os.path.join(place, file.read().partition("gitdir: ")[2].strip())
+    if git_dir := _linked_git_dir(place):
         try:
             with open(f"{git_dir}/commondir", encoding="utf-8", errors="surrogateescape") as file:
                 common = os.path.realpath(os.path.join(git_dir, file.read().strip()))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from headcount.agents.launch import Order, check_agent, plan_launch
 from headcount.app.trust import check_trust
 from headcount.domain.settings import Agent
+from headcount.errors import UsageError
 from headcount.runtime.mark import new_mark, state_id
 
 if TYPE_CHECKING:
@@ -38,6 +39,9 @@ class Plan(NamedTuple):
     runtime: str | None = None
     integration: str | None = None  # the branch that its commits are compared with
     require_merged: bool = False
+    setup: str | None = None  # instead of the settings'
+    copy: tuple[str, ...] | None = None
+    checkout: str = ""  # the user's, which files are copied from
     trusted: str = ""  # the repository's root, once the user was found to trust it in this client
 
 
@@ -93,7 +97,43 @@ def make_start(
         "sync": settings.integration.sync,
         "salvage_private": list(mine.salvage_private),
         "salvage_skip": list(mine.salvage_skip),
+        **_set_up(home, settings, plan),
     }
+
+
+def _set_up(home: str, settings: Settings, plan: Plan) -> dict[str, Any]:
+    """How its workspace is set up, and where it is: the definition says, else `[agents.NAME]`, else
+    `[workspace]`."""
+    mine, common = settings.agents.workers.get(plan.name) or Agent(), settings.workspace
+    return {
+        "setup": (mine.setup or common.setup) if plan.setup is None else plan.setup,
+        "copy": list((mine.copy or common.copy) if plan.copy is None else plan.copy),
+        "submodules": common.submodules,
+        "checkout": plan.checkout or os.path.dirname(home),
+        "worktrees": find_worktrees(home, common.directory),
+    }
+
+
+def find_worktrees(home: str, directory: str) -> str:
+    """The directory that holds the workspaces of this state directory. One that the user has named may be for
+    many repositories, so each has a directory of its own in it."""
+    if not directory:
+        return f"{home}/worktrees"
+    root = os.path.dirname(home)
+    place = os.path.realpath(os.path.join(root, os.path.expanduser(directory)))
+    if f"{place}/".startswith(f"{os.path.realpath(root)}/"):
+        raise UsageError(
+            "workspace.directory cannot be in the repository",
+            f"{place} is in {root}",
+            ("Name a directory outside of it, or leave it empty for .headcount/worktrees",),
+            code="wrong-setting",
+        )
+    return f"{place}/{own_name(home)}"
+
+
+def own_name(home: str) -> str:
+    """A name that no other state directory has, for directories that are shared by several."""
+    return f"{os.path.basename(os.path.dirname(home))}-{state_id(home)}"
 
 
 def _who_is_it(settings: Settings, plan: Plan) -> tuple[str, tuple[str, ...]]:

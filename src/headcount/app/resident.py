@@ -159,8 +159,8 @@ def _engine(app: App, lock: DriveLock) -> Iterator[Engine]:
     """Where something hangs when it leaves, nobody takes over before this process has ended with it."""
     # Most commands only look whether an engine runs, and pay for none of this.
     from headcount.app.adapters import make_world
-    from headcount.app.closed_teams import forget_old_mail
     from headcount.app.engine_loop import Engine
+    from headcount.app.retention import Retention
     from headcount.engine.leases import Leases
     from headcount.runtime.mark import put_back_seed, read_seed
     from headcount.runtime.reaper import hide_memory
@@ -168,13 +168,15 @@ def _engine(app: App, lock: DriveLock) -> Iterator[Engine]:
 
     raise_file_limit()
     hide_memory()  # it makes the secrets of keepers
-    forget_old_mail(app)
+    retention = Retention(app)
     leases = Leases(app.store, this_place(app.home)["machine"], time.monotonic)
-    engine = Engine(app.store, partial(make_world, app), policy_of, app.make_start, leases)
+    engine = Engine(app.store, partial(make_world, app), policy_of, app.make_start, leases, retention.wake)
     seed = read_seed(app.home)  # the runtimes have made it
+    retention.start()
     try:
         yield engine
     finally:
+        retention.close()
         if engine.hangs:
             lock.keep()
         else:

@@ -11,7 +11,7 @@ import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headcount.app.adapters import find_repository, make_runtimes, make_workspaces
+from headcount.app.adapters import make_runtimes, make_workspaces
 from headcount.app.lock import is_driven
 from headcount.app.resident import ensure_driven
 from headcount.domain.findings import GoneProof
@@ -21,7 +21,6 @@ from headcount.runtime.mark import parse_mark
 from headcount.workspace.git_workspaces import EngineWorkspaces
 from headcount.workspace.integration import find_left
 from headcount.workspace.remove import discard_path, measure
-from headcount.workspace.worktrees import Workspaces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -149,7 +148,7 @@ def _orphans(app: App) -> tuple[list[Orphan], list[str]]:
     if not os.path.isdir(app.home):
         return [], []  # nothing was ever started here
     marked = make_runtimes(app)["plain"].list_marked()
-    places = Workspaces(find_repository(app), f"{app.home}/worktrees").list()
+    places = make_workspaces(app).find_all()
     known = _read_known(app)
     by_owner = {(w.team, w.member, w.generation): w for w in places if not known.claims(w)}
     orphans = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headcount.app.adapters import find_repository, read_checked_out
 from headcount.app.app import policy_of
@@ -45,7 +45,7 @@ from headcount.protocol.task_list import too_many
 from headcount.protocol.team import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from headcount.app.app import App
     from headcount.app.definition import Definition
@@ -55,21 +55,49 @@ if TYPE_CHECKING:
     from headcount.domain.settings import Gates
     from headcount.ports import Tx
     from headcount.protocol.team import Escalation, Team
+    from headcount.workspace.integration import Integration
     from headcount.workspace.repository import Repository
 
 REVIEWERS = ("spec-reviewer", "code-quality-reviewer")
 _REVIEWER_MODEL = {"spec-reviewer": "haiku", "code-quality-reviewer": "opus"}
 
 
-def begin_run(app: App, definition: Definition, environ: Mapping[str, str] = os.environ) -> str:
-    """Begin a run, continue it, or retry it if it is blocked. Return the team's name."""
+class Base(NamedTuple):
+    """Where a new run begins if the integration branch lacks commits of the user: `onto` moves it to another
+    commit, `keep` begins at the branch as it is."""
+
+    onto: str = ""
+    keep: bool = False
+
+
+_DEFAULT_BASE = Base()
+
+
+def begin_run(
+    app: App,
+    definition: Definition,
+    environ: Mapping[str, str] = os.environ,
+    base: Base = _DEFAULT_BASE,
+    tell: Callable[[str], None] = lambda _: None,
+) -> str:
+    """Begin a run, continue it, or retry it if it is blocked. Return the team's name.
+
+    `base` is for a new run alone. `tell` is called with what the user should know about where it begins.
+    """
     with app.store.read() as tx:
         team = tx.load_team(definition.team)
         there = team is not None and team.status is not Status.SHUTDOWN
         run = team.run if team is not None and there else None
         mode = tx.team_settings(team.id).get("mode") if team is not None else None
     if run is None and (not there or mode == "run"):
-        _begin(app, definition, environ, created=there)
+        _begin(app, definition, environ, base, tell, created=there)
+    elif base.onto:
+        raise Declined(
+            f"Did not move the integration branch of {definition.team}",
+            "its run is not over",
+            (f"End it first with `headcount down {definition.team}`, or run it without --rebase-onto",),
+            code="team-exists",
+        )
     elif run is None:
         assert team is not None
         raise Declined(
@@ -195,11 +223,20 @@ def _task_line(task: Task, roster: Any, waits: Mapping[str, str]) -> dict[str, A
 # --- beginning -----------------------------------------------------------------------------------------
 
 
-def _begin(app: App, definition: Definition, environ: Mapping[str, str], *, created: bool) -> None:
+def _begin(
+    app: App,
+    definition: Definition,
+    environ: Mapping[str, str],
+    base: Base,
+    tell: Callable[[str], None],
+    *,
+    created: bool,
+) -> None:
     """All that can be refused comes first. `created`: we died between the team and its phase."""
     app.check("team_create")
     repo = find_repository(app)
-    if repo is None or read_checked_out(app, repo) is None:
+    start = read_checked_out(app, repo) if repo is not None else None
+    if repo is None or start is None:
         raise UsageError(
             "A run needs a git repository with a commit",
             "workers branch off from it, and their work is merged",
@@ -219,7 +256,8 @@ def _begin(app: App, definition: Definition, environ: Mapping[str, str], *, crea
     if at_once:
         app.settings = replace(app.settings, policy=replace(app.settings.policy, tasks_at_once=at_once))
     check_clients(app, definition.members, read_trust(app, environ))
-    roster = _roster(app, definition, repo)
+    integration = _open_integration(app, definition, repo, start, base, tell)
+    roster = _roster(app, definition, integration)
     if not created:
         create_team(app, definition.team, definition.description, mode="run", environ=environ)
     _open_phase(app, definition, roster)
@@ -255,15 +293,75 @@ def _retry(app: App, definition: Definition) -> None:
     app.ring(applied)
 
 
-def _roster(app: App, definition: Definition, repo: Repository) -> dict[str, Any]:
-    """What a run needs of the definition, so that it can go on without the file."""
+def _open_integration(
+    app: App, definition: Definition, repo: Repository, start: str, base: Base, tell: Callable[[str], None]
+) -> Integration:
+    """The integration branch, not without saying so if it lacks commits that the user has checked out."""
     from headcount.workspace.integration import Integration
 
-    integration = Integration.create(
-        repo, definition.team, branch=app.settings.integration.branch, base=read_checked_out(app, repo)
-    )
+    named = app.settings.integration.branch
+    integration = Integration.create(repo, definition.team, branch=named, base=start)
+    if base.onto and named:
+        raise Declined(
+            f"Did not move {named}",
+            "it is a branch of yours",
+            (f"Merge into it yourself: `git checkout {shlex.quote(named)}`, then `git merge`",),
+            code="branch-in-use",
+        )
+    if base.onto:
+        _rebase(integration, repo, start, base.onto, tell)
+        return integration
+    missing = integration.count_missing(start)
+    if missing:
+        commits = "1 commit" if missing == 1 else f"{missing} commits"
+        lacks = f"{integration.branch} lacks {commits} of {start[:8]}, which you have checked out"
+        if not named and not base.keep:
+            run = f"headcount run {shlex.quote(definition.path)}"
+            raise Declined(
+                f"Did not start {definition.team} from an old integration branch",
+                lacks,
+                (
+                    f"Begin at your commit, and keep what is not merged, with `{run} --rebase-onto HEAD`",
+                    f"Begin at the old branch with `{run} --keep-base`",
+                ),
+                code="stale-integration",
+            )
+        tell(f"The run begins without your last changes: {lacks}.")
+    return integration
+
+
+def _rebase(
+    integration: Integration, repo: Repository, start: str, onto: str, tell: Callable[[str], None]
+) -> None:
+    from headcount.workspace.integration import Conflict
+
+    commit = start if onto == "HEAD" else repo.commit(onto)
+    if commit is None:
+        raise UsageError(
+            f"Did not move {integration.branch}",
+            f"{show(onto)} is not a commit",
+            ("See the branches with `git branch --all`",),
+            code="unknown-commit",
+        )
+    rebased = integration.rebase_onto(commit)
+    if isinstance(rebased, Conflict):
+        paths = ", ".join(rebased.paths[:5])
+        raise Declined(
+            f"Did not move {integration.branch} onto {commit[:8]}",
+            f"they conflict in {paths}",
+            (f"Merge them yourself: `git merge {integration.branch}`",),
+            code="integration-conflict",
+        )
+    if rebased.kept:
+        tell(
+            f"{integration.branch} begins at {commit[:8]}, which has all of it. Its commits: {rebased.kept}."
+        )
+
+
+def _roster(app: App, definition: Definition, integration: Integration) -> dict[str, Any]:
+    """What a run needs of the definition, so that it can go on without the file."""
     plans = {
-        plan.name: _run_plan(plan, integration.branch, trusted_root(app))._asdict()
+        plan.name: _run_plan(app, plan, integration.branch)._asdict()
         for plan in definition.members
         if plan.role == "worker" or plan.role in REVIEWERS
     }
@@ -278,9 +376,11 @@ def _roster(app: App, definition: Definition, repo: Repository) -> dict[str, Any
     }
 
 
-def _run_plan(plan: Plan, integration: str, trusted: str) -> Plan:
+def _run_plan(app: App, plan: Plan, integration: str) -> Plan:
     model = plan.model or _REVIEWER_MODEL.get(plan.role)
-    return plan._replace(integration=integration, model=model, trusted=trusted)
+    return plan._replace(
+        integration=integration, model=model, trusted=trusted_root(app), checkout=app.checkout
+    )
 
 
 def _about(task: ir.Task, sync: str) -> dict[str, Any]:

@@ -95,7 +95,7 @@ def spawn(app: App, team_name: str, plan: Plan) -> Member:
     app.check("spawn")
     check_member_name(plan.name)
     _check_client(app, team_name, plan)
-    plan = plan._replace(trusted=trusted_root(app))
+    plan = plan._replace(trusted=trusted_root(app), checkout=app.checkout)
     plan = _placed(app, team_name, plan)
     with app.turn(team_name) as (tx, team, policy):
         if len(team.members) >= app.limits.members:

@@ -35,6 +35,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "trace": ("report_commands", "send what happened as an OpenTelemetry trace"),
     "adopt": ("setup_commands", "take over a state directory that was moved or copied here"),
     "sweep": ("setup_commands", "find and remove leftovers of crashed runs"),
+    "prune": ("setup_commands", "remove merged branches and old records of closed teams"),
     "doctor": ("setup_commands", "check what is missing, and how to get it"),
     "explain": ("setup_commands", "explain an error code, or list all settings"),
     "completion": ("command_lists", "print shell completion for bash, zsh or fish"),

@@ -22,7 +22,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "define a team": ("build", "graph", "skills"),
     "start and lead it": ("up", "run", "spawn", "task", "pause", "resume", "cycle", "witness", "abort"),
     "see what it does": ("status", "serve", "attach", "logs", "report", "trace"),
-    "end it": ("down", "escalations", "decide", "salvage", "sweep", "adopt"),
+    "end it": ("down", "escalations", "decide", "salvage", "prune", "sweep", "adopt"),
     "for programs, and others": ("mcp", "engine", "explain", "completion"),
 }
 FOR_CLIENTS = ("client", "hook")  # agent clients call these; people do not type them

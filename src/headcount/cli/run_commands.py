@@ -12,7 +12,7 @@ from headcount.app.definition import read_definition
 from headcount.app.lock import is_driven_by_another
 from headcount.app.resident import driving, ensure_driven
 from headcount.app.standing_down import decide_call
-from headcount.app.task_run import abort, begin_run, follow_run, has_changed, take_over_hint
+from headcount.app.task_run import Base, abort, begin_run, follow_run, has_changed, take_over_hint
 from headcount.cli.command_parser import add_team_word, exit_code, take_signals
 from headcount.cli.status_commands import describe_dialogs, describe_limits
 from headcount.cli.terminal_output import Live, paint, plain
@@ -22,7 +22,20 @@ if TYPE_CHECKING:
 
 
 def configure_run(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="a .py or .tsx definition with one team and its tasks")
+    add = parser.add_argument
+    add("file", metavar="FILE", help="a .py or .tsx definition with one team and its tasks")
+    begins = parser.add_mutually_exclusive_group()
+    begins.add_argument(
+        "--rebase-onto",
+        default="",
+        metavar="COMMIT",
+        help="begin at this commit, with the work of the integration branch that it lacks",
+    )
+    begins.add_argument(
+        "--keep-base",
+        action="store_true",
+        help="begin at the integration branch although it lacks commits of yours",
+    )
     parser.epilog = (
         "Ctrl-C stops the run. Run the command again to resume it and to retry blocked tasks. Exit code 0 if "
         "all tasks are complete, both gates passed and no member is left."
@@ -37,7 +50,8 @@ def run_run(args: argparse.Namespace) -> int:
     now: dict[str, Any] = {}
     try:
         with driving(app):
-            team = begin_run(app, definition)
+            base = Base(args.rebase_onto, args.keep_base)
+            team = begin_run(app, definition, base=base, tell=lambda line: print(line, file=sys.stderr))
             if has_changed(app, definition):
                 print(
                     f"{args.file} has changed; this run continues with its original tasks.", file=sys.stderr

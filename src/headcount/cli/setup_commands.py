@@ -1,4 +1,4 @@
-"""`headcount init`, `doctor`, `explain`, `adopt`, `sweep` and `demo`: set up, check and clean up."""
+"""`headcount init`, `doctor`, `explain`, `adopt`, `sweep`, `prune` and `demo`: set up, check and clean up."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from headcount.agents.registry import CLIENTS
 from headcount.app.app import open_app
 from headcount.app.explain import Page, explain, read_pages
 from headcount.app.home import find_checkout, find_home
-from headcount.cli.terminal_output import describe_skipped, paint, plain, say_size
+from headcount.cli.terminal_output import Live, describe_skipped, paint, plain, say_size
+from headcount.domain.display import show_bytes
 from headcount.domain.settings import describe
 from headcount.errors import UsageError
 
@@ -73,7 +74,7 @@ def configure_doctor(parser: argparse.ArgumentParser) -> None:
 def run_doctor(args: argparse.Namespace) -> int:
     from headcount.app.doctor import examine
 
-    checks = examine()
+    checks = examine(find_home(os.getcwd(), os.environ))
     if args.json:
         print(json.dumps([check._asdict() for check in checks]))
     else:
@@ -272,6 +273,61 @@ def _show_orphan(orphan: dict[str, Any], dry_run: bool) -> None:
         print(f"    gone{', saved to ' + str(orphan['salvage']) if orphan['salvage'] else ''}")
         for line in describe_skipped(orphan["skipped"]):
             print(f"    {line}")
+
+
+# --- prune -----------------------------------------------------------------------------------------------
+#
+# `headcount prune`: branches, logs, mail and archives that nobody needs.
+
+
+_QUIET_S = 2.0
+_KINDS = {
+    "branch": ("branch", "branches"),
+    "record": ("record of a start", "records of starts"),
+    "archive": ("archive", "archives"),
+    "mail": ("message", "messages"),
+}
+
+
+def configure_prune(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--dry-run", action="store_true", help="only print what the command would remove")
+    parser.epilog = (
+        "Removes nothing of open teams, and never a receipt, a salvage, unread mail, or a branch with commits"
+        " that are on no other. The settings keep_days and keep_mb decide what is old."
+    )
+
+
+def run_prune(args: argparse.Namespace) -> int:
+    from headcount.app import prune
+
+    app = open_app(make=False)
+    live = Live(sys.stderr, after_s=_QUIET_S)
+
+    def progress(line: str) -> None:
+        if not args.json:
+            live.show([line])
+
+    found, mail = prune.find_litter(app, lambda branch: progress(f"Examining {branch}"))
+    if not args.json:
+        for one in found:
+            size = f", {show_bytes(one.bytes)}" if one.bytes else ""
+            print(plain(f"{_KINDS[one.kind][0]} {one.name}: {one.why}{size}"))
+    if args.dry_run:
+        result = prune.answer(found, mail, dry_run=True)
+    else:
+        result = prune.remove_litter(app, found, lambda n: progress(f"Removed {n} of {len(found)}"))
+    print(json.dumps(result, ensure_ascii=False) if args.json else _describe_pruned(result))
+    return 1 if result["kept"] else 0
+
+
+def _describe_pruned(result: dict[str, Any]) -> str:
+    counts = {kind: sum(one["kind"] == kind for one in result["removed"]) for kind in _KINDS}
+    counts["mail"] = result["mail"]
+    parts = [f"{n} {_KINDS[kind][n != 1]}" for kind, n in counts.items() if n]
+    what = " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:]))) or "nothing"
+    size = f" ({show_bytes(result['bytes'])})" if result["bytes"] else ""
+    lines = [plain(f"Kept {one['name']}: {one['problem']}.") for one in result["kept"]]
+    return "\n".join([*lines, f"{'Would remove' if result['dryRun'] else 'Removed'} {what}{size}."])
 
 
 # --- demo ------------------------------------------------------------------------------------------------

@@ -73,12 +73,16 @@ class WorkerRef(NamedTuple):
     role: str = "worker"
     workspace: str | None = None
     finalizers: tuple[tuple[str, ...], ...] = ()
+    setup: str | None = None
+    copy: tuple[str, ...] | None = None
 
 
 class TeamRef(NamedTuple):
     name: str
     members: tuple[WorkerRef, ...]
     uid: int
+    setup: str | None = None
+    copy: tuple[str, ...] | None = None
 
 
 Ref: TypeAlias = "TaskRef | WorkerRef | TeamRef"

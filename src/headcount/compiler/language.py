@@ -224,6 +224,8 @@ def define_worker(
     role: str = "worker",
     workspace: str | None = None,
     finalizers: list[list[str]] | tuple[()] = (),
+    setup: str | None = None,
+    copy: list[str] | None = None,
 ) -> WorkerRef:
     """A worker. `type` is a string, a member of AgentType or an Agent, whose name it takes; the keyword
     arguments are for `headcount run` and never reach the Markdown."""
@@ -243,6 +245,8 @@ def define_worker(
         role=role,
         workspace=_optional(workspace, "the workspace of a worker"),
         finalizers=tuple(_words(finalizer, "a finalizer") for finalizer in finalizers),
+        setup=_optional(setup, "the setup of a worker"),
+        copy=None if copy is None else _words(copy, "the copy of a worker"),
     )
 
 
@@ -256,15 +260,26 @@ def _agent_name(node: Node) -> str:
 
 
 @_factory
-def define_team(name: str, members: list[WorkerRef | Unknown] | tuple[()] = ()) -> TeamRef:
-    """A team. `members` informs; the Teammates inside Team decide."""
+def define_team(
+    name: str,
+    members: list[WorkerRef | Unknown] | tuple[()] = (),
+    *,
+    setup: str | None = None,
+    copy: list[str] | None = None,
+) -> TeamRef:
+    """A team. `members` informs; the Teammates inside Team decide. The keyword arguments are for
+    `headcount run`, as those of a worker, for all of its workers."""
     known = tuple(member for member in members if not isinstance(member, Unknown))
     for member in known:
         if not isinstance(member, WorkerRef):
             raise _Mistake(
                 f"a member of a team cannot be {_kind(member)}", "Give it workers from define_worker."
             )
-    return TeamRef(_text(name, "the name of a team"), known, next(_uids))
+    return TeamRef(
+        _text(name, "the name of a team"), known, next(_uids),
+        _optional(setup, "the setup of a team"),
+        None if copy is None else _words(copy, "the copy of a team"),
+    )  # fmt: skip
 
 
 class Stage:

@@ -62,6 +62,7 @@ _TYPES: Final = {
 _MODELS: Final = {value: f"Model.{name}" for name, value in MODELS.items()}
 _MODES: Final = {value: f"TaskMode.{name}" for name, value in TASK_MODES.items()}
 _TSX: Final = Report()
+_SETUP: Final = ("setup", "copy")
 _SUFFIXES: Final = {TaskRef: "task", WorkerRef: "worker", TeamRef: "team"}
 
 
@@ -137,6 +138,8 @@ class _Translation:
             arguments = [literal(ref.name)]
             if ref.members:
                 arguments.append(Items("[", [self.names[member.uid] for member in ref.members], "]"))
+            given = {name: getattr(ref, name) for name in _SETUP if getattr(ref, name) is not None}
+            arguments += [named(name, self._value(value)) for name, value in given.items()]
             call = "define_team"
         return render(f"{self.names[ref.uid]} = ", Call(self._use(call), arguments, None))
 
@@ -145,7 +148,7 @@ class _Translation:
         if ref.model is not None:
             arguments.append(self._known(ref.model, _MODELS))
         defaults = WorkerRef("", "", None, 0)
-        for name in ("agent", "command", "role", "workspace", "finalizers"):
+        for name in ("agent", "command", "role", "workspace", "finalizers", *_SETUP):
             value = getattr(ref, name)
             if value != getattr(defaults, name):
                 arguments.append(named(name, self._value(value)))

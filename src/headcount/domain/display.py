@@ -55,3 +55,14 @@ def _is_visible(letter: str) -> bool:
 def utc(at: float) -> str:
     """ISO 8601 in UTC, to the millisecond."""
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at)) + f".{int(at * 1000) % 1000:03d}+00:00"
+
+
+def show_bytes(count: int) -> str:
+    """Return a size for people: "812 bytes", "1.4 MB"."""
+    if count < 1000:
+        return f"{count} bytes"
+    size, unit = count / 1000, "kB"
+    for larger in ("MB", "GB"):
+        if size >= 999.95:
+            size, unit = size / 1000, larger
+    return f"{size:.1f} {unit}"

@@ -103,6 +103,13 @@ class Policy:
         metadata=_doc('how a member\'s processes are contained; "auto": the strongest safe way'),
     )
 
+    keep_days: int = field(
+        default=30, metadata=_doc("days that logs, read mail and archives of a closed team are kept")
+    )
+    keep_mb: int = field(
+        default=2048, metadata=_doc("the same by size, for all closed teams; the oldest go first")
+    )
+
     @property
     def starting_timeout_s(self) -> float:
         return self.checkout_timeout_s + self.start_timeout_s

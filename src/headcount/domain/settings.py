@@ -42,6 +42,8 @@ class Agent:
     salvage_skip: tuple[str, ...] = field(
         default=(), metadata=_doc("patterns after those of `policy.salvage_skip`, for this worker")
     )
+    setup: str = field(default="", metadata=_doc("as `workspace.setup`, for this worker"))
+    copy: tuple[str, ...] = field(default=(), metadata=_doc("as `workspace.copy`, for this worker"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,21 @@ class Agents:
         default=False, metadata=_doc("clients in terminals that a person can attach to, instead of headless")
     )
     workers: Mapping[str, Agent] = field(default_factory=dict)  # by name: [agents.NAME]
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """How a new workspace is set up, before its member starts."""
+
+    setup: str = field(default="", metadata=_doc("a command to run in each new workspace"))
+    copy: tuple[str, ...] = field(
+        default=(), metadata=_doc("ignored files and directories of your checkout to copy into it")
+    )
+    submodules: bool = field(default=False, metadata=_doc("initialise the submodules in it"))
+    directory: str = field(
+        default="",
+        metadata=_doc('where workspaces are, outside of the repository; "": `.headcount/worktrees`'),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +109,7 @@ class Gates:
 class Settings:
     policy: Policy = field(default_factory=Policy)
     agents: Agents = field(default_factory=Agents)
+    workspace: Workspace = field(default_factory=Workspace)
     integration: Integration = field(default_factory=Integration)
     gates: Gates = field(default_factory=Gates)
     limits: Limits = field(default_factory=Limits)
@@ -101,6 +119,7 @@ class Settings:
 SECTIONS: Final[dict[str, type[Any]]] = {
     "policy": Policy,
     "agents": Agents,
+    "workspace": Workspace,
     "integration": Integration,
     "gates": Gates,
     "limits": Limits,
@@ -179,6 +198,14 @@ def _read_patterns(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _read_paths(value: Any) -> tuple[str, ...]:
+    """Paths below the checkout."""
+    paths = _read_command(value)
+    if any(path in ("", ".") or path.startswith("/") or ".." in path.split("/") for path in paths):
+        raise ValueError
+    return paths
+
+
 def _read_judge(value: Any) -> str | tuple[str, ...]:
     if value in ("rules", "witness"):
         return str(value)
@@ -192,6 +219,7 @@ _FLAG: Final = Kind("true or false", _read_flag)
 _TEXT: Final = Kind("a text", _read_text)
 _WORD: Final = Kind("a text that is not empty", _read_word)
 _COMMAND: Final = Kind('a command as a list of texts, such as ["./notify.sh", "-v"]', _read_command)
+_PATHS: Final = Kind('a list of paths below your checkout, such as [".env"]', _read_paths)
 _JUDGE: Final = Kind('"rules", "witness", or a command as a list of texts', _read_judge)
 _PATTERNS: Final = Kind('a list of gitignore patterns, such as ["*.key", "!test.key"]', _read_patterns)
 
@@ -221,6 +249,8 @@ _KINDS: Final = {
     "agents.NAME.permissions": _choice("edit", "full"),
     "agents.NAME.salvage_private": _PATTERNS,
     "agents.NAME.salvage_skip": _PATTERNS,
+    "agents.NAME.copy": _PATHS,
+    "workspace.copy": _PATHS,
     "build.dialect": _choice("teammate", "team-tools", "agent", "auto"),
     "build.layout": _choice("flat", "claude"),
     "gates.max_file_lines": _count(0),
@@ -351,7 +381,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
 
 def _from_text(text: str, key: Key) -> Any:
     """What the text would be in TOML: a list is JSON, a number a number, and texts need no quotes."""
-    if key.kind in (_COMMAND, _JUDGE, _PATTERNS) and text.lstrip().startswith("["):
+    if key.kind in (_COMMAND, _PATHS, _JUDGE, _PATTERNS) and text.lstrip().startswith("["):
         import json
 
         return json.loads(text)

@@ -97,8 +97,9 @@ class Driver:
         self._broken: set[str] = set()  # teams that a bug of ours holds up
 
     @property
-    def has_teams(self) -> bool:
-        return bool(self._known)
+    def teams(self) -> frozenset[str]:
+        """The names of the open teams."""
+        return frozenset(self._known)
 
     @property
     def idle(self) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from headcount.domain.findings import GoneProof, Workspace
 from headcount.engine.job import PROCESS, Job, Outcome
+from headcount.engine.workspace_setup import set_up, wants_setup
 from headcount.engine.writing import utc_now
 from headcount.errors import HeadcountError, ProcessError
 from headcount.ports import SpawnSpec
@@ -32,11 +33,18 @@ _STAYS_S = 2.0
 
 def start(job: Job) -> Outcome:
     key = job.act.about
+    deadline = time.monotonic() + job.policy.checkout_timeout_s
     try:
         workspace = _make_workspace(job)
     except (HeadcountError, OSError) as error:
         return Outcome((ev.StartFailed(key, _undo_start(job, None, error)),))
     facts: dict[tuple[str, str], Mapping[str, Any]] = {(key, "workspace"): workspace.as_dict()}
+    kept = facts if job.start.get("workspace") else {}
+    try:
+        if job.workspace is None:
+            set_up(job, workspace, deadline)
+    except (HeadcountError, OSError) as error:
+        return Outcome((ev.StartFailed(key, _undo_start(job, workspace, error)),), kept)
     handle: Handle | None = None
     try:
         handle = job.runtime.start(_spec(job, workspace))
@@ -44,7 +52,6 @@ def start(job: Job) -> Outcome:
     except (HeadcountError, OSError) as error:
         if not _is_ended(job, handle):  # not undone: the start's limit goes on with it
             return Outcome(facts=facts | _process(job, handle), handle=handle)
-        kept = facts if job.start.get("workspace") else {}
         return Outcome((ev.StartFailed(key, _undo_start(job, workspace, error)),), kept)
     return Outcome((ev.Registered(key),), facts | _process(job, handle), handle=handle)
 
@@ -125,6 +132,8 @@ def _undo_start(job: Job, workspace: Workspace | None, error: Exception) -> str:
     member = _member_of(job)
     proof = GoneProof(job.team.name, member.name, member.generation, "never started", utc_now())
     try:
+        if wants_setup(job):  # nobody has worked in it, but the gate does not know that
+            job.world.workspaces.salvage(workspace, job.policy, job.start)
         kept = job.world.workspaces.remove(workspace, proof, job.policy, job.start)
     except (HeadcountError, OSError) as failure:
         kept = getattr(failure, "what", "") or str(failure)

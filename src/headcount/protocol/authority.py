@@ -73,6 +73,7 @@ MAY = {
     "serve": frozenset((OPERATOR,)),
     "adopt": frozenset((OPERATOR,)),
     "sweep": frozenset((OPERATOR,)),
+    "prune": frozenset((OPERATOR,)),
     "restore": frozenset((OPERATOR,)),
     "local": _EVERYONE,
 }
@@ -99,6 +100,7 @@ OF_COMMAND = {
     "report": "status",
     "trace": "status",
     "sweep": "sweep",
+    "prune": "prune",
     "adopt": "adopt",
     "init": "init",
     "engine": "engine",
@@ -163,6 +165,7 @@ _IN_WORDS = {
     "local": "use a command that touches no team",
     "adopt": "take over a state directory",
     "sweep": "remove leftovers of crashed runs",
+    "prune": "remove old records",
     "restore": "restore a salvage",
 }
 

@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import Any
 
 from headcount.errors import Bug, ProcessError
-from headcount.ports import SpawnSpec
+from headcount.ports import LOG_LIMIT, SpawnSpec
 from headcount.runtime import containment, log
 from headcount.runtime.mark import Mark, parse_mark, state_id
 from headcount.runtime.processes import (
@@ -36,7 +36,7 @@ from headcount.runtime.processes import (
     wait_until_gone,
 )
 from headcount.runtime.proof import Held, Proof
-from headcount.runtime.reaper import KEEPER, boot_id
+from headcount.runtime.reaper import KEEPER, Log, boot_id
 from headcount.runtime.reaper_client import MEMBERS, ForkServer, ask_keeper, wait_readable
 from headcount.runtime.start_record import (
     NOBODY,
@@ -334,6 +334,12 @@ class ProcessRuntime:
             self._directory(mark).cancel()
             handle = self.adopt(mark, known)
         return handle
+
+    def log_before_start(self, mark: str, data: bytes) -> None:
+        """Put this in front of what a start will print. It stays if the start never happens."""
+        directory = self._directory(mark)
+        os.makedirs(directory.path, mode=0o700, exist_ok=True)
+        Log(directory.path, LOG_LIMIT).write(data)
 
     def discard(self, mark: str, log_to: str = "") -> None:
         """Remove the records and the log, or move the log to the directory `log_to`.

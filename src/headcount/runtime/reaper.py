@@ -250,10 +250,14 @@ class Log:
     def __init__(self, home: str, limit: int) -> None:
         self._home = home
         self._segment = max(limit // 4, 1)
-        self._kept: list[int] = []
         self._fd = -1
         self._room = 0
-        self._offset = 0
+        # What was printed before, while its workspace was set up, comes first.
+        names = os.listdir(home) if os.path.isdir(home) else []
+        numbers = [name[len(LOG_PREFIX) :] for name in names if name.startswith(LOG_PREFIX)]
+        self._kept = sorted(int(number) for number in numbers if number.isdecimal())
+        last = self._kept[-1:]
+        self._offset = last[0] + os.lstat(self._path(last[0])).st_size if last else 0
 
     def write(self, data: bytes) -> None:
         while data:

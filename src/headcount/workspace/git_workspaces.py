@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -11,19 +12,21 @@ from headcount.domain.findings import Archive, Salvage, Skipped
 from headcount.domain.policy import Policy
 from headcount.errors import UsageError
 from headcount.workspace.archive import archive, verify_archive
+from headcount.workspace.bring_files import bring
 from headcount.workspace.git_settings import Recorded
 from headcount.workspace.inspection import read_findings
 from headcount.workspace.integration import Conflict, Integration, make_checkout, remove_left
 from headcount.workspace.packing import put_back
 from headcount.workspace.remove import Refused, remove, remove_directory
 from headcount.workspace.repository import Repository
+from headcount.workspace.safe_files import write_durably
 from headcount.workspace.salvage import salvage
 from headcount.workspace.saving_rules import SavingRules
 from headcount.workspace.verify import check
 from headcount.workspace.worktrees import Workspaces
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from headcount.domain.findings import Findings, GoneProof, Workspace
@@ -34,16 +37,20 @@ ARCHIVED = "archive:"  # in the place of a ref, for what git does not hold
 
 class EngineWorkspaces:
     """`plan` is the start's own: `base`, `detached`, `workspace`, `integration`, `require_merged`, `sync`;
+    `worktrees` (where they are), `setup`, `copy`, `submodules` and `checkout` (where files are copied from);
     `salvage_private` and `salvage_skip`, the worker's own patterns; `git_config`, the configuration that was
     recorded when the team began; and for a removal `skipped`, the build output that the receipt lists."""
 
-    def __init__(self, repo: Repository | None, root: str, archive_directory: str) -> None:
+    def __init__(self, repo: Repository | None, root: str, archive_directory: str, name: str = "") -> None:
+        """`name` is that of the directories outside of the repository in which workspaces may be, too."""
         self._opened = repo
         self._recorded: dict[Recorded | None, Repository] = {}
         self._root = root
+        self._name = name
         self._gates = f"{os.path.dirname(root)}/gates"
         self._archive_directory = archive_directory
         self._sharing = Lock()
+        self._setting_up: dict[str, Lock] = {}
 
     def _repo(self, plan: Mapping[str, Any]) -> Repository | None:
         """One for each team, because many who start at once share one look at the worktrees."""
@@ -53,7 +60,7 @@ class EngineWorkspaces:
         return self._recorded.setdefault(recorded, self._opened.as_recorded(recorded))
 
     def _made(self, plan: Mapping[str, Any]) -> Workspaces:
-        return Workspaces(self._repo(plan), self._root, self._archive_directory)
+        return Workspaces(self._repo(plan), str(plan.get("worktrees") or self._root), self._archive_directory)
 
     def create(self, team: str, member: str, generation: int, plan: Mapping[str, Any]) -> Workspace:
         """`generation` is the member's, or, of a shared one, the team's."""
@@ -67,6 +74,32 @@ class EngineWorkspaces:
             return make(team, member, generation)
         with self._sharing:  # those who share one may be started at once; the first makes it
             return make(team, _owner(member, plan), generation)
+
+    def set_up(
+        self,
+        workspace: Workspace,
+        plan: Mapping[str, Any],
+        run: Callable[[str | Sequence[str]], None],
+        tell: Callable[[str], None],
+    ) -> None:
+        ready = _ready_file(workspace)
+        with self._setting_up.setdefault(workspace.path, Lock()):
+            if os.path.exists(ready):
+                return
+            repo = self._repo(plan) if workspace.git_dir else None
+            git = repo.git.on(workspace.git_dir, workspace.path) if repo and workspace.git_dir else None
+            if plan.get("copy"):
+                for line in bring(str(plan["checkout"]), workspace.path, plan["copy"], git):
+                    tell(line)
+            if plan.get("submodules") and git is not None:
+                run(("git", "submodule", "update", "--init", "--recursive"))
+            if plan.get("setup"):
+                run(str(plan["setup"]))
+            write_durably(ready, b"")
+
+    def find_all(self) -> list[Workspace]:
+        """Every workspace of this state directory that git knows of, wherever it is."""
+        return Workspaces(self._opened, self._root).list(self._name)
 
     def find(self, team: str, member: str, generation: int, plan: Mapping[str, Any]) -> Workspace | None:
         return self._made(plan).find(team, _owner(member, plan), generation)
@@ -110,6 +143,8 @@ class EngineWorkspaces:
             if not os.path.lexists(workspace.path):
                 return None  # by an earlier try, which has archived it
             gone = remove_directory(workspace, proof, archive(workspace, self._archive_directory))
+            with suppress(FileNotFoundError):
+                os.unlink(_ready_file(workspace))
         else:
             gone = remove(
                 repo,
@@ -193,6 +228,11 @@ class EngineWorkspaces:
 def read_archive(saved: Salvage) -> Archive:
     """The tar file of a salvage that git does not hold."""
     return Archive(saved.ref.removeprefix(ARCHIVED), saved.commit, saved.files, saved.bytes)
+
+
+def _ready_file(workspace: Workspace) -> str:
+    """Written when a workspace was set up; goes with the workspace."""
+    return f"{workspace.git_dir}/headcount.ready" if workspace.git_dir else f"{workspace.path}.ready"
 
 
 def _owner(member: str, plan: Mapping[str, Any]) -> str:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from headcount.errors import Declined, GitError
 from headcount.workspace.git import failure
-from headcount.workspace.ref_names import integration_name, shown
+from headcount.workspace.ref_names import integration_name, numbered, shown
 from headcount.workspace.repository import Repository
 
 _TRIES = 5  # another process may merge at the same moment; each retry means that one of them got through
@@ -37,6 +37,14 @@ class Conflict:
     """Nothing was moved: these paths do not merge."""
 
     paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rebased:
+    """The branch is at `commit`. `kept` names the branch that has its earlier commits, if that is another."""
+
+    commit: str
+    kept: str | None
 
 
 def is_merged(repo: Repository, commit: str, target: str) -> bool:
@@ -109,6 +117,43 @@ class Integration:
         raise GitError(
             f"Did not merge {commit}", f"{self.branch} moved {_TRIES} times during the merge", code="git-ref"
         )
+
+    def count_missing(self, commit: str) -> int:
+        """How many commits of `commit` the branch lacks."""
+        return int(self.repo.git.text("rev-list", "--count", commit, "--not", self.ref)) if self.head() else 0
+
+    def rebase_onto(self, commit: str) -> Rebased | Conflict:
+        """Make the branch begin at `commit`. Safe to repeat.
+
+        If `commit` has everything that is on the branch, as after a squash merge, the branch moves there, and
+        its commits stay on another branch. Otherwise its work is merged onto `commit`.
+        """
+        self._refuse_if_in_use()
+        head = self.head()
+        if head is None or self.repo.is_ancestor(commit, head):
+            return Rebased(head or commit, None)
+        if self.repo.is_ancestor(head, commit):
+            new, kept = commit, None
+        elif is_merged(self.repo, head, commit):
+            new, kept = commit, self._keep(head)
+        else:
+            merged = self._merge_commit(commit, head, f"Merge {self.branch} onto {commit}")
+            if isinstance(merged, Conflict):
+                return merged
+            new, kept = merged, None
+        if not self._move(head, new):
+            raise GitError(f"Did not move {self.branch}", "another process has moved it", code="git-ref")
+        return Rebased(new, kept)
+
+    def _keep(self, head: str) -> str:
+        """The name of a new branch at `head`. A member's branch has no such name."""
+        for n in range(1, 10_000):
+            name = numbered(f"{self.branch}.old", n)
+            if self.repo.commit(f"refs/heads/{name}") == head:
+                return name
+            if self.repo.create_ref(f"refs/heads/{name}", head, f"branch: Created from {self.branch}"):
+                return name
+        raise GitError(f"Did not keep {self.branch}", "too many branches of that name exist", code="git-ref")
 
     def _merge_commit(self, head: str, commit: str, message: str) -> str | Conflict:
         tree, conflicts = _merge_tree(self.repo, head, commit)

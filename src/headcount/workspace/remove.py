@@ -29,6 +29,7 @@ from headcount.shared_look import SharedLook
 from headcount.workspace.archive import find_private, verify_archive
 from headcount.workspace.disk_scan import Node, list_directory, read_node
 from headcount.workspace.inspection import read_findings
+from headcount.workspace.left_branches import delete_empty
 from headcount.workspace.ref_names import parse_salvage_ref, shown
 from headcount.workspace.repository import WITHDRAWN, Repository, first_line
 from headcount.workspace.safe_files import reach, write_durably
@@ -70,7 +71,8 @@ def remove(
     listed: Collection[Skipped] = (),
     archive_directory: str = "",
 ) -> Removed | Refused:
-    """Remove a worktree, and its branch if that is an ancestor of branch `integration`. Safe to repeat.
+    """Remove a worktree, and its branch if that is an ancestor of branch `integration` or has no commit of
+    its own. Safe to repeat.
 
     Build output that `rules` skip may go without a salvage only as it is `listed` in the receipt.
     """
@@ -394,14 +396,15 @@ def _delete_one(root: bytes, node: Node) -> bool:
 
 
 def _delete_branch(repo: Repository, workspace: Workspace, integration: str | None) -> str | None:
-    """Only an ancestor of the integration branch: every commit of it is reachable there."""
-    if not integration or not workspace.branch or workspace.branch == integration:
+    """Only an ancestor of the integration branch, or one without a commit of its own: every commit of it is
+    reachable elsewhere."""
+    branch = workspace.branch
+    if not branch or branch == integration:
         return None
-    target, tip = repo.commit(f"refs/heads/{integration}"), repo.commit(f"refs/heads/{workspace.branch}")
-    if not target or not tip or not repo.is_ancestor(tip, target):
-        return None
-    if repo.branch_in_use(workspace.branch):
-        return None
-    # Should it be a name for another branch by now, it is the name that goes.
-    repo.git.run("update-ref", "--no-deref", "-d", f"refs/heads/{workspace.branch}", tip)
-    return workspace.branch
+    if integration:
+        target, tip = repo.commit(f"refs/heads/{integration}"), repo.commit(f"refs/heads/{branch}")
+        if target and tip and repo.is_ancestor(tip, target) and not repo.branch_in_use(branch):
+            # Should it be a name for another branch by now, it is the name that goes.
+            repo.git.run("update-ref", "--no-deref", "-d", f"refs/heads/{branch}", tip)
+            return branch
+    return branch if delete_empty(repo, branch, workspace.base) else None

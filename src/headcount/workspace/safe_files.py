@@ -35,12 +35,8 @@ def reach(root: bytes, path: bytes) -> Iterator[tuple[int | None, bytes]]:
     if not is_long(root, path):
         yield None, root + b"/" + path if path else root
         return
-    *parents, name = path.split(b"/")
-    fd = _descend(os.open(root, _DIRECTORY), parents)
-    try:
-        yield fd, name
-    finally:
-        os.close(fd)
+    with open_below(root, path) as found:
+        yield found
 
 
 def list_names(root: bytes, path: bytes) -> list[bytes]:
@@ -74,6 +70,17 @@ def _descend(fd: int, parts: Iterable[bytes]) -> int:
     return fd
 
 
+@contextmanager
+def open_below(root: bytes, path: bytes) -> Iterator[tuple[int, bytes]]:
+    """The directory that `root`/`path` is in, and the last name. A link on the way is an error."""
+    *parents, name = path.split(b"/")
+    fd = _descend(os.open(root, _DIRECTORY), parents)
+    try:
+        yield fd, name
+    finally:
+        os.close(fd)
+
+
 @dataclass(slots=True)
 class Target:
     """A directory that is filled from a salvage or an archive, and what was made in it.
@@ -101,6 +108,17 @@ class Target:
                     file.write(chunk)
             self._put(fd, beside, name)
         self.made.add(path)
+
+    @contextmanager
+    def new_file(self, path: bytes) -> Iterator[int]:
+        """A descriptor to write a new file by."""
+        with self._parent(path) as (fd, name):
+            made = os.open(name, _NEW, 0o600, dir_fd=fd)
+        self.made.add(path)
+        try:
+            yield made
+        finally:
+            os.close(made)
 
     def write_link(self, path: bytes, target: bytes, *, replace: bool = False) -> None:
         with self._parent(path) as (fd, name):

@@ -94,16 +94,17 @@ class Workspaces:
             return replace(wanted, path=path) if os.path.isdir(path) else None
         return _Maker(self.repo, self.root, wanted, self.repo.linked()).find()
 
-    def list(self) -> list[Workspace]:
-        """Every complete workspace of ours that git knows of, by its record; no other worktree."""
+    def list(self, name: str = "") -> list[Workspace]:
+        """Every complete workspace of ours that git knows of, by its record; no other worktree. It is below
+        the root, or below a directory called `name` that is the root of others."""
         if self.repo is None:
             return []
         found = (read_record(self.repo, path) for path in self.repo.work_trees())
         inside = os.path.realpath(self.root) + os.sep
-        ours = (record for record in found if record)
-        return sorted(
-            (at for at in ours if os.path.realpath(at.path).startswith(inside)), key=lambda at: at.path
-        )
+        ours = [record for record in found if record]
+        here = [at for at in ours if os.path.realpath(at.path).startswith(inside)]
+        there = [at for at in ours if at not in here and name and at.path.split(os.sep)[-3:-2] == [name]]
+        return sorted(here + there, key=lambda at: at.path)
 
 
 def read_record(repo: Repository, path: str) -> Workspace | None:

@@ -10,8 +10,8 @@ import pytest
 
 from headcount.agents.launch import Order, plan_launch
 from headcount.agents.registry import CLIENTS
-from headcount.app.app import open_app
 from headcount.app.adapters import LocalFiles
+from headcount.app.app import open_app
 from headcount.app.member_start import Plan
 from headcount.app.resident import driving
 from headcount.app.standing_down import stand_down

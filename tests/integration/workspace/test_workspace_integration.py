@@ -7,7 +7,7 @@ import pytest
 from gitworld import World, git, open_world
 
 from headcount.errors import Declined
-from headcount.workspace.integration import Conflict, Integration, Merged
+from headcount.workspace.integration import Conflict, Integration, Merged, Rebased
 
 
 def work(world: World, name: str, file: str, text: str) -> str:
@@ -147,3 +147,46 @@ def test_named_branch_is_used_where_it_is_free(world: World) -> None:
     integration = Integration.create(world.repo, "t", branch="develop")
     integration.merge(work(world, "alice", "x.txt", "x\n"))
     assert git(world.top, "show", "develop:x.txt") == "x"
+
+
+def commit_as_user(world: World, file: str, text: str) -> str:
+    (world.top / file).write_text(text)
+    git(world.top, "add", file)
+    git(world.top, "commit", "-qm", f"user: {file}")
+    return git(world.top, "rev-parse", "HEAD")
+
+
+def test_after_a_squash_merge_the_branch_begins_anew_and_its_commits_stay(world: World) -> None:
+    integration = Integration.create(world.repo, "t")
+    integration.merge(work(world, "alice", "x.txt", "x\n"))
+    old = integration.head()
+    git(world.top, "merge", "-q", "--squash", integration.branch)
+    git(world.top, "commit", "-qm", "squashed")
+    new = commit_as_user(world, "later.txt", "later\n")
+    assert Integration.create(world.repo, "t").head() == old
+    assert integration.count_missing(new) == 2
+
+    assert integration.rebase_onto(new) == Rebased(new, "headcount/t/integration.old")
+    assert integration.head() == new and integration.count_missing(new) == 0
+    assert git(world.top, "rev-parse", "headcount/t/integration.old") == old
+    assert integration.rebase_onto(new) == Rebased(new, None)
+
+
+def test_work_that_was_not_taken_over_is_merged_onto_the_new_base(world: World) -> None:
+    integration = Integration.create(world.repo, "t")
+    integration.merge(work(world, "alice", "x.txt", "x\n"))
+    old, new = integration.head(), commit_as_user(world, "later.txt", "later\n")
+    rebased = integration.rebase_onto(new)
+    assert isinstance(rebased, Rebased) and rebased.kept is None
+    assert (
+        git(world.top, "rev-parse", f"{integration.branch}^1", f"{integration.branch}^2") == f"{new}\n{old}"
+    )
+    assert {"x.txt", "later.txt"} <= set(git(world.top, "ls-tree", "--name-only", integration.branch).split())
+
+
+def test_a_new_base_that_conflicts_moves_nothing(world: World) -> None:
+    integration = Integration.create(world.repo, "t")
+    integration.merge(work(world, "alice", "a.txt", "alice\n"))
+    old, new = integration.head(), commit_as_user(world, "a.txt", "the user\n")
+    assert integration.rebase_onto(new) == Conflict(("a.txt",))
+    assert integration.head() == old

@@ -350,7 +350,7 @@ def test_F42_a_path_longer_than_the_kernel_takes_is_found_saved_removed_and_rest
     saved = world.salvage(alice)
     assert saved.complete
     assert verify(world.repo, saved.ref, alice).problems == ()
-    assert remove(world.repo, alice, gone(alice)) == Removed(alice.path, saved.ref)
+    assert remove(world.repo, alice, gone(alice)) == Removed(alice.path, saved.ref, alice.branch)
     assert not os.path.lexists(alice.path)
     back = restore(world.repo, saved.ref, str(tmp_path / "back")).path
     again = salvage(world.repo, replace(alice, path=back, git_dir=world.repo.find_git_dir(back)))

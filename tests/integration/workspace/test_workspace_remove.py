@@ -12,6 +12,7 @@ from gitworld import World, git, gone, loosen
 
 from headcount.domain.findings import Workspace
 from headcount.workspace.integration import Integration
+from headcount.workspace.left_branches import Ref, delete_held
 from headcount.workspace.remove import Refused, Removed, remove
 
 gate = importlib.import_module("headcount.workspace.remove")
@@ -173,6 +174,61 @@ def test_branch_is_deleted_only_as_an_ancestor_of_the_integration_branch(world: 
         assert answer.branch_deleted == deleted
         assert (world.repo.commit(f"refs/heads/headcount/t/{name}") is None) is bool(deleted)
         assert world.repo.git.run("cat-file", "-e", tip).code == 0
+
+
+def branches(world: World) -> list[str]:
+    return git(world.top, "for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads").split("\n")
+
+
+def test_a_branch_without_a_commit_of_its_own_goes_with_its_workspace(world: World) -> None:
+    alice, bob = world.member(), world.member("bob")
+    (Path(bob.path) / "bob.txt").write_text("work\n")
+    git(bob.path, "add", ".")
+    git(bob.path, "commit", "-qm", "work")
+    assert removed(world, alice).branch_deleted == "headcount/t/alice"
+    assert removed(world, bob).branch_deleted is None
+    assert branches(world) == ["headcount/t/bob", "main"]
+
+
+def test_an_empty_branch_stays_while_it_alone_holds_its_commit(world: World) -> None:
+    """The user amends what members began at. Of two branches there, one goes; each alone would lose it."""
+    alice, bob = world.member(), world.member("bob")
+    began = git(world.top, "rev-parse", "main")
+    git(world.top, "commit", "-q", "--amend", "-m", "another first")
+    assert removed(world, alice).branch_deleted == "headcount/t/alice"
+    assert removed(world, bob).branch_deleted is None
+    assert git(world.top, "rev-parse", "headcount/t/bob") == began
+
+
+def test_a_detached_head_of_the_user_holds_what_members_began_at(world: World) -> None:
+    git(world.top, "checkout", "-q", "--detach")
+    git(world.top, "branch", "-D", "main")
+    assert removed(world, world.member()).branch_deleted == "headcount/t/alice"
+    assert branches(world) == [""]
+
+
+def test_an_empty_branch_that_a_stash_or_a_worktree_uses_stays(world: World) -> None:
+    """The next branch of that name would take over the stash."""
+    alice, bob = world.member(), world.member("bob")
+    (Path(alice.path) / "a.txt").write_text("stashed\n")
+    git(alice.path, "stash")
+    world.salvage(alice)
+    assert removed(world, alice).branch_deleted is None
+    git(bob.path, "checkout", "-q", "--detach")
+    git(world.top, "worktree", "add", "-q", str(world.top.parent / "users"), "headcount/t/bob")
+    assert removed(world, bob).branch_deleted is None
+    assert branches(world) == ["headcount/t/alice", "headcount/t/bob", "main"]
+
+
+def test_a_branch_is_not_deleted_when_it_or_its_holder_moves_at_that_moment(world: World) -> None:
+    git(world.top, "branch", "lone")
+    main, lone = (git(world.top, "rev-parse", name) for name in ("main", "lone"))
+    git(world.top, "commit", "-q", "--allow-empty", "-m", "second")
+    assert not delete_held(world.repo, "lone", lone, Ref("refs/heads/main", main))
+    moved = git(world.top, "rev-parse", "main")
+    assert not delete_held(world.repo, "lone", moved, Ref("refs/heads/main", moved))
+    assert delete_held(world.repo, "lone", lone, Ref("refs/heads/main", moved))
+    assert branches(world) == ["main"]
 
 
 def test_a_branch_that_became_a_name_for_the_users_is_not_the_users_that_is_deleted(world: World) -> None:

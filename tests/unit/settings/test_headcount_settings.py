@@ -18,6 +18,7 @@ from headcount.domain.settings import (
     Integration,
     Key,
     Settings,
+    Workspace,
     describe,
     parse_settings,
 )
@@ -48,9 +49,16 @@ require_merged = "run"
 peer_mail = false
 salvage_max_mb = 2048
 salvage_ignored_max_mb = 256
+keep_days = 30
+keep_mb = 2048
 containment = "auto"
 [agents]
 default = "claude"
+[workspace]
+setup = ""
+copy = []
+directory = ""
+
 [integration]
 branch = ""
 sync = ""
@@ -73,7 +81,11 @@ def refusal(text: str = "", **environ: str) -> UsageError:
 
 
 def test_the_defaults_are_those_of_the_interface() -> None:
-    assert parse() == parse(INTERFACE) == Settings(Policy(), Agents(), Integration(), Gates(), Limits())
+    assert (
+        parse()
+        == parse(INTERFACE)
+        == Settings(Policy(), Agents(), Workspace(), Integration(), Gates(), Limits())
+    )
 
 
 def test_every_section_is_read() -> None:

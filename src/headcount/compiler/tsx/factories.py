@@ -146,7 +146,7 @@ def define_task(call: Call) -> Evaluated:
 
 
 def define_team(call: Call) -> Evaluated:
-    call.at_most(2, "defineTeam")
+    call.at_most(3, "defineTeam")
     name = call.text(0, "A team's name")
     members = call.argument(1)
     if is_nullish(members):
@@ -161,7 +161,21 @@ def define_team(call: Call) -> Evaluated:
             what = f"A team's members are workers, not {describe(member)}"
             call.refuse(1, what, "List what defineWorker() gave.")
     workers = tuple([member for member in members if isinstance(member, WorkerRef)])
-    return TeamRef(name, workers, call.uids.next())
+    return _with_setup(call, TeamRef(name, workers, call.uids.next()), call.argument(2))
+
+
+def _with_setup(call: Call, team: TeamRef, options: Evaluated) -> TeamRef:
+    """`defineTeam(name, members, { setup, copy })`: for `headcount run`, as the options of a worker."""
+    if is_nullish(options) or options is UNKNOWN:
+        return team
+    if type(options) is not JsObject:
+        call.refuse(2, "After its members defineTeam takes an object of options", "Write { setup: '…' }.")
+        return team
+    for key in options:
+        if key not in _SETUP:
+            call.refuse(2, f"defineTeam has no option {key}", did_you_mean(key, _SETUP))
+    setup = _optional(call, options.get("setup"), LAST, "setup")
+    return team._replace(setup=None if setup is UNKNOWN else setup, copy=_copy(call, options))
 
 
 def create_pipeline(call: Call) -> Evaluated:
@@ -226,11 +240,12 @@ class PipelineBuilder:
 #     defineWorker('alice', { agent: 'claude' })
 #     defineWorker('bob', AgentType.Bash, { command: ['./agent.sh', 'bob'], role: 'spec-reviewer' })
 #
-# `agent`, `role` and `workspace` are strings, `command` is an array of strings, `finalizers` an array of
-# commands; `type` and `model` may stand there, too.
+# `agent`, `role`, `workspace` and `setup` are strings, `command` and `copy` are arrays of strings, and
+# `finalizers` is an array of commands; `type` and `model` may stand there, too.
 
 
-OPTIONS = ("agent", "command", "role", "workspace", "finalizers", "model", "type")
+_SETUP = ("setup", "copy")
+OPTIONS = ("agent", "command", "role", "workspace", "finalizers", *_SETUP, "model", "type")
 
 
 def define_worker(call: Call) -> Evaluated:
@@ -258,7 +273,8 @@ def _with_options(call: Call, worker: WorkerRef, options: Mapping[str, Evaluated
     for key in options:
         if key not in OPTIONS:
             call.refuse(LAST, f"defineWorker has no option {key}", did_you_mean(key, OPTIONS))
-    texts = {key: _optional(call, options.get(key), LAST, key) for key in ("agent", "role", "workspace")}
+    names = ("agent", "role", "workspace", "setup")
+    texts = {key: _optional(call, options.get(key), LAST, key) for key in names}
     if any(value is UNKNOWN for value in texts.values()):
         return worker
     role = texts["role"] or "worker"
@@ -273,7 +289,13 @@ def _with_options(call: Call, worker: WorkerRef, options: Mapping[str, Evaluated
         role=role,
         workspace=texts["workspace"],
         finalizers=_finalizers(call, options.get("finalizers")),
+        setup=texts["setup"],
+        copy=_copy(call, options),
     )
+
+
+def _copy(call: Call, options: Mapping[str, Evaluated]) -> tuple[str, ...] | None:
+    return None if is_nullish(options.get("copy")) else _command(call, options["copy"], "copy")
 
 
 def _type(call: Call, value: Evaluated) -> Evaluated:
