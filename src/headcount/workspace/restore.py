@@ -11,12 +11,13 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from itertools import count
 
 from headcount.errors import GitError, UsageError
 from headcount.workspace.git import Git
-from headcount.workspace.objects import LINK, read_blobs, read_sizes, read_tree, write_leaf
+from headcount.workspace.objects import LINK, Leaf, read_blobs, read_sizes, read_tree, write_leaf
 from headcount.workspace.ref_names import from_tree, numbered, shown
 from headcount.workspace.reflog import read_stashes
 from headcount.workspace.repository import Repository
@@ -65,8 +66,7 @@ def restore(repo: Repository, ref: str, target: str, commit: str | None = None) 
     saved = read_saved(repo, ref, commit)
     saved.require_safe()
     target = os.path.realpath(target)
-    if os.path.lexists(target) and (not os.path.isdir(target) or os.listdir(target)):
-        raise UsageError(f"Did not restore to {shown(target)}", "it is not empty", code="target-not-empty")
+    require_empty(target)
     broken = find_broken(repo.git, repo.hash_name, saved.leaves.values())
     if broken:
         raise GitError(
@@ -74,19 +74,7 @@ def restore(repo: Repository, ref: str, target: str, commit: str | None = None) 
             f"object {broken[0]} is missing or broken",
             code="salvage-differs",
         )
-    # Before the first byte: a small pack can name one large file a thousand times.
-    sizes = read_sizes(repo.git, {leaf.oid for leaf in saved.content.values()})
-    needed = sum(sizes.get(leaf.oid, 0) for leaf in saved.content.values())
-    above = target
-    while not os.path.isdir(above):
-        above = os.path.dirname(above)
-    free = shutil.disk_usage(above).free
-    if needed > free:
-        raise GitError(
-            f"Did not restore {shown(saved.ref)}",
-            f"it has {needed:,} bytes, and {free:,} are free in {above}",
-            code="salvage-failed",
-        )
+    require_room(repo.git, saved.content.values(), target, shown(saved.ref))
     # Without a commit of its own to stand on, the salvage serves: HEAD is replaced below.
     start = saved.manifest["head"] or saved.commit
     repo.git.run("worktree", "add", "--quiet", "--no-checkout", "--detach", target, start)
@@ -99,6 +87,27 @@ def restore(repo: Repository, ref: str, target: str, commit: str | None = None) 
         shutil.rmtree(target, ignore_errors=True)
         shutil.rmtree(git_dir, ignore_errors=True)
         raise
+
+
+def require_empty(target: str) -> None:
+    if os.path.lexists(target) and (not os.path.isdir(target) or os.listdir(target)):
+        raise UsageError(f"Did not restore to {shown(target)}", "it is not empty", code="target-not-empty")
+
+
+def require_room(git: Git, leaves: Collection[Leaf], target: str, what: str) -> None:
+    """Before the first byte: a small pack can name one large file a thousand times."""
+    sizes = read_sizes(git, {leaf.oid for leaf in leaves})
+    needed = sum(sizes.get(leaf.oid, 0) for leaf in leaves)
+    above = target
+    while not os.path.isdir(above):
+        above = os.path.dirname(above)
+    free = shutil.disk_usage(above).free
+    if needed > free:
+        raise GitError(
+            f"Did not restore {what}",
+            f"it has {needed:,} bytes, and {free:,} are free in {above}",
+            code="salvage-failed",
+        )
 
 
 @dataclass(slots=True)

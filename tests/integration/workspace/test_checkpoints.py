@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from gitworld import World, git
 
 from headcount.domain.findings import Workspace
-from headcount.errors import UsageError
-from headcount.workspace.checkpoints import Checkpoint, Checkpoints, thin
+from headcount.errors import GitError, UsageError
+from headcount.workspace.checkpoint_restore import restore_in_place, restore_to
+from headcount.workspace.checkpoints import Checkpoint, Checkpoints, list_stores, thin
+from headcount.workspace.safe_files import exclusive
 
 
 def open_store(world: World, workspace: Workspace, private: tuple[str, ...] = ()) -> Checkpoints:
@@ -94,7 +99,7 @@ def test_what_a_member_destroys_comes_back_byte_for_byte(
     destroy(Path(member.path))  # type: ignore[operator]
     assert read_files(Path(member.path)) != before
     store.take("interval")
-    store.restore(store.find(point.number), str(tmp_path / "back"))
+    restore_to(store, store.find(point.number), str(tmp_path / "back"))
     assert read_files(tmp_path / "back") == before
 
 
@@ -157,7 +162,7 @@ def test_ignored_and_private_files_are_left_out_and_tracked_ones_are_not(
     store = open_store(world, member, private=(".env",))
     point = store.take("interval")
     assert point is not None
-    store.restore(point, str(tmp_path / "back"))
+    restore_to(store, point, str(tmp_path / "back"))
     found = read_files(tmp_path / "back")
     assert "forced.log" in found
     assert "deep/.gitignore" in found
@@ -193,26 +198,69 @@ def test_one_path_is_restored_into_the_workspace(world: World) -> None:
     point = store.take("interval")
     assert point is not None
     reset_hard(Path(member.path))
-    assert store.restore(point, member.path, ["new"]) == 2
-    now = read_files(Path(member.path))
-    assert now["new/tool.sh"] == before["new/tool.sh"]
-    assert "link" not in now
+    now = store.take("before a restore")
+    assert now is not None
+    assert restore_in_place(store, point, now, ["new"]).files == 2
+    found = read_files(Path(member.path))
+    assert found["new/tool.sh"] == before["new/tool.sh"]
+    assert "link" not in found
     with pytest.raises(UsageError, match="no never"):
-        store.restore(point, member.path, ["never"])
+        restore_in_place(store, point, now, ["never"])
+
+
+def test_a_restore_into_the_workspace_replaces_only_what_has_a_copy(world: World) -> None:
+    member = world.member()
+    top = Path(member.path)
+    (top / "notes.txt").write_text("old")
+    (top / "dir").mkdir()
+    (top / "dir" / "f").write_text("old")
+    (top / "later").write_text("old")
+    store = open_store(world, member)
+    point = store.take("interval")
+    (top / "notes.txt").write_text("only copy")
+    (top / ".gitignore").write_text("*.log\nnotes.txt\n")
+    shutil.rmtree(top / "dir")
+    (top / "dir").write_text("a file now")
+    (top / "later").write_text("new")
+    (top / "made-later").write_text("new")
+    now = store.take("before a restore")
+    assert point is not None
+    assert now is not None
+    restored = restore_in_place(store, point, now)
+    assert (top / "notes.txt").read_text() == "only copy"
+    assert (top / "dir").read_text() == "a file now"
+    assert (top / "later").read_text() == "old"
+    assert (top / "made-later").read_text() == "new"
+    assert [note.split(" ")[0] for note in restored.notes] == ["dir/f", "notes.txt"]
+
+
+def test_a_restore_needs_an_empty_directory_and_writes_only_below_it(world: World, tmp_path: Path) -> None:
+    member = world.member()
+    (Path(member.path) / "out").symlink_to(tmp_path / "elsewhere")
+    store = open_store(world, member)
+    point = store.take("interval")
+    assert point is not None
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").write_text("mine")
+    with pytest.raises(UsageError, match="Did not restore to"):
+        restore_to(store, point, str(tmp_path / "full"))
+    restore_to(store, point, str(tmp_path / "back"))
+    assert os.readlink(tmp_path / "back" / "out") == str(tmp_path / "elsewhere")
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_old_checkpoints_are_thinned_and_numbers_stay(world: World, tmp_path: Path) -> None:
     member = world.member()
     store = open_store(world, member)
     now = 1_000_000_000.0
-    for n in range(1, 31):
+    for n in range(1, 46):
         (Path(member.path) / "a.txt").write_text(f"{n}\n")
         store.take("interval", when=now + n * 300)
     numbers = [point.number for point in store.points()]
-    assert numbers[-13:] == list(range(18, 31))
-    assert len(numbers) < 25
-    last_old = numbers[-14]
-    store.restore(store.find(last_old), str(tmp_path / "back"))
+    assert numbers[-13:] == list(range(33, 46))
+    assert len(numbers) < 36
+    last_old = numbers[0]
+    restore_to(store, store.find(last_old), str(tmp_path / "back"))
     assert (tmp_path / "back" / "a.txt").read_text() == f"{last_old}\n"
     assert len(list(Path(store.path, "objects", "pack").glob("*.pack"))) <= 2
 
@@ -220,26 +268,149 @@ def test_old_checkpoints_are_thinned_and_numbers_stay(world: World, tmp_path: Pa
 def test_a_store_keeps_to_its_limit(world: World) -> None:
     member = world.member()
     store = open_store(world, member)
-    for _ in range(8):
-        (Path(member.path) / "big.bin").write_bytes(os.urandom(400_000))
-        store.take("interval", max_mb=1)
-        assert store.size() <= 1 << 20 or len(store.points()) == 1
-    assert store.points()[-1].number == 8
+    for n in range(12):
+        (Path(member.path) / "data.bin").write_bytes(os.urandom(120_000))
+        assert store.take("interval", max_mb=1) is not None
+        assert store.size() <= 1 << 20
+        assert store.points()[-1].number == n + 1
+    assert len(store.points()) > 1
 
 
-def test_a_time_finds_the_checkpoint_before_it(world: World) -> None:
+def test_files_without_room_are_left_out_and_named(world: World) -> None:
+    member = world.member()
+    top = Path(member.path)
+    (top / "large.bin").write_bytes(os.urandom(200_000))  # above an eighth of the limit
+    for n in range(12):
+        (top / f"many-{n:02}.bin").write_bytes(os.urandom(100_000))
+    (top / "small.txt").write_text("small")
+    store = open_store(world, member)
+    point = store.take("interval", max_mb=1)
+    assert point is not None
+    names = git(member.path, "--git-dir", store.path, "ls-tree", "--name-only", point.tree).splitlines()
+    assert "small.txt" in names
+    assert "large.bin" not in names
+    assert 6 <= len([name for name in names if name.startswith("many")]) <= 10
+    assert "large.bin" in point.left_out
+    assert store.size() <= 1 << 20
+    assert store.take("interval", max_mb=1) is None or store.size() <= 1 << 20
+
+
+def test_numbers_count_on_over_generations(world: World) -> None:
+    first = world.member()
+    store = open_store(world, first)
+    store.take("interval")
+    (Path(first.path) / "a.txt").write_text("more\n")
+    store.take("interval")
+    second = open_store(world, replace(first, generation=2))
+    point = second.take("interval")
+    assert point is not None
+    assert point.number == 3
+    stores = list_stores(world.repo, store.directory)
+    assert [(s.workspace.generation, len(s.points())) for s in stores] == [(1, 2), (2, 1)]
+
+
+def test_only_one_is_taken_at_a_time(world: World) -> None:
     member = world.member()
     store = open_store(world, member)
-    for n in (1, 2):
-        (Path(member.path) / "a.txt").write_text(f"{n}\n")
-        store.take("interval", when=1000.0 * n)
-    assert store.find_at(1999.0).number == 1
-    assert store.find_at(2000.0).number == 2
-    with pytest.raises(UsageError, match="no checkpoint of that time"):
-        store.find_at(1.0)
-    with pytest.raises(UsageError, match="no checkpoint 7") as refused:
-        store.find(7)
-    assert refused.value.why == "it has 1 to 2"
+    assert store.take("interval") is not None
+    (Path(member.path) / "a.txt").write_text("more\n")
+    with exclusive(os.path.join(store.path, "lock")):
+        assert store.take("interval", wait=False) is None
+    assert store.take("interval", wait=False) is not None
+
+
+def test_a_workspace_that_is_being_removed_gets_no_checkpoint(world: World) -> None:
+    member = world.member()
+    store = open_store(world, member)
+    assert store.take("interval") is not None
+    (Path(member.path) / "a.txt").unlink()
+    os.rename(f"{member.git_dir}/gitdir", f"{member.git_dir}/headcount.gitdir")
+    assert store.take("interval") is None
+    assert len(store.points()) == 1
+
+
+def test_a_touched_file_and_a_special_one_cause_no_checkpoint(world: World) -> None:
+    member = world.member()
+    top = Path(member.path)
+    store = open_store(world, member)
+    assert store.take("interval") is not None
+    os.utime(top / "a.txt", (1, 1))
+    os.mkfifo(top / "pipe")
+    assert store.take("interval") is None
+    (top / "a.txt").unlink()
+    os.mkfifo(top / "a.txt")
+    point = store.take("interval")
+    assert point is not None
+    assert "a.txt" not in git(top, "--git-dir", store.path, "ls-tree", "--name-only", point.tree)
+
+
+_KILLED = """
+import os, sys
+from dataclasses import replace
+from headcount.domain.findings import Workspace
+from headcount.workspace import checkpoints
+from headcount.workspace.repository import Repository
+import json
+spot, n = sys.argv[1].split(":")
+left = [int(n)]
+real = getattr(checkpoints.Checkpoints, spot)
+def dying(self, *args, **named):
+    left[0] -= 1
+    if left[0] == 0:
+        os.kill(os.getpid(), 9)
+    return real(self, *args, **named)
+setattr(checkpoints.Checkpoints, spot, dying)
+workspace = Workspace.from_dict(json.loads(sys.argv[2]))
+checkpoints.Checkpoints(Repository.open(sys.argv[3]), workspace, sys.argv[4]).take("interval")
+"""
+
+
+@pytest.mark.parametrize(
+    "spot",
+    ["_first_number:1", "_write_exclude:1", "_write_commit:1", "_copy_objects:1", "_point_to:1", "_tidy:1"],
+)
+@pytest.mark.parametrize("earlier", [0, 1])
+def test_a_crash_in_the_middle_leaves_nothing_broken(
+    world: World, tmp_path: Path, spot: str, earlier: int
+) -> None:
+    member = world.member()
+    store = open_store(world, member)
+    before = [store.take("interval")] if earlier else []
+    (Path(member.path) / "a.txt").write_text("more\n")
+    argv = [
+        sys.executable,
+        "-c",
+        _KILLED,
+        spot,
+        json.dumps(member.as_dict()),
+        str(world.top),
+        store.directory,
+    ]
+    killed = subprocess.run(argv, capture_output=True, text=True)
+    if killed.returncode == 0 and spot == "_first_number:1":
+        return  # only the first checkpoint asks for it
+    assert killed.returncode == -9, killed.stderr
+    # As a git that was killed, too, leaves it:
+    Path(store.path, f"index.{os.getpid()}.1.lock").write_text("half")
+    (Path(member.path) / "b.txt").write_text("after the crash\n")
+    point = store.take("interval")
+    assert point is not None
+    assert [p.number for p in store.points()][: len(before)] == [p.number for p in before if p]
+    restore_to(store, point, str(tmp_path / "back"))
+    assert read_files(tmp_path / "back") == read_files(Path(member.path))
+    assert not [name for name in os.listdir(store.path) if name.startswith("index.")]
+    git(member.path, "--git-dir", store.path, "-c", f"core.worktree={member.path}", "status", ok=False)
+
+
+def test_a_damaged_index_is_made_again(world: World) -> None:
+    member = world.member()
+    store = open_store(world, member)
+    assert store.take("interval") is not None
+    Path(store.path, "index").write_bytes(b"not an index")
+    (Path(member.path) / "a.txt").write_text("more\n")
+    with pytest.raises(GitError):
+        store.take("interval")
+    assert store.take("interval") is not None
 
 
 def test_removing_leaves_nothing(world: World) -> None:
