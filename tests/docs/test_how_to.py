@@ -11,8 +11,8 @@ from .reader import Reader
 
 # Guides that need nothing but what the tutorial has. Others need a client, and have tests of their own.
 GUIDES = (
-    "bound-what-a-team-takes", "cycle-a-member", "decide-escalations", "judge-with-a-model", "look-at-a-team",
-    "move-from-tsx-to-python", "notify-on-escalation",
+    "bound-what-a-team-takes", "cycle-a-member", "decide-escalations", "go-back-in-a-workspace",
+    "judge-with-a-model", "look-at-a-team", "move-from-tsx-to-python", "notify-on-escalation",
     "restore-from-salvage", "run-any-command", "run-tasks", "shared-workspaces-and-finalizers",
     "stand-down-single-members", "sweep-after-a-crash", "take-over-the-work", "use-in-ci",
 )  # fmt: skip

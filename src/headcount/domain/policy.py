@@ -76,6 +76,12 @@ class Policy:
     salvage_ignored_max_mb: int = field(
         default=256, metadata=_doc("largest part of ignored files; above it the workspace is kept")
     )
+    checkpoint_s: float = field(
+        default=60, metadata=_doc("time between checkpoints of a workspace that changes; 0: none")
+    )
+    checkpoint_max_mb: int = field(
+        default=512, metadata=_doc("largest store of checkpoints of one workspace; the oldest are deleted")
+    )
     containment: str = field(
         default="auto",
         metadata=_doc('how a member\'s processes are contained; "auto": the strongest safe way'),

@@ -186,6 +186,7 @@ _JUDGE: Final = Kind('"rules", "witness", or a command as a list of texts', _rea
 _KINDS: Final = {
     "policy.exit_grace_s": _seconds(),
     "policy.cycle_after_s": _seconds(),
+    "policy.checkpoint_s": _seconds(),
     "policy.max_waits": _count(0),
     "policy.on_escalation": _choice("ask", "force-kill"),
     "policy.notify": _COMMAND,

@@ -141,29 +141,31 @@ class Checkpoints:
 
     def _take(self, index: str, why: str, at: float, max_mb: int) -> Checkpoint | None:
         points = self.points()
-        last = points[-1] if points else None
         git = self.git.with_index(index)
         left_out = self._update(git, max_mb, points)
-        points = self.points() if max_mb else points  # some may be gone, to make room
         last = points[-1] if points else None
         tree = git.text("write-tree")
         head = self.repo.commit_of(self.workspace.git_dir) if self.workspace.git_dir else None
         if not self.is_there():
             return None  # it was being removed, so this may be a part of it only
-        if last is None or (last.tree, last.head) != (tree, head):
+        new = None
+        if (last.tree, last.head) != (tree, head) if last else not self._is_base(tree, head):
             since = last.commit if last else self.workspace.base
             number = last.number + 1 if last else self._first_number()
             new = Checkpoint(number, "", tree, at, why, head, self._count(since, tree), left_out)
             new = replace(new, commit=self._write_commit(new, last.commit if last else None))
             self._copy_objects(new, last)
             self._point_to(new.commit)
-        else:
-            new = None
         os.replace(index, self._index)
         if new is not None:
             self._tidy([*points, new])
             return self.find(new.number)
         return None
+
+    def _is_base(self, tree: str, head: str | None) -> bool:
+        """Whether the workspace is as it was when it began."""
+        base = self.workspace.base
+        return base is not None and base == head and tree == self.repo.tree(base)
 
     def is_there(self) -> bool:
         """Whether nobody removes the workspace: `remove` renames this file before anything else."""
@@ -213,8 +215,11 @@ class Checkpoints:
 
     # --- the index
 
-    def _update(self, git: Git, max_mb: int, points: Sequence[Checkpoint]) -> tuple[str, ...]:
-        """Bring an index to what is on disk now. The workspace's own is only read. What was left out."""
+    def _update(self, git: Git, max_mb: int, points: list[Checkpoint]) -> tuple[str, ...]:
+        """Bring an index to what is on disk now. The workspace's own is only read. What was left out.
+
+        Old `points` are deleted if there is no room, here and in the store.
+        """
         self._write_exclude()
         changed = set(git.run("ls-files", "-z", "-o", "-m", "-d", "--exclude-standard").records())
         forced = self._tracked_though_ignored()
@@ -256,14 +261,14 @@ class Checkpoints:
         listed = theirs.run("ls-files", "-z", "-c", "-i", "--exclude-standard", ok=(0, 128))
         return set(listed.records()) if listed.code == 0 else set()
 
-    def _too_much(self, sizes: dict[bytes, int], max_mb: int, points: Sequence[Checkpoint]) -> list[bytes]:
+    def _too_much(self, sizes: dict[bytes, int], max_mb: int, points: list[Checkpoint]) -> list[bytes]:
         """Files for which there is no room, the largest first. Old checkpoints are deleted before that."""
         limit = max_mb << 20
         large = {path for path, size in sizes.items() if size > limit // _LARGEST_PART}
         needed = sum(size for path, size in sizes.items() if path not in large)
         while self.size() + needed > limit and len(points) > 1:
             self._rewrite(points[(len(points) + 3) // 4 :])
-            points = self.points()
+            points[:] = self.points()
         room = limit - self.size()
         for path in sorted(sizes.keys() - large, key=lambda path: -sizes[path]):
             if needed <= room:
