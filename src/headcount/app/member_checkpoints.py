@@ -24,7 +24,7 @@ from headcount.workspace.checkpoints import DIRECTORY, Checkpoint, Checkpoints, 
 from headcount.workspace.engine_checkpoints import EngineCheckpoints
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from headcount.app.app import App
 
@@ -63,12 +63,14 @@ def list_checkpoints(app: App, member: str | None = None, team: str | None = Non
     return [_row(store) for store in stores]
 
 
-def read_strips(app: App, team: str, workspaces: dict[str, Any]) -> dict[str, list[Row]]:
+def read_strips(app: App, team: str, workspaces: Mapping[str, Any]) -> dict[str, list[Row]]:
     """By incarnation, the checkpoints of its workspace, for page and report. `workspaces` are facts."""
-    strips: dict[tuple[str, str, int], list[Row]] = {}
-    for store in _all_stores(app, team):
-        strips[_place(store.workspace)] = [_Found(store, point).row() for point in store.points()]
     places = {key: _place(Workspace.from_dict(fact)) for key, fact in workspaces.items()}
+    strips = {
+        _place(store.workspace): [_Found(store, point).row() for point in store.points()]
+        for store in _all_stores(app, team)
+        if _place(store.workspace) in places.values()
+    }
     return {key: strips[place] for key, place in places.items() if place in strips}
 
 
