@@ -32,7 +32,7 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -55,6 +55,7 @@ _SETTINGS = (
 )
 # Above one of these the store is written again as one pack. The first is for points that thinning takes out.
 _MANY_OVER, _MANY_LOOSE, _MANY_PACKS = 12, 2_000, 8
+_REFRESH_EACH = 10  # checkpoints
 _HOUR_S, _TEN_MINUTES_S, _DAY_S = 3_600, 600, 86_400
 _LARGEST_PART = 8  # a file above this part of the limit is left out
 _MOST_NAMED = 20  # files that were left out, by name
@@ -118,26 +119,23 @@ class Checkpoints:
     ) -> Checkpoint | None:
         """Take one if anything changed since the last; None if nothing did.
 
-        One at a time: without `wait`, None as well while another process takes one.
+        One at a time: without `wait`, BlockingIOError while another one is taken.
         """
         self._make_store()
-        try:
-            with exclusive(os.path.join(self.path, "lock"), wait=wait):
-                self._remove_left()
-                attempt = os.path.join(self.path, f"index.{os.getpid()}.{time.monotonic_ns()}")
-                with suppress(FileNotFoundError):
-                    # Not a copy: git compares the times of files with that of the index.
-                    os.link(self._index, attempt)
-                try:
-                    return self._take(attempt, why, time.time() if when is None else when, max_mb)
-                except GitError as error:
-                    if error.code == "git-failed":  # perhaps because of the index: make a new one
-                        _unlink(self._index)
-                    raise
-                finally:
-                    _unlink(attempt)
-        except BlockingIOError:
-            return None
+        with exclusive(os.path.join(self.path, "lock"), wait=wait):
+            self._remove_left()
+            attempt = os.path.join(self.path, f"index.{os.getpid()}.{time.monotonic_ns()}")
+            with suppress(FileNotFoundError):
+                # Not a copy: git compares the times of files with that of the index.
+                os.link(self._index, attempt)
+            try:
+                return self._take(attempt, why, time.time() if when is None else when, max_mb)
+            except GitError as error:
+                if error.code == "git-failed":  # perhaps because of the index: make a new one
+                    _unlink(self._index)
+                raise
+            finally:
+                _unlink(attempt)
 
     def _take(self, index: str, why: str, at: float, max_mb: int) -> Checkpoint | None:
         points = self.points()
@@ -157,10 +155,9 @@ class Checkpoints:
             self._copy_objects(new, last)
             self._point_to(new.commit)
         os.replace(index, self._index)
-        if new is not None:
-            self._tidy([*points, new])
-            return self.find(new.number)
-        return None
+        if new is not None and self._tidy([*points, new]):
+            return self.find(new.number)  # it has another commit
+        return new
 
     def _is_base(self, tree: str, head: str | None) -> bool:
         """Whether the workspace is as it was when it began."""
@@ -220,7 +217,7 @@ class Checkpoints:
 
         Old `points` are deleted if there is no room, here and in the store.
         """
-        self._write_exclude()
+        rules_changed = self._write_exclude()
         changed = set(git.run("ls-files", "-z", "-o", "-m", "-d", "--exclude-standard").records())
         forced = self._tracked_though_ignored()
         if forced:
@@ -240,10 +237,12 @@ class Checkpoints:
         for path in large:
             del sizes[path]
         if sizes:
-            # git refreshes the times of all other files first, and reports with 1 that some changed.
-            how = ("-q", "--refresh", "--add", "--remove", "--replace", "-z", "--stdin")
-            git.run("update-index", *how, stdin=_joined(sizes), ok=(0, 1))
-        if sizes or gone:
+            # Now and then git also records the new times of files that were only touched, so that it does not
+            # read them again and again. It then reports with 1 that others changed.
+            refresh = ("-q", "--refresh") if len(points) % _REFRESH_EACH == 0 else ()
+            how = ("--add", "--remove", "--replace", "-z", "--stdin")
+            git.run("update-index", *refresh, *how, stdin=_joined(sizes), ok=(0, 1) if refresh else (0,))
+        if rules_changed or any(path.rpartition(b"/")[2] == b".gitignore" for path in changed):
             ignored = git.run("ls-files", "-z", "-c", "-i", "--exclude-standard").records()
             gone += [path for path in ignored if path not in forced]
         if self.private and sizes:
@@ -252,6 +251,19 @@ class Checkpoints:
         if gone or large:
             git.run("update-index", "--force-remove", "-z", "--stdin", stdin=_joined([*gone, *large]))
         return tuple(shown(os.fsdecode(path)) for path in sorted(large)[:_MOST_NAMED])
+
+    def list_directories(self) -> Iterator[bytes]:
+        """The directories in which a change may concern a checkpoint: those that git does not ignore."""
+        how = ("-z", "-o", "-i", "--exclude-standard", "--directory")
+        skipped = {path.rstrip(b"/") for path in self.git.run("ls-files", *how).records()}
+        git_dir = os.fsencode(self.workspace.git_dir or "")
+        if git_dir:
+            yield git_dir  # a commit without a change of files writes here
+        top = os.fsencode(self.workspace.path)
+        for directory, names, _ in os.walk(top):
+            yield directory
+            inside = os.path.relpath(directory, top)
+            names[:] = [n for n in names if os.path.normpath(os.path.join(inside, n)) not in skipped]
 
     def _tracked_though_ignored(self) -> set[bytes]:
         """Files that the member added by force: a list of untracked files does not have them."""
@@ -277,14 +289,17 @@ class Checkpoints:
             large.add(path)
         return list(large)
 
-    def _write_exclude(self) -> None:
-        """Written only if it changed."""
+    def _write_exclude(self) -> bool:
+        """Write the patterns if they changed; whether they did."""
+        changed = False
         theirs = _read(os.path.join(self.repo.common_dir, "info", "exclude")) or b""
         private = "".join(f"{pattern}\n" for pattern in self.private).encode("utf-8", "surrogateescape")
         for name, content in (("private", private), ("exclude", theirs + b"\n" + private)):
             path = os.path.join(self.path, "info", name)
             if _read(path) != content:
                 write_durably(path, content)
+                changed = True
+        return changed
 
     # --- objects
 
@@ -334,13 +349,16 @@ class Checkpoints:
 
     # --- making it smaller
 
-    def _tidy(self, points: list[Checkpoint]) -> None:
+    def _tidy(self, points: list[Checkpoint]) -> bool:
+        """Whether the store was written again."""
         kept = thin(points, points[-1].at)
         objects = os.path.join(self.path, "objects")
         loose = sum(len(os.listdir(os.path.join(objects, n))) for n in os.listdir(objects) if len(n) == 2)
         packs = [name for name in os.listdir(os.path.join(objects, "pack")) if name.endswith(".pack")]
         if len(points) - len(kept) > _MANY_OVER or loose > _MANY_LOOSE or len(packs) > _MANY_PACKS:
             self._rewrite(kept)
+            return True
+        return False
 
     def _rewrite(self, kept: Sequence[Checkpoint]) -> None:
         """Write the same checkpoints as a new chain in one pack; then delete everything else in the store."""

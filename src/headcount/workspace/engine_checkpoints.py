@@ -1,11 +1,18 @@
-"""Checkpoints as the engine sees them (`ports.Checkpoints`)."""
+"""Checkpoints as the engine sees them (`ports.Checkpoints`).
+
+An attempt on an unchanged workspace reads the times of all its files. After two such attempts in a row
+headcount lets the kernel report changes, and further attempts cost nothing until it does. Every ten minutes
+it reads the times all the same, because the kernel does not report writes through a memory mapping.
+"""
 
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING
 
 from headcount.errors import HeadcountError
+from headcount.workspace.change_watch import ChangeWatch
 from headcount.workspace.checkpoints import DIRECTORY, Checkpoints
 
 if TYPE_CHECKING:
@@ -13,22 +20,41 @@ if TYPE_CHECKING:
     from headcount.domain.policy import Policy
     from headcount.workspace.repository import Repository
 
+_TRUST_S = 600.0
+
 
 class EngineCheckpoints:
     def __init__(self, repo: Repository, home: str) -> None:
         self._repo = repo
         self._directory = os.path.join(home, DIRECTORY)
+        self._watch = ChangeWatch()
+        self._unchanged: dict[str, float] = {}  # by path: when an attempt last found nothing
 
     def take(self, workspace: Workspace, policy: Policy, why: str, limit_s: float) -> None:
+        path = workspace.path
+        unchanged_at = self._unchanged.get(path)
+        trusted = unchanged_at is not None and time.monotonic() < unchanged_at + _TRUST_S
+        if trusted and self._watch.is_quiet(path):
+            return
         store = Checkpoints(self._repo.until(limit_s), workspace, self._directory)
         if workspace.git_dir is None or not store.is_there():
             return
         try:
-            store.take(why, max_mb=policy.checkpoint_max_mb, wait=False)
+            if unchanged_at is not None:
+                self._watch.arm(path, store.list_directories())
+            taken = store.take(why, max_mb=policy.checkpoint_max_mb, wait=False)
+        except BlockingIOError:
+            return  # another process takes one now
         except (HeadcountError, OSError) as error:
+            self.forget(workspace)
             store.note_failure(getattr(error, "why", "") or str(error))
+            return
+        store.note_failure("")
+        if taken is None:
+            self._unchanged[path] = time.monotonic()
         else:
-            store.note_failure("")
+            self.forget(workspace)
 
     def forget(self, workspace: Workspace) -> None:
-        """Nothing is kept in memory."""
+        self._unchanged.pop(workspace.path, None)
+        self._watch.drop(workspace.path)

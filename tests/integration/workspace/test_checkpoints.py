@@ -7,21 +7,33 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from gitworld import World, git
 
 from headcount.domain.findings import Workspace
+from headcount.domain.policy import Policy
 from headcount.errors import GitError, UsageError
+from headcount.workspace import change_watch
 from headcount.workspace.checkpoint_restore import restore_in_place, restore_to
 from headcount.workspace.checkpoints import Checkpoint, Checkpoints, list_stores, thin
+from headcount.workspace.engine_checkpoints import EngineCheckpoints
 from headcount.workspace.safe_files import exclusive
 
 
 def open_store(world: World, workspace: Workspace, private: tuple[str, ...] = ()) -> Checkpoints:
     return Checkpoints(world.repo, workspace, str(world.top / ".headcount" / "checkpoints"), private)
+
+
+def at_work(world: World) -> Workspace:
+    """A workspace in which something has changed."""
+    member = world.member()
+    (Path(member.path) / "begun.txt").write_text("begun\n")
+    return member
 
 
 def read_files(top: Path) -> dict[str, tuple[int, bytes]]:
@@ -120,8 +132,12 @@ def test_the_commits_of_the_member_are_in_its_checkpoints(world: World) -> None:
     assert done.stdout == b"commit\n"
 
 
+def test_a_workspace_as_it_began_gets_no_checkpoint(world: World) -> None:
+    assert open_store(world, world.member()).take("interval") is None
+
+
 def test_an_unchanged_workspace_gets_no_second_checkpoint(world: World) -> None:
-    member = world.member()
+    member = at_work(world)
     store = open_store(world, member)
     assert store.take("interval") is not None
     assert store.take("interval") is None
@@ -250,7 +266,7 @@ def test_a_restore_needs_an_empty_directory_and_writes_only_below_it(world: Worl
 
 
 def test_old_checkpoints_are_thinned_and_numbers_stay(world: World, tmp_path: Path) -> None:
-    member = world.member()
+    member = at_work(world)
     store = open_store(world, member)
     now = 1_000_000_000.0
     for n in range(1, 46):
@@ -266,7 +282,7 @@ def test_old_checkpoints_are_thinned_and_numbers_stay(world: World, tmp_path: Pa
 
 
 def test_a_store_keeps_to_its_limit(world: World) -> None:
-    member = world.member()
+    member = at_work(world)
     store = open_store(world, member)
     for n in range(12):
         (Path(member.path) / "data.bin").write_bytes(os.urandom(120_000))
@@ -296,7 +312,7 @@ def test_files_without_room_are_left_out_and_named(world: World) -> None:
 
 
 def test_numbers_count_on_over_generations(world: World) -> None:
-    first = world.member()
+    first = at_work(world)
     store = open_store(world, first)
     store.take("interval")
     (Path(first.path) / "a.txt").write_text("more\n")
@@ -310,17 +326,17 @@ def test_numbers_count_on_over_generations(world: World) -> None:
 
 
 def test_only_one_is_taken_at_a_time(world: World) -> None:
-    member = world.member()
+    member = at_work(world)
     store = open_store(world, member)
     assert store.take("interval") is not None
     (Path(member.path) / "a.txt").write_text("more\n")
-    with exclusive(os.path.join(store.path, "lock")):
-        assert store.take("interval", wait=False) is None
+    with exclusive(os.path.join(store.path, "lock")), pytest.raises(BlockingIOError):
+        store.take("interval", wait=False)
     assert store.take("interval", wait=False) is not None
 
 
 def test_a_workspace_that_is_being_removed_gets_no_checkpoint(world: World) -> None:
-    member = world.member()
+    member = at_work(world)
     store = open_store(world, member)
     assert store.take("interval") is not None
     (Path(member.path) / "a.txt").unlink()
@@ -330,7 +346,7 @@ def test_a_workspace_that_is_being_removed_gets_no_checkpoint(world: World) -> N
 
 
 def test_a_touched_file_and_a_special_one_cause_no_checkpoint(world: World) -> None:
-    member = world.member()
+    member = at_work(world)
     top = Path(member.path)
     store = open_store(world, member)
     assert store.take("interval") is not None
@@ -373,7 +389,7 @@ checkpoints.Checkpoints(Repository.open(sys.argv[3]), workspace, sys.argv[4]).ta
 def test_a_crash_in_the_middle_leaves_nothing_broken(
     world: World, tmp_path: Path, spot: str, earlier: int
 ) -> None:
-    member = world.member()
+    member = at_work(world)
     store = open_store(world, member)
     before = [store.take("interval")] if earlier else []
     (Path(member.path) / "a.txt").write_text("more\n")
@@ -403,7 +419,7 @@ def test_a_crash_in_the_middle_leaves_nothing_broken(
 
 
 def test_a_damaged_index_is_made_again(world: World) -> None:
-    member = world.member()
+    member = at_work(world)
     store = open_store(world, member)
     assert store.take("interval") is not None
     Path(store.path, "index").write_bytes(b"not an index")
@@ -432,3 +448,70 @@ def test_thinning_keeps_an_hour_then_tens_of_minutes_then_hours() -> None:
     assert len([age for age in ages if age <= 3600]) == 61
     assert 135 <= len([age for age in ages if 3600 < age <= day]) <= 140
     assert 47 <= len([age for age in ages if age > day]) <= 49
+
+
+def _attempts(world: World, monkeypatch: pytest.MonkeyPatch) -> tuple[EngineCheckpoints, list[str]]:
+    """The engine's checkpoints, and a list that grows with every attempt that reads the workspace."""
+    reads: list[str] = []
+    real = Checkpoints.take
+
+    def counted(self: Checkpoints, why: str, **more: Any) -> Checkpoint | None:
+        reads.append(why)
+        return real(self, why, **more)
+
+    monkeypatch.setattr(Checkpoints, "take", counted)
+    return EngineCheckpoints(world.repo, str(world.top / ".headcount")), reads
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "a file": lambda top: (top / "a.txt").write_text("in place\n"),
+    "a mode": lambda top: (top / "a.txt").chmod(0o755),
+    "a new directory": lambda top: (top / "new" / "deeper").mkdir(parents=True),
+    "in a directory": lambda top: (top / "src" / "x").write_text("x"),
+    "a removed directory": lambda top: shutil.rmtree(top / "src"),
+    "a commit": lambda top: git(top, "commit", "-q", "--allow-empty", "-m", "empty"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_quiet_workspace_is_not_read_until_something_changes(
+    world: World, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    member = world.member()
+    top = Path(member.path)
+    (top / "ignored.log").write_text("x")
+    (top / "first.txt").write_text("x")
+    engine, reads = _attempts(world, monkeypatch)
+    for _ in range(6):
+        engine.take(member, Policy(), "timer", 60.0)
+    assert len(reads) == 3  # a checkpoint, nothing, nothing and armed
+    CHANGES[change](top)
+    engine.take(member, Policy(), "timer", 60.0)
+    assert len(reads) == 4
+    if change != "a new directory":  # which is empty
+        assert len(open_store(world, member).points()) == 2
+
+
+def test_changes_of_ignored_directories_wake_nobody(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    member = world.member()
+    top = Path(member.path)
+    (top / ".gitignore").write_text("*.log\nbuild/\n")
+    (top / "build").mkdir()
+    (top / "build" / "made.o").write_text("1")
+    (top / "first.txt").write_text("x")
+    engine, reads = _attempts(world, monkeypatch)
+    for n in range(6):
+        engine.take(member, Policy(), "timer", 60.0)
+        (top / "build" / "made.o").write_text(str(n))
+    assert len(reads) == 3
+
+
+def test_where_nothing_can_be_watched_every_attempt_reads(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    member = world.member()
+    engine, reads = _attempts(world, monkeypatch)
+    monkeypatch.setattr(change_watch, "_MOST", 1)
+    for _ in range(4):
+        engine.take(member, Policy(), "timer", 60.0)
+    assert len(reads) == 4
