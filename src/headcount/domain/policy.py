@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 
 def _doc(text: str) -> dict[str, str]:
     return {"doc": text}
+
+
+# Where secrets usually are. Templates that hold none are taken out again.
+PRIVATE: Final = (
+    ".env", ".env.*", "!.env.example", "!.env.sample", "!.env.template", ".envrc", "*.pem", "*.key", "*.p12",
+    "*.pfx", "*.jks", "*.keystore", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", ".netrc", ".npmrc",
+    ".pypirc", ".pgpass", ".git-credentials",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
