@@ -298,7 +298,9 @@ class Workspaces(Protocol):
 class Checkpoints(Protocol):
     """Snapshots of workspaces while members work. Nothing of the protocol depends on them."""
 
-    def take(self, workspace: Workspace, policy: Policy, why: str, limit_s: float) -> None:
+    def take(
+        self, workspace: Workspace, policy: Policy, plan: Mapping[str, Any], why: str, limit_s: float
+    ) -> None:
         """Take one if something changed since the last. A failure is recorded for people, and not raised."""
 
     def forget(self, workspace: Workspace) -> None:

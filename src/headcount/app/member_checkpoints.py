@@ -126,9 +126,10 @@ def take_checkpoint(app: App, team_id: str, key: str, why: str) -> None:
     """Take one now, if the team has checkpoints, for an occasion that the engine does not see."""
     with app.store.read() as tx:
         policy, fact = policy_of(tx.team_settings(team_id)), tx.fact(team_id, key, "workspace")
+        plan = tx.fact(team_id, key, "start") or {}
     repo = find_repository(app) if fact is not None and policy.checkpoint_s else None
     if repo is not None and fact is not None:
-        EngineCheckpoints(repo, app.home).take(Workspace.from_dict(fact), policy, why, _LITTLE_S)
+        EngineCheckpoints(repo, app.home).take(Workspace.from_dict(fact), policy, plan, why, _LITTLE_S)
 
 
 # --- whose, and which --------------------------------------------------------------------------------------

@@ -134,7 +134,7 @@ class Checkpointing:
             place = self._places.get(key) or self._find(job)
             if place is not None and key in self._timers:
                 self._places[key] = place
-                self._checkpoints.take(place, job.policy, why, limit_s)
+                self._checkpoints.take(place, job.policy, job.start, why, limit_s)
         except (HeadcountError, OSError):
             _LOG.debug("no checkpoint of %s of %s", key[1], key[0], exc_info=True)
 

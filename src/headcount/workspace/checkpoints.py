@@ -8,7 +8,8 @@ can delete from it, and no `git log --all` lists it.
     index             what the last checkpoint had, with file times, so that git reads only changed files
     objects           what a checkpoint needs and the commit at which the workspace began does not have
     info/attributes   switches all conversions off: a checkpoint has the bytes that are on disk
-    info/exclude      the repository's own, and the patterns of private files
+    info/exclude      the repository's own
+    info/private      the patterns of private files, to see when they change
     failed            why the last attempt failed; missing after a success
     refs/…            a chain of commits: tree = the files, parents = the checkpoint before, and HEAD. It
                       begins with an empty commit.
@@ -41,11 +42,13 @@ from headcount.domain.findings import Workspace
 from headcount.errors import GitError, UsageError
 from headcount.workspace.git import Git
 from headcount.workspace.objects import read_types
+from headcount.workspace.path_patterns import PathPatterns
 from headcount.workspace.ref_names import encode, shown
 from headcount.workspace.repository import Repository
 from headcount.workspace.safe_files import exclusive, write_durably
 
 CHECKPOINTS = "refs/headcount/checkpoints"
+_NOTHING = PathPatterns()
 DIRECTORY = "checkpoints"  # in the state directory
 _RAW = "* -text -eol -filter -ident -working-tree-encoding\n"
 _SETTINGS = (
@@ -100,7 +103,7 @@ class Checkpoints:
     repo: Repository
     workspace: Workspace
     directory: str
-    private: tuple[str, ...] = ()
+    private: PathPatterns = _NOTHING
 
     @property
     def path(self) -> str:
@@ -217,40 +220,39 @@ class Checkpoints:
 
         Old `points` are deleted if there is no room, here and in the store.
         """
-        rules_changed = self._write_exclude()
-        changed = set(git.run("ls-files", "-z", "-o", "-m", "-d", "--exclude-standard").records())
+        rules_changed = self._write_rules()
+        listed = git.run("ls-files", "-z", "-t", "-o", "-m", "-d", "--exclude-standard").records()
+        known = {line[2:] for line in listed if line[:1] != b"?"}  # those that the index has
+        changed = {line[2:] for line in listed if not line.endswith(b"/")}  # a nested repository is listed so
         forced = self._tracked_though_ignored()
         if forced:
             changed |= forced - set(git.run("ls-files", "-z").records())
-        sizes: dict[bytes, int] = {}
-        gone: list[bytes] = []
+        unwanted = self._find_private(changed)
+        if rules_changed or any(path.rpartition(b"/")[2] == b".gitignore" for path in changed):
+            ignored = set(git.run("ls-files", "-z", "-c", "-i", "--exclude-standard").records()) - forced
+            unwanted |= ignored | self._find_private(git.run("ls-files", "-z").records())
+            known |= unwanted
         top = os.fsencode(self.workspace.path)
-        for path in changed:
-            if path.endswith(b"/"):
-                continue  # a nested repository
-            size = _size(os.path.join(top, path))
-            if size is None:
-                gone.append(path)
-            else:
-                sizes[path] = size
-        large = self._too_much(sizes, max_mb, points) if max_mb else []
-        for path in large:
-            del sizes[path]
-        if sizes:
+        found = {path: _size(os.path.join(top, path)) for path in changed - unwanted}
+        sizes = {path: size for path, size in found.items() if size is not None}
+        large = self._too_much(sizes, max_mb, points) if max_mb else set()
+        new = sizes.keys() - large
+        if new:
             # Now and then git also records the new times of files that were only touched, so that it does not
             # read them again and again. It then reports with 1 that others changed.
             refresh = ("-q", "--refresh") if len(points) % _REFRESH_EACH == 0 else ()
             how = ("--add", "--remove", "--replace", "-z", "--stdin")
-            git.run("update-index", *refresh, *how, stdin=_joined(sizes), ok=(0, 1) if refresh else (0,))
-        if rules_changed or any(path.rpartition(b"/")[2] == b".gitignore" for path in changed):
-            ignored = git.run("ls-files", "-z", "-c", "-i", "--exclude-standard").records()
-            gone += [path for path in ignored if path not in forced]
-        if self.private and sizes:
-            exclude = os.path.join(self.path, "info", "private")
-            gone += git.run("ls-files", "-z", "-c", "-i", f"--exclude-from={exclude}").records()
-        if gone or large:
-            git.run("update-index", "--force-remove", "-z", "--stdin", stdin=_joined([*gone, *large]))
+            git.run("update-index", *refresh, *how, stdin=_joined(new), ok=(0, 1) if refresh else (0,))
+        if gone := known & (unwanted | (found.keys() - new)):
+            git.run("update-index", "--force-remove", "-z", "--stdin", stdin=_joined(gone))
         return tuple(shown(os.fsdecode(path)) for path in sorted(large)[:_MOST_NAMED])
+
+    def _find_private(self, paths: Iterable[bytes]) -> set[bytes]:
+        """Those that match a pattern and that the member does not track: what git tracks is in git anyway."""
+        found = {path for path in paths if self.private.match(path)}
+        if not found or not self._has_index():
+            return found
+        return found - set(self._theirs.run("ls-files", "-z", ok=(0, 128)).records())
 
     def list_directories(self) -> Iterator[bytes]:
         """The directories in which a change may concern a checkpoint: those that git does not ignore."""
@@ -267,13 +269,20 @@ class Checkpoints:
 
     def _tracked_though_ignored(self) -> set[bytes]:
         """Files that the member added by force: a list of untracked files does not have them."""
-        if not os.path.isfile(os.path.join(self.workspace.git_dir or "", "index")):
+        if not self._has_index():
             return set()
-        theirs = self.repo.git.on(self.workspace.git_dir or "", self.workspace.path)
-        listed = theirs.run("ls-files", "-z", "-c", "-i", "--exclude-standard", ok=(0, 128))
+        listed = self._theirs.run("ls-files", "-z", "-c", "-i", "--exclude-standard", ok=(0, 128))
         return set(listed.records()) if listed.code == 0 else set()
 
-    def _too_much(self, sizes: dict[bytes, int], max_mb: int, points: list[Checkpoint]) -> list[bytes]:
+    def _has_index(self) -> bool:
+        return os.path.isfile(os.path.join(self.workspace.git_dir or "", "index"))
+
+    @property
+    def _theirs(self) -> Git:
+        """git as the member has it, to read its index."""
+        return self.repo.git.on(self.workspace.git_dir or "", self.workspace.path)
+
+    def _too_much(self, sizes: dict[bytes, int], max_mb: int, points: list[Checkpoint]) -> set[bytes]:
         """Files for which there is no room, the largest first. Old checkpoints are deleted before that."""
         limit = max_mb << 20
         large = {path for path, size in sizes.items() if size > limit // _LARGEST_PART}
@@ -287,14 +296,14 @@ class Checkpoints:
                 break
             needed -= sizes[path]
             large.add(path)
-        return list(large)
+        return large
 
-    def _write_exclude(self) -> bool:
-        """Write the patterns if they changed; whether they did."""
+    def _write_rules(self) -> bool:
+        """Write the patterns of files that are left out, if they changed; whether they did."""
         changed = False
         theirs = _read(os.path.join(self.repo.common_dir, "info", "exclude")) or b""
-        private = "".join(f"{pattern}\n" for pattern in self.private).encode("utf-8", "surrogateescape")
-        for name, content in (("private", private), ("exclude", theirs + b"\n" + private)):
+        private = "".join(f"{pattern}\n" for pattern in self.private.patterns)
+        for name, content in (("exclude", theirs), ("private", private.encode("utf-8", "surrogateescape"))):
             path = os.path.join(self.path, "info", name)
             if _read(path) != content:
                 write_durably(path, content)

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from headcount.domain.policy import PRIVATE
 from headcount.errors import HeadcountError
 from headcount.workspace.change_watch import ChangeWatch
 from headcount.workspace.checkpoints import DIRECTORY, Checkpoints
+from headcount.workspace.path_patterns import PathPatterns
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from headcount.domain.findings import Workspace
     from headcount.domain.policy import Policy
     from headcount.workspace.repository import Repository
@@ -30,13 +34,15 @@ class EngineCheckpoints:
         self._watch = ChangeWatch()
         self._unchanged: dict[str, float] = {}  # by path: when an attempt last found nothing
 
-    def take(self, workspace: Workspace, policy: Policy, why: str, limit_s: float) -> None:
+    def take(
+        self, workspace: Workspace, policy: Policy, plan: Mapping[str, Any], why: str, limit_s: float
+    ) -> None:
         path = workspace.path
         unchanged_at = self._unchanged.get(path)
         trusted = unchanged_at is not None and time.monotonic() < unchanged_at + _TRUST_S
         if trusted and self._watch.is_quiet(path):
             return
-        store = Checkpoints(self._repo.until(limit_s), workspace, self._directory)
+        store = Checkpoints(self._repo.until(limit_s), workspace, self._directory, PathPatterns(PRIVATE))
         if workspace.git_dir is None or not store.is_there():
             return
         try:

@@ -22,11 +22,14 @@ from headcount.workspace import change_watch
 from headcount.workspace.checkpoint_restore import restore_in_place, restore_to
 from headcount.workspace.checkpoints import Checkpoint, Checkpoints, list_stores, thin
 from headcount.workspace.engine_checkpoints import EngineCheckpoints
+from headcount.workspace.path_patterns import PathPatterns
 from headcount.workspace.safe_files import exclusive
 
 
 def open_store(world: World, workspace: Workspace, private: tuple[str, ...] = ()) -> Checkpoints:
-    return Checkpoints(world.repo, workspace, str(world.top / ".headcount" / "checkpoints"), private)
+    return Checkpoints(
+        world.repo, workspace, str(world.top / ".headcount" / "checkpoints"), PathPatterns(private)
+    )
 
 
 def at_work(world: World) -> Workspace:
@@ -175,14 +178,23 @@ def test_ignored_and_private_files_are_left_out_and_tracked_ones_are_not(
     (top / "deep").mkdir()
     (top / "deep" / ".gitignore").write_text("!.env\n")
     (top / "deep" / ".env").write_text("SECRET=2\n")
-    store = open_store(world, member, private=(".env",))
+    (top / "tracked.env").write_text("in git anyway\n")
+    git(top, "add", "tracked.env")
+    (top / "later.key").write_text("SECRET=3\n")
+    store = open_store(world, member, private=(".env", "*.env"))
     point = store.take("interval")
     assert point is not None
     restore_to(store, point, str(tmp_path / "back"))
     found = read_files(tmp_path / "back")
-    assert "forced.log" in found
-    assert "deep/.gitignore" in found
+    assert {"forced.log", "tracked.env", "deep/.gitignore", "later.key"} <= found.keys()
     assert not {"ignored.log", ".env", "deep/.env"} & found.keys()
+    # Another pattern, and another ignored file: both leave the next checkpoint.
+    (top / ".gitignore").write_text("*.log\na.txt\n")
+    git(top, "rm", "-q", "--cached", "a.txt")
+    again = open_store(world, member, private=(".env", "*.env", "*.key")).take("interval")
+    assert again is not None
+    restore_to(store, again, str(tmp_path / "again"))
+    assert not {"later.key", "a.txt"} & read_files(tmp_path / "again").keys()
 
 
 def test_a_program_of_the_repository_is_not_run(world: World, tmp_path: Path) -> None:
@@ -383,7 +395,7 @@ checkpoints.Checkpoints(Repository.open(sys.argv[3]), workspace, sys.argv[4]).ta
 
 @pytest.mark.parametrize(
     "spot",
-    ["_first_number:1", "_write_exclude:1", "_write_commit:1", "_copy_objects:1", "_point_to:1", "_tidy:1"],
+    ["_first_number:1", "_write_rules:1", "_write_commit:1", "_copy_objects:1", "_point_to:1", "_tidy:1"],
 )
 @pytest.mark.parametrize("earlier", [0, 1])
 def test_a_crash_in_the_middle_leaves_nothing_broken(
@@ -483,10 +495,10 @@ def test_a_quiet_workspace_is_not_read_until_something_changes(
     (top / "first.txt").write_text("x")
     engine, reads = _attempts(world, monkeypatch)
     for _ in range(6):
-        engine.take(member, Policy(), "timer", 60.0)
+        engine.take(member, Policy(), {}, "timer", 60.0)
     assert len(reads) == 3  # a checkpoint, nothing, nothing and armed
     CHANGES[change](top)
-    engine.take(member, Policy(), "timer", 60.0)
+    engine.take(member, Policy(), {}, "timer", 60.0)
     assert len(reads) == 4
     if change != "a new directory":  # which is empty
         assert len(open_store(world, member).points()) == 2
@@ -501,7 +513,7 @@ def test_changes_of_ignored_directories_wake_nobody(world: World, monkeypatch: p
     (top / "first.txt").write_text("x")
     engine, reads = _attempts(world, monkeypatch)
     for n in range(6):
-        engine.take(member, Policy(), "timer", 60.0)
+        engine.take(member, Policy(), {}, "timer", 60.0)
         (top / "build" / "made.o").write_text(str(n))
     assert len(reads) == 3
 
@@ -513,5 +525,5 @@ def test_where_nothing_can_be_watched_every_attempt_reads(
     engine, reads = _attempts(world, monkeypatch)
     monkeypatch.setattr(change_watch, "_MOST", 1)
     for _ in range(4):
-        engine.take(member, Policy(), "timer", 60.0)
+        engine.take(member, Policy(), {}, "timer", 60.0)
     assert len(reads) == 4

@@ -13,8 +13,8 @@ from headcount.workspace.path_patterns import PathPatterns
 
 PIECES = [
     ".env", ".env.*", "!.env.example", "*.pem", "/x", "sub/", "build/**", "**/x", "a/**/x*", "src/*",
-    "!src/x", "[a-b]*", "[!a]", "\\#c", "\\!d*", "x?", "/build/", "*", "!*/", "!*.key", "**", "[[:lower:]]", "[]x]",
-    "a\\ b", "x ", "# comment", "", "src/**/sub", "!/src", "[x-z]1", "keys.key",
+    "!src/x", "[a-b]*", "[!a]", "\\#c", "\\!d*", "x?", "/build/", "*", "!*/", "!*.key", "**", "[[:lower:]]",
+    "[]x]", "a\\ b", "x ", "# comment", "", "src/**/sub", "!/src", "[x-z]1", "keys.key",
 ]  # fmt: skip
 NAMES = [".env", ".env.local", ".env.example", "a.pem", "x", "sub", "a b", "[x]", "#c", "!d", "id_rsa"]
 DIRECTORIES = ["src", "sub", "build", "a", "keys.key", "x"]
