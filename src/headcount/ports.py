@@ -313,6 +313,18 @@ class Workspaces(Protocol):
         """Lines added since `base`, by path."""
 
 
+class Checkpoints(Protocol):
+    """Snapshots of workspaces while members work. Nothing of the protocol depends on them."""
+
+    def take(
+        self, workspace: Workspace, policy: Policy, plan: Mapping[str, Any], why: str, limit_s: float
+    ) -> None:
+        """Take one if something changed since the last. A failure is recorded for people, and not raised."""
+
+    def forget(self, workspace: Workspace) -> None:
+        """No attempt follows for it."""
+
+
 class Commands(Protocol):
     """Commands that the user has defined: a gate, a finalizer, a notification."""
 

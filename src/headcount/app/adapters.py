@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from headcount.runtime.commands import Commands
     from headcount.runtime.plain import PlainRuntime
     from headcount.runtime.tmux import TmuxRuntime
+    from headcount.workspace.engine_checkpoints import EngineCheckpoints
     from headcount.workspace.git_workspaces import EngineWorkspaces
     from headcount.workspace.repository import Repository
 
@@ -27,7 +28,10 @@ def make_world(app: App, executor: Executor) -> World:
     commands = make_commands()
     judging = partial(judge, partial(commands.run, cwd=app.root))
     workspaces = make_workspaces(app, commands)
-    return World(app.home, runtimes, workspaces, judging, commands, LocalFiles(), executor)
+    return World(
+        app.home, runtimes, workspaces, judging, commands, LocalFiles(), executor,
+        make_checkpoints(app, commands),
+    )  # fmt: skip
 
 
 def make_commands() -> Commands:
@@ -49,6 +53,14 @@ def make_workspaces(app: App, commands: Commands | None = None) -> EngineWorkspa
 def archive_directory(app: App) -> str:
     """Where the archives of closed teams are, and what is saved outside of git."""
     return f"{app.home}/archive"
+
+
+def make_checkpoints(app: App, commands: Commands) -> EngineCheckpoints | None:
+    """None where there is no git."""
+    from headcount.workspace.engine_checkpoints import EngineCheckpoints
+
+    repository = find_repository(app, commands)
+    return EngineCheckpoints(repository, app.home) if repository is not None else None
 
 
 def read_checked_out(app: App, repo: Repository) -> str | None:

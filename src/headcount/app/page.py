@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headcount.app.app import policy_of
 from headcount.app.journal_sentences import tell, whom
+from headcount.app.member_checkpoints import read_strips
 from headcount.app.progress import waits_for
 from headcount.app.report import describe_salvage
 from headcount.app.stand_down_answer import report as read_stand_down
@@ -180,8 +181,10 @@ def read_member(app: App, team_name: str, key: str) -> Row:
             )
         facts = {name: tx.fact(team.id, key, name) for name in ("workspace", "findings", "proof", "plan")}
         journal = [entry for entry in tx.journal(team.id) if entry.about == key]
+    places = {key: facts["workspace"]} if facts["workspace"] else {}
     return {
         "key": key,
+        "checkpoints": read_strips(app, team_name, places).get(key, []),
         "prompt": (facts["plan"] or {}).get("prompt", ""),
         "workspace": facts["workspace"],
         "findings": facts["findings"],

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from headcount.app.journal_sentences import tell, whom
+from headcount.app.member_checkpoints import read_strips
 from headcount.app.stand_down_answer import report as read_stand_down
 from headcount.app.task_run import read_run
 from headcount.app.team_status import read_limits, roster
@@ -72,6 +73,9 @@ def read_report(app: App, team_name: str) -> dict[str, Any]:
         _member(row, member, lanes.get(member.key), facts, until)
         for row, member in zip(roster(team), team.members.values(), strict=True)
     ]
+    strips = read_strips(app, team_name, facts["workspace"])
+    for member in report["members"]:
+        member["checkpoints"] = strips.get(f"{member['name']}#{member['generation']}", [])
     report["run"] = _run(app, team_name, journal) if has_run else None
     report["story"] = tell_story(journal)
     return report

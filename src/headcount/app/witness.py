@@ -114,6 +114,9 @@ def nudge(app: App, name: str, text: str, team: str | None = None) -> dict[str, 
         mail = Mail("", team_id, app.caller.sender, member.key, "Nudge", text, priority="high")
         mail_id, _ = deliver(tx, mail)
     app.store.ring([channel(team_id, member.key)])
+    from headcount.app.member_checkpoints import take_checkpoint
+
+    take_checkpoint(app, team_id, member.key, "before a nudge")
     act = Act(ActKind.NUDGE, member.key, member.epoch, {"tag": mail_id, "text": text})
     taken = _with_processes(
         app, team_id, member, start, lambda runtime, handle: runtime.nudge(handle, text, tag=act.id), False

@@ -27,6 +27,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "down": ("stand_down_commands", "stand down a team or some of its members"),
     "escalations": ("stand_down_commands", "list what needs your decision"),
     "salvage": ("report_commands", "list, check and restore saved work"),
+    "checkpoints": (
+        "checkpoint_commands",
+        "list and restore snapshots of a workspace while its member works",
+    ),
     "decide": ("stand_down_commands", "decide an escalation"),
     "attach": ("status_commands", "open a member's terminal"),
     "logs": ("status_commands", "print a member's output"),

@@ -98,6 +98,12 @@ class Policy:
             "also skip well-known build directories, such as `node_modules` beside a `package.json`"
         ),
     )
+    checkpoint_s: float = field(
+        default=60, metadata=_doc("time between checkpoints of a workspace that changes; 0: none")
+    )
+    checkpoint_max_mb: int = field(
+        default=512, metadata=_doc("largest store of checkpoints of one workspace; the oldest are deleted")
+    )
     containment: str = field(
         default="auto",
         metadata=_doc('how a member\'s processes are contained; "auto": the strongest safe way'),

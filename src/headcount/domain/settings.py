@@ -227,6 +227,7 @@ _PATTERNS: Final = Kind('a list of gitignore patterns, such as ["*.key", "!test.
 _KINDS: Final = {
     "policy.exit_grace_s": _seconds(),
     "policy.cycle_after_s": _seconds(),
+    "policy.checkpoint_s": _seconds(),
     "policy.max_waits": _count(0),
     "policy.on_escalation": _choice("ask", "force-kill"),
     "policy.notify": _COMMAND,

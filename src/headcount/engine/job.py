@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headcount.domain.policy import Policy
-    from headcount.ports import Commands, Executor, Files, Handle, Judge, Runtime, Workspaces
+    from headcount.ports import Checkpoints, Commands, Executor, Files, Handle, Judge, Runtime, Workspaces
     from headcount.protocol.effects import Act, Note, Post
     from headcount.protocol.events import Event
     from headcount.protocol.member import Member
@@ -34,6 +34,7 @@ class World:
     commands: Commands
     files: Files
     executor: Executor
+    checkpoints: Checkpoints | None = None  # None: none are taken
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from headcount.engine import held_environment
+from headcount.engine.checkpointing import BEFORE, Attempted, Checkpointing
 from headcount.engine.job import Again, Job, Outcome, Report, Result
 from headcount.engine.member_acts import ended, failed, perform, prove
 from headcount.engine.pending_acts import lane_of
@@ -51,6 +52,8 @@ class Performer:
         # By team and incarnation: the last job about it, by which its processes are found.
         self._started: dict[tuple[str, str], Job] = {}
         self._not_seen: list[tuple[float, Exited]] = []  # when to inspect it again
+        taker = world.checkpoints
+        self._checkpointing = Checkpointing(taker, world.executor, clock) if taker is not None else None
 
     @property
     def busy(self) -> bool:
@@ -59,16 +62,38 @@ class Performer:
     @property
     def next_due(self) -> float | None:
         """When `poll` must be called although nothing ended."""
-        return min((due for due, _ in self._not_seen), default=None)
+        due = [at for at, _ in self._not_seen]
+        if self._checkpointing is not None and (at := self._checkpointing.next_due) is not None:
+            due.append(at)
+        return min(due, default=None)
 
     def begin(self, job: Job) -> None:
+        lane = lane_of(job.team, job.act)
+        self._note_started(job)
+        self._take_checkpoints_before(lane, job)
+        self._put(lane, job, perform, job.act)
+
+    def _note_started(self, job: Job) -> None:
         if job.start.get("mark"):
-            self._started[job.team.name, job.act.about] = job
-        self._put(lane_of(job.team, job.act), job, perform, job.act)
+            key = job.team.name, job.act.about
+            self._started[key] = job
+            if self._checkpointing is not None:
+                self._checkpointing.follow(key, job)
+
+    def _take_checkpoints_before(self, lane: str, job: Job) -> None:
+        """Before an act about a member, or about a task: then of the members that work on it."""
+        why = BEFORE.get(job.act.kind)
+        if why is None or self._checkpointing is None:
+            return
+        about = job.act.about
+        members = [m for m in job.team.members.values() if about in (m.key, m.task)]
+        # The request to stand down comes with a nudge, and a stand-down waits for no checkpoint.
+        keys = [(job.team.name, m.key) for m in members if m.request is None]
+        self._checkpointing.take_with(lane, keys, why)
 
     def recover(self, job: Job, *, resume: bool) -> None:
         """Find a member's processes again after a crash, and watch them; `resume` thaws them."""
-        self._started[job.team.name, job.act.about] = job
+        self._note_started(job)
         try:
             found = self._find_handle(job)
         except (HeadcountError, OSError):
@@ -85,6 +110,12 @@ class Performer:
             if isinstance(done, _NotSeen):
                 self._not_seen.append((self._clock() + INSPECT_AGAIN_S, done.end))
                 continue
+            if done is None:
+                continue  # a checkpoint with an act
+            if isinstance(done, Attempted):
+                assert self._checkpointing is not None
+                self._checkpointing.ended(done)
+                continue
             if isinstance(done, Result) and done.outcome.handle is not None:
                 self._watch.hold(done.team, done.key, done.outcome.handle)
             reports.append(done)
@@ -92,6 +123,8 @@ class Performer:
         self._not_seen = [(at, end) for at, end in self._not_seen if at > self._clock()]
         for end in [*due, *self._watch.ends()]:
             self._inspect_end(end)
+        if self._checkpointing is not None:
+            self._checkpointing.begin_due()
         return reports
 
     def seconds_under_way(self, team: Team, key: str) -> float | None:
@@ -107,6 +140,8 @@ class Performer:
         """A member is settled: no act about its processes follows."""
         self._watch.drop(team.name, key)
         self._started.pop((team.name, key), None)
+        if self._checkpointing is not None:
+            self._checkpointing.forget((team.name, key))
 
     def write_files(
         self, team: Team, happened: Iterable[Happened], signalled: Mapping[str, Mapping[str, Any]]

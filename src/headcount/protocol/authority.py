@@ -67,6 +67,8 @@ MAY = {
     "status": _EVERYONE,
     "logs": frozenset((OPERATOR, LEAD, WITNESS)),
     "salvage": frozenset((OPERATOR, LEAD, WITNESS)),
+    "checkpoints": _EVERYONE,  # a worker or reviewer only its own
+    "checkpoints_of_others": frozenset((OPERATOR, LEAD, WITNESS)),
     "attach": frozenset((OPERATOR,)),
     "init": frozenset((OPERATOR,)),
     "engine": frozenset((OPERATOR,)),
@@ -94,6 +96,7 @@ OF_COMMAND = {
     "escalations": "status",
     "decide": "decide",
     "salvage": "salvage",
+    "checkpoints": "checkpoints",
     "attach": "attach",
     "logs": "logs",
     "serve": "serve",
@@ -158,6 +161,8 @@ _IN_WORDS = {
     "status": "see the status of a team",
     "logs": "read a member's output",
     "salvage": "read salvages",
+    "checkpoints": "read its checkpoints",
+    "checkpoints_of_others": "read the checkpoints of another member",
     "attach": "attach to a member's terminal",
     "init": "change the settings of the repository",
     "engine": "run the engine",
@@ -166,7 +171,7 @@ _IN_WORDS = {
     "adopt": "take over a state directory",
     "sweep": "remove leftovers of crashed runs",
     "prune": "remove old records",
-    "restore": "restore a salvage",
+    "restore": "restore a salvage, or a checkpoint into a workspace",
 }
 
 

@@ -51,6 +51,9 @@ def _parts(report: Mapping[str, Any]) -> Iterable[Markup | None]:
     )
     yield _section("Salvage", _table(("Member", "What", "Get it back"), salvage_rows(report["members"])))
     yield _section(
+        "Checkpoints", _table(("Member", "Taken", "Get one back"), checkpoint_rows(report["members"]))
+    )
+    yield _section(
         "Escalations", _table(("Id", "Member", "Because", "What", "Decided"), _escalations(report))
     )
     yield _section("Tasks", _table(("Task", "Subject", "State", "Who", "Notes"), _tasks(report)))
@@ -260,6 +263,33 @@ def salvage_rows(members: Sequence[Mapping[str, Any]]) -> list[Sequence[Child]]:
         for member in members
         for saved in member["salvage"]
     ]
+
+
+_DOTS = 300  # of a member; with the default settings two days have fewer
+
+
+def checkpoint_rows(members: Sequence[Mapping[str, Any]]) -> list[Sequence[Child]]:
+    """Return a strip of points for each member that has checkpoints."""
+    rows: list[Sequence[Child]] = []
+    for member in members:
+        points = member["checkpoints"]
+        if points:
+            counted = f"{len(points)}, {_day_and_time(points[0])} to {_day_and_time(points[-1])} UTC"
+            strip = el("div", *map(_dot, points[-_DOTS:]), class_="strip")
+            restore = f"headcount checkpoints restore {member['name']} --at {points[-1]['id']} --into DIR"
+            rows.append(
+                (f"{member['name']}#{member['generation']}", join(counted, strip), el("pre", restore))
+            )
+    return rows
+
+
+def _dot(point: Mapping[str, Any]) -> Markup:
+    files = "1 file" if point["files"] == 1 else f"{point['files']:,} files"
+    return el("i", title=f"{point['id']}, {_day_and_time(point)}, {files}, {point['why']}")
+
+
+def _day_and_time(point: Mapping[str, Any]) -> str:
+    return str(point["at"])[:19].replace("T", " ")
 
 
 def say_bytes(number: int) -> str:

@@ -147,6 +147,8 @@ class Git:
     extra: tuple[tuple[str, str], ...] = ()  # further environment variables
     reaper: Reaper | None = None
     recorded: Recorded | None = None
+    settings: tuple[str, ...] = ()  # further `-c name=value`
+    runs_no_program: bool = False  # its git directory is ours, and so is all of its configuration
 
     def until(self, timeout_s: float) -> Git:
         """The same, with one time limit over everything that is run from now on."""
@@ -176,7 +178,8 @@ class Git:
         env: Mapping[str, str] = {},
     ) -> Answer:
         """Run and return the answer; a status not in `ok`, or no time left, is a GitError."""
-        how = self._run_plain if is_plain(args) else self._run_with_programs
+        plain = self.runs_no_program or is_plain(args)
+        how = self._run_plain if plain else self._run_with_programs
         for _ in range(_TRIES):
             answer = how(args, stdin, env)
             if answer.code == 0 or not _HALF_MADE.search(answer.err):
@@ -263,7 +266,7 @@ class Git:
     def command(self, *args: str | bytes) -> list[str | bytes]:
         where = [f"--git-dir={self.git_dir}"] if self.git_dir else []
         where += [f"--work-tree={self.work_tree}"] if self.work_tree else []
-        return [self.executable, *where, *_SETTINGS, *args]
+        return [self.executable, *where, *_SETTINGS, *self.settings, *args]
 
     def environment(self, extra: Mapping[str, str] = {}) -> dict[str, str]:
         index = {"GIT_INDEX_FILE": self.index} if self.index else {}

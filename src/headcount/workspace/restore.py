@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 from headcount.errors import GitError, UsageError
 from headcount.workspace.archive import check_private, find_private, read_private
 from headcount.workspace.git import Git
-from headcount.workspace.objects import LINK, read_blobs, read_sizes, read_tree, write_leaf
+from headcount.workspace.objects import LINK, Leaf, read_blobs, read_sizes, read_tree, write_leaf
 from headcount.workspace.ref_names import from_tree, numbered, shown
 from headcount.workspace.reflog import read_stashes
 from headcount.workspace.repository import Repository
@@ -79,8 +80,7 @@ def restore(
     saved.require_safe()
     private, why = _find_usable(saved, archive_directory, receipt)
     target = os.path.realpath(target)
-    if os.path.lexists(target) and (not os.path.isdir(target) or os.listdir(target)):
-        raise UsageError(f"Did not restore to {shown(target)}", "it is not empty", code="target-not-empty")
+    require_empty(target)
     broken = find_broken(repo.git, repo.hash_name, saved.leaves.values())
     if broken:
         raise GitError(
@@ -88,19 +88,7 @@ def restore(
             f"object {broken[0]} is missing or broken",
             code="salvage-differs",
         )
-    # Before the first byte: a small pack can name one large file a thousand times.
-    sizes = read_sizes(repo.git, {leaf.oid for leaf in saved.content.values()})
-    needed = sum(sizes.get(leaf.oid, 0) for leaf in saved.content.values())
-    above = target
-    while not os.path.isdir(above):
-        above = os.path.dirname(above)
-    free = shutil.disk_usage(above).free
-    if needed > free:
-        raise GitError(
-            f"Did not restore {shown(saved.ref)}",
-            f"it has {needed:,} bytes, and {free:,} are free in {above}",
-            code="salvage-failed",
-        )
+    require_room(repo.git, saved.content.values(), target, shown(saved.ref))
     # Without a commit of its own to stand on, the salvage serves: HEAD is replaced below.
     start = saved.manifest["head"] or saved.commit
     repo.git.run("worktree", "add", "--quiet", "--no-checkout", "--detach", target, start)
@@ -114,6 +102,27 @@ def restore(
         shutil.rmtree(target, ignore_errors=True)
         shutil.rmtree(git_dir, ignore_errors=True)
         raise
+
+
+def require_empty(target: str) -> None:
+    if os.path.lexists(target) and (not os.path.isdir(target) or os.listdir(target)):
+        raise UsageError(f"Did not restore to {shown(target)}", "it is not empty", code="target-not-empty")
+
+
+def require_room(git: Git, leaves: Collection[Leaf], target: str, what: str) -> None:
+    """Before the first byte: a small pack can name one large file a thousand times."""
+    sizes = read_sizes(git, {leaf.oid for leaf in leaves})
+    needed = sum(sizes.get(leaf.oid, 0) for leaf in leaves)
+    above = target
+    while not os.path.isdir(above):
+        above = os.path.dirname(above)
+    free = shutil.disk_usage(above).free
+    if needed > free:
+        raise GitError(
+            f"Did not restore {what}",
+            f"it has {needed:,} bytes, and {free:,} are free in {above}",
+            code="salvage-failed",
+        )
 
 
 @dataclass(slots=True)

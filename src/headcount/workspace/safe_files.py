@@ -263,11 +263,14 @@ def sync_directory(path: str) -> None:
 
 
 @contextmanager
-def exclusive(path: str) -> Iterator[None]:
-    """One at a time, in all threads and processes; the kernel lets go of it when its holder dies."""
+def exclusive(path: str, *, wait: bool = True) -> Iterator[None]:
+    """One at a time, in all threads and processes; the kernel lets go of it when its holder dies.
+
+    Without `wait`, BlockingIOError while another has it.
+    """
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
+        fcntl.flock(fd, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
     finally:
         os.close(fd)

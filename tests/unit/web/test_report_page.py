@@ -37,7 +37,7 @@ def a_member(**more: Any) -> dict[str, Any]:
     return {
         "name": "ada", "generation": 1, "role": "worker", "state": "gone", "outcome": "clean", "task": None,
         "answer": "approved", "answerReason": "", "attempts": 1, "issues": [], "failure": None, "branch": "b",
-        "processes": None, "salvage": [], "spans": [], "marks": [], **more,
+        "processes": None, "salvage": [], "spans": [], "marks": [], "checkpoints": [], **more,
     }  # fmt: skip
 
 
@@ -144,3 +144,18 @@ def test_what_is_alive_is_named_as_a_process_is() -> None:
     proof = {"empty": False, "method": "subreaper+mark", "at": 9.0, "processes": [], "alive": [tail]}
     page = write_report(a_report(members=[a_member(outcome="stuck", processes=proof)]))
     assert "7 tail is alive" in page and "evidence" not in page
+
+
+def test_checkpoints_are_a_strip_of_points_with_their_times() -> None:
+    at = "2026-11-17T10:41:53.000+00:00"
+    points = [
+        {"id": f"ada@{n}", "at": at, "files": n, "why": HOSTILE, "number": n, "head": None, "leftOut": []}
+        for n in (1, 2)
+    ]
+    page = write_report(a_report(members=[a_member(checkpoints=points)]))
+    titles = [attributes["title"] for tag, attributes in Tags(page).found if tag == "i"]
+    assert titles == [
+        f"ada@1, 2026-11-17 10:41:53, 1 file, {HOSTILE}",
+        f"ada@2, 2026-11-17 10:41:53, 2 files, {HOSTILE}",
+    ]
+    assert "headcount checkpoints restore ada --at ada@2 --into DIR" in page

@@ -53,6 +53,9 @@ function memberParts(team, row, found, onProblem, onAsk) {
 function facts(row, found) {
   const items = (found.findings?.items ?? []).map((item) => el("li", {}, `${item.kind}: ${item.what}`));
   const ended = (found.processes?.processes ?? []).map((p) => el("li", {}, `${p.pid} ${p.name}: ${p.ended}`));
+  const points = found.checkpoints;
+  const dots = points.map((p) => el("i", {
+    title: `${p.id}, ${clock(Date.parse(p.at) / 1000)}, ${count(p.files, "file")}, ${p.why}` }));
   return [
     found.workspace ? el("p", {}, "Branch ", el("code", {}, found.workspace.branch ?? "none"), ", workspace ",
       el("code", {}, found.workspace.path)) : null,
@@ -61,6 +64,9 @@ function facts(row, found) {
       `${count(items.length, "finding")} at its last inspection`), el("ul", {}, ...items)) : null,
     ended.length ? el("details", {}, el("summary", {}, `${count(ended.length, "process", "processes")} seen to end`),
       el("ul", {}, ...ended)) : null,
+    dots.length ? el("p", {}, `${count(dots.length, "checkpoint")}, get one back with `,
+      el("code", {}, `headcount checkpoints restore ${row.name} --at ${points.at(-1).id} --into DIR`),
+      el("span", { class: "strip" }, ...dots)) : null,
   ];
 }
 
