@@ -1,8 +1,9 @@
 """What closed teams leave on disk, and when headcount removes it.
 
 headcount never removes receipts, tombstones (the rows of the store), salvages or unread mail. It removes the
-rest by age (`keep_days`) and size (`keep_mb`, oldest first): logs, files of the team, and copies of what the
-store has. Only names that are listed here are removed from an archive, so anything else in it stays.
+rest by age (`keep_days`) and size (`keep_mb`, oldest first): logs, files of the team, checkpoints, and copies
+of what the store has. Only names that are listed here are removed from an archive, so anything else in it
+stays.
 
 The engine does this when a team closes, in a thread of its own. A failure is only logged, and whatever is
 left is removed the next time.
@@ -19,11 +20,13 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from headcount.app.adapters import make_runtimes
+from headcount.app.adapters import find_repository, make_runtimes
 from headcount.app.closed_teams import closed_ids
 from headcount.engine.state_files import archive_path, log_path
 from headcount.errors import HeadcountError
 from headcount.runtime.mark import parse_mark
+from headcount.workspace.checkpoints import DIRECTORY as CHECKPOINTS
+from headcount.workspace.checkpoints import disk_size, list_stores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -60,7 +63,7 @@ class Kept(NamedTuple):
 
 def find_kept(app: App) -> list[Kept]:
     """Everything of closed teams that retention decides about. Further kinds belong into this list."""
-    return [*_archives(app), *_records(app)]
+    return [*_archives(app), *_records(app), *_checkpoints(app)]
 
 
 def _archives(app: App) -> Iterator[Kept]:
@@ -111,6 +114,20 @@ def _records(app: App) -> Iterator[Kept]:
             yield Kept("record", mark, size_of(path), os.path.getmtime(path), discard, why)
 
 
+def _checkpoints(app: App) -> Iterator[Kept]:
+    """The checkpoints of workspaces that are gone. Those of a workspace that was kept stay with it."""
+    repo = find_repository(app)
+    if repo is None:
+        return
+    with app.store.read() as tx:
+        open_teams = set(tx.team_names())
+    for store in list_stores(repo, f"{app.home}/{CHECKPOINTS}"):
+        at = store.workspace
+        if at.team not in open_teams and not os.path.lexists(at.path):
+            name = f"{at.team}/{at.member}/{at.generation}"
+            yield Kept("checkpoints", name, store.size(), os.path.getmtime(store.path), store.remove)
+
+
 def _archive_of(home: str, team_id: str, key: str) -> str:
     """Where the archive of a closed team has what an incarnation printed; "" if there is no archive."""
     place = _archive_path(home, team_id)
@@ -124,14 +141,11 @@ def _archive_path(home: str, team_id: str) -> str:
 
 def size_of(path: str) -> int:
     """The bytes of a file, or of all files below a directory. Links are not followed."""
-    total = 0
-    for directory, _, files in os.walk(path):
-        for file in files:
-            with suppress(FileNotFoundError):
-                total += os.lstat(f"{directory}/{file}").st_size
+    if os.path.isdir(path):
+        return disk_size(path)
     with suppress(FileNotFoundError):
-        total += os.lstat(path).st_size if not os.path.isdir(path) else 0
-    return total
+        return os.lstat(path).st_size
+    return 0
 
 
 def _list_directory(path: str) -> list[str]:

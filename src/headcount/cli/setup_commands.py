@@ -285,6 +285,7 @@ _KINDS = {
     "branch": ("branch", "branches"),
     "record": ("record of a start", "records of starts"),
     "archive": ("archive", "archives"),
+    "checkpoints": ("store of checkpoints", "stores of checkpoints"),
     "mail": ("message", "messages"),
 }
 

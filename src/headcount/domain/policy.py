@@ -110,7 +110,8 @@ class Policy:
     )
 
     keep_days: int = field(
-        default=30, metadata=_doc("days that logs, read mail and archives of a closed team are kept")
+        default=30,
+        metadata=_doc("days that logs, read mail, archives and checkpoints of a closed team are kept"),
     )
     keep_mb: int = field(
         default=2048, metadata=_doc("the same by size, for all closed teams; the oldest go first")

@@ -15,8 +15,10 @@ import pytest
 from headcount.app.caller import OPERATOR, Caller
 from headcount.app.member_checkpoints import list_checkpoints, restore_checkpoint, show_checkpoint
 from headcount.app.members import pause
+from headcount.app.retention import DAY_S, Kept, choose, find_kept
 from headcount.app.witness import nudge
 from headcount.cli import main
+from headcount.domain.policy import Policy
 from headcount.errors import Declined, HeadcountError, NotAllowed, UsageError
 
 from .lab import LIMIT_S, PATIENT, QUICK, TEAM, Lab, git
@@ -240,3 +242,22 @@ def test_an_engine_without_git_takes_none(lab_without_git: Lab) -> None:
     assert list_checkpoints(lab.app) == []
     with pytest.raises(HeadcountError):
         show_checkpoint(lab.app, "ada@1")
+
+
+def test_checkpoints_stay_after_the_close_until_they_are_old(lab: Lab) -> None:
+    lab.create(replace(QUICK, checkpoint_s=0.2))
+    lab.start("ada", 'echo one > one.txt; touch "$HEADCOUNT_HOME/ada-wrote"; sleep 1000')
+    lab.wait_flag("ada-wrote")
+    wait(lambda: points(lab, "ada"), "a checkpoint")
+
+    def kinds() -> dict[str, Kept]:
+        return {one.kind: one for one in find_kept(lab.app)}
+
+    assert "checkpoints" not in kinds(), "its team is open"
+    lab.finish(lab.ask(force=True))
+    kept = kinds()["checkpoints"]
+    assert kept.bytes and not choose([kept], Policy(keep_days=30), kept.since + 29 * DAY_S)
+    [old] = choose([kept], Policy(keep_days=30), kept.since + 31 * DAY_S)
+    old.remove()
+    assert "checkpoints" not in kinds()
+    assert git(lab.app.root, "for-each-ref", "refs/headcount/checkpoints") == ""
