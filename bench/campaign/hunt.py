@@ -7,13 +7,27 @@ import os
 import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from .ledger import Slot, blob_id
 from .repository import git, kept_in_packs, reachable
 from .snapshot import Node, Snapshot, walk
 
-_SKIPPED_KEYS = ("left_out", "leftOut", "skipped", "rebuildable", "not_saved", "notSaved")
+_SECRETS = (b".env",)  # names of files whose bytes no ref may hold
+
+
+class Listed(NamedTuple):
+    """Paths that receipts list as skipped, and those inside them that are said to be saved all the same."""
+
+    skipped: frozenset[bytes] = frozenset()
+    kept: frozenset[bytes] = frozenset()
+
+    def covers(self, path: bytes) -> bool:
+        """Tell whether a file, or a directory without anything that was saved, need not be found."""
+        below = any(path == one or path.startswith(one + b"/") for one in self.skipped)
+        return below and not any(
+            one == path or one.startswith(path + b"/") or path.startswith(one + b"/") for one in self.kept
+        )
 
 
 @dataclass
@@ -74,8 +88,11 @@ def _checked_out(mode: str, oid: str) -> Node:
     return Node("file", 0o755 if mode == "100755" else 0o644, oid)
 
 
-def lost(member: str, before: Snapshot, remains: Remains, skipped: set[bytes]) -> list[str]:
-    """Return what of a workspace cannot be found any more, in words."""
+def lost(member: str, before: Snapshot, remains: Remains, listed: Listed) -> list[str]:
+    """Return what of a workspace cannot be found any more, in words.
+
+    A file may be gone only if git ignored it and a receipt lists it as skipped.
+    """
     found = [f"{kind} {oid} of {member}" for oid, kind in before.objects.items() if not remains.has(oid)]
     trees = list(remains.restored.get(member, []))
     if os.path.isdir(before.path):
@@ -88,7 +105,7 @@ def lost(member: str, before: Snapshot, remains: Remains, skipped: set[bytes]) -
         found += [f"{objects[oid]} {oid} of {member} in the repository {_shown(path)}" for oid in gone]
     in_trees = {node.oid for tree in trees for node in tree.nodes.values()}
     for path, node in before.nodes.items():
-        if path in before.ignored and _is_skipped(path, skipped):
+        if (path in before.ignored or node.kind == "directory") and listed.covers(path):
             continue
         now_there = {tree.nodes[path] for tree in trees if path in tree.nodes} | remains.trees.get(
             path, set()
@@ -101,6 +118,8 @@ def lost(member: str, before: Snapshot, remains: Remains, skipped: set[bytes]) -
         if not remains.has(oid) and not os.path.exists(f"{before.git_dir}/{name}"):
             found.append(f"{name} of an operation in progress of {member}")
     for path in before.empty:
+        if listed.covers(path):
+            continue
         if path not in remains.trees and not any(path in tree.nodes for tree in trees):
             found.append(f"empty directory of {member}: {_shown(path)}")
     return found
@@ -125,8 +144,13 @@ def unrecorded(member: str, slots: list[Slot], remains: Remains) -> list[str]:
     ]
 
 
-def _is_skipped(path: bytes, skipped: set[bytes]) -> bool:
-    return any(path == one or path.startswith(one + b"/") for one in skipped)
+def published(member: str, before: Snapshot, remains: Remains) -> list[str]:
+    """Return the ignored secrets of a workspace whose bytes are an object of the repository now."""
+    return [
+        f"{_shown(path)} of {member} is in git"
+        for path, node in before.nodes.items()
+        if os.path.basename(path) in _SECRETS and path in before.ignored and node.oid in remains.objects
+    ]
 
 
 def _shown(path: bytes) -> str:
@@ -146,22 +170,26 @@ def receipts(repo: str) -> list[dict[str, Any]]:
     return found
 
 
-def skipped(repo: str, member: str) -> set[bytes]:
-    """Return the paths that a receipt lists as not saved for this member."""
+def skipped(repo: str, member: str) -> Listed:
+    """Return the paths that receipts list as skipped for this member."""
     entries = [
         one for receipt in receipts(repo) for one in receipt.get("members", ()) if one.get("name") == member
     ]
-    return {os.fsencode(path).rstrip(b"/") for entry in entries for path in _listed(entry)}
+    listed = [one for entry in entries for one in _listed(entry)]
+    return Listed(
+        frozenset(os.fsencode(one["path"]).rstrip(b"/") for one in listed),
+        frozenset(os.fsencode(path).rstrip(b"/") for one in listed for path in one.get("kept", ())),
+    )
 
 
-def _listed(value: Any, inside: bool = False) -> Iterator[str]:
+def _listed(value: Any) -> Iterator[dict[str, Any]]:
+    """Return everything below a key `skipped`, wherever it stands."""
     if isinstance(value, dict):
         for key, below in value.items():
-            if inside and key == "path" and isinstance(below, str):
-                yield below
-            yield from _listed(below, inside or key in _SKIPPED_KEYS)
+            if key == "skipped" and isinstance(below, list):
+                yield from below
+            else:
+                yield from _listed(below)
     elif isinstance(value, list):
         for below in value:
-            if inside and isinstance(below, str):
-                yield below
-            yield from _listed(below, inside)
+            yield from _listed(below)

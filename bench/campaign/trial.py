@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from . import ledger
 from .bystanders import Bystanders
-from .hunt import Remains, gather, lost, skipped, unrecorded
+from .hunt import Remains, gather, lost, published, skipped, unrecorded
 from .place import TEAM, Place, Ran
 from .plan import Mate, Plan
 from .processes import end_all, strays
@@ -279,6 +279,7 @@ class Trial:
             broken += [
                 f"lost: {what}" for what in lost(name, before, remains, skipped(self.place.repo, name))
             ]
+            broken += [f"published: {what}" for what in published(name, before, remains)]
             self.result.counted["pieces"] += len(before.nodes) + len(before.objects) + len(before.empty)
         for mate in self.plan.mates:
             slots = ledger.slots(ledger.read(self.place.ledger(mate.name)))

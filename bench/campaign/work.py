@@ -150,6 +150,28 @@ def over_limit(desk: Desk) -> None:
     write("build/large.bin", os.urandom(4 << 20))
 
 
+def rebuildable(desk: Desk) -> None:
+    """Nothing but a commit and build output: no salvage is needed, and the receipt lists it."""
+    write("package.json", desk.text("package"))
+    commit("package", "package.json")
+    write("node_modules/pkg/index.js", desk.text("installed"))
+    os.makedirs("node_modules/pkg/empty")
+    os.chmod("node_modules/pkg", 0o700)
+
+
+def rebuildable_and_more(desk: Desk) -> None:
+    """In the middle of build output: a secret, a tracked file, and a repository with a commit of its own."""
+    write("web/package.json", desk.text("package"))
+    write("web/node_modules/pkg/index.js", desk.text("installed"))
+    write("web/node_modules/pkg/.env", desk.text("SECRET in build output"))
+    write("web/node_modules/mine.js", desk.text("tracked"))
+    commit("mine", "web/node_modules/mine.js")
+    write("web/node_modules/dep/own.js", desk.text("own work"))
+    git("init", "-q", cwd="web/node_modules/dep")
+    commit("own work", "own.js", cwd="web/node_modules/dep")
+    write("build/.env", desk.text("SECRET"))
+
+
 # --- settings that hide changes -------------------------------------------------------------------------
 
 
@@ -537,6 +559,7 @@ PLAIN: dict[str, Shape] = {
     for shape in (
         committed, staged, untracked, ignored, all_ignored, empty_directories, modes, exec_bit, links,
         ignore_case, stale_untracked_cache, odd_names, forbidden_names, many_files, deep_path, over_limit,
+        rebuildable, rebuildable_and_more,
         hidden_flags, quiet_change,
         fsmonitor_lies, no_untracked, sparse, split_index, intent_to_add, staged_only, filter_worktree,
         filter_command_line, filter_info_attributes, lfs_pointer, stash, detached, left_behind,

@@ -267,7 +267,9 @@ def find_risks(entries: Iterable[Entry]) -> list[Risk]:
                 for refspec in values.get(f"{own}.fetch", ())
                 if _covers(_target(refspec))
             ]
-        if _is_on(values, f"{own}.mirror") or any(map(_covers, map(_pushed, values.get(f"{own}.push", ())))):
+        pushed = values.get(f"{own}.push", ())
+        withheld = any(refspec.startswith("^") and _withholds(refspec[1:]) for refspec in pushed)
+        if _is_on(values, f"{own}.mirror") or (not withheld and any(map(_covers, map(_pushed, pushed)))):
             risks.append(
                 Risk(
                     f"`git push {name}` publishes {_OURS}*, which holds unfinished work of members",
@@ -301,5 +303,11 @@ def _pushed(refspec: str) -> str:
 
 
 def _covers(pattern: str) -> bool:
+    """Whether it means any ref of ours, or one of them by its name."""
     before, star, _ = pattern.partition("*")
-    return bool(star) and (_OURS.startswith(before) or before.startswith(_OURS))
+    return before.startswith(_OURS) or (bool(star) and _OURS.startswith(before))
+
+
+def _withholds(pattern: str) -> bool:
+    """Whether it means all refs of ours."""
+    return pattern.endswith("*") and _OURS.startswith(pattern[:-1])

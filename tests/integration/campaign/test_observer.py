@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bench.campaign.bystanders import Bystanders
-from bench.campaign.hunt import gather, lost, unrecorded
+from bench.campaign.hunt import Listed, gather, lost, published, unrecorded
 from bench.campaign.ledger import Ledger, blob_id, read, slots
 from bench.campaign.plan import Kill, Mate, Plan, draw
 from bench.campaign.processes import end_all, strays
@@ -74,8 +74,8 @@ class Desk:
         git_dir = self.git("rev-parse", "--absolute-git-dir", cwd=self.tree)
         return take(str(self.tree), git_dir)
 
-    def lost(self, before: Snapshot) -> str:
-        return "\n".join(lost("ada", before, gather(str(self.repo)), set()))
+    def lost(self, before: Snapshot, listed: Listed | None = None) -> str:
+        return "\n".join(lost("ada", before, gather(str(self.repo)), listed or Listed()))
 
 
 @pytest.fixture
@@ -135,6 +135,32 @@ def test_a_planted_loss_is_reported(desk: Desk, plant: Callable[[Desk], object],
     assert desk.lost(before) == ""
     plant(desk)
     assert reported in desk.lost(before)
+
+
+def test_only_ignored_files_that_a_receipt_lists_may_be_gone(desk: Desk) -> None:
+    (desk.repo / ".git" / "info" / "exclude").write_text("built/\n")
+    for name in ("built/a.js", "built/kept.js", "other.txt"):
+        (desk.tree / name).parent.mkdir(exist_ok=True)
+        (desk.tree / name).write_text(f"{name}\n")
+    (desk.tree / "built" / "empty").mkdir()
+    before = desk.snapshot()
+    for name in ("built/a.js", "built/kept.js", "other.txt"):
+        (desk.tree / name).unlink()
+    (desk.tree / "built" / "empty").rmdir()
+    assert "built/a.js" in desk.lost(before)
+    found = desk.lost(before, Listed(frozenset({b"built", b"other.txt"}), frozenset({b"built/kept.js"})))
+    assert "built/a.js" not in found and "empty directory" not in found
+    assert "built/kept.js" in found and "other.txt" in found
+
+
+def test_secret_that_became_an_object_is_reported(desk: Desk) -> None:
+    (desk.repo / ".git" / "info" / "exclude").write_text(".env\n")
+    (desk.tree / ".env").write_text("hush\n")
+    before = desk.snapshot()
+    assert published("ada", before, gather(str(desk.repo))) == []
+    desk.git("add", "-f", ".env", cwd=desk.tree)
+    desk.git("commit", "-q", "-m", "oops", "--", ".env", cwd=desk.tree)
+    assert published("ada", before, gather(str(desk.repo))) == [".env of ada is in git"]
 
 
 def test_bytes_behind_any_ref_are_found_when_the_worktree_is_gone(desk: Desk) -> None:

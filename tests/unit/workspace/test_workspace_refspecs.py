@@ -22,6 +22,8 @@ USUAL = ("remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*")
         ([("remote.origin.mirror", "true"), MIRROR], ["git push origin"]),
         ([("remote.origin.push", "+refs/*:refs/*"), USUAL], ["git push origin"]),
         ([("remote.origin.push", "refs/*")], ["git push origin"]),
+        ([("remote.origin.push", "refs/headcount/salvage/t/a/1")], ["git push origin"]),
+        ([("remote.a.push", "refs/*"), ("remote.a.push", "^refs/headcount/x/*")], ["git push a"]),
     ],
 )
 def test_F53_refspec_that_covers_our_refs_is_found(entries: list[Entry], words: list[str]) -> None:
@@ -38,6 +40,7 @@ def test_F53_refspec_that_covers_our_refs_is_found(entries: list[Entry], words: 
         [MIRROR, ("fetch.prune", "true"), ("remote.origin.prune", "false")],
         [USUAL, ("remote.origin.push", "refs/heads/*:refs/heads/*"), ("remote.origin.mirror", "false")],
         [("remote.origin.fetch", "^refs/*"), ("fetch.prune", "true")],
+        [("remote.origin.push", "refs/*:refs/*"), ("remote.origin.push", "^refs/headcount/*")],
         [],
     ],
 )
