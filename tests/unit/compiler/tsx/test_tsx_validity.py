@@ -7,6 +7,9 @@ from tsx_reading import definition, read, read_source
 
 INVALID_HEADS = [
     "const w = defineWorker('w', , 'haiku');",
+    "const f = () => { class A { a!= 1 } };",
+    "const f = () => { class A { a! } };",
+    "const f = () => { class A { static a!: number } };",
     "const o = { a: 1,, b: 2 };",
     "const o = { a: 1, a: 2 };",
     "const class = 1;",
@@ -138,6 +141,7 @@ def test_an_error_points_at_the_whole_token(head: str, token: str) -> None:
 
 
 VALID_HEADS = [
+    "const f = () => { class A { a!: number; b? = 1; static c = 1 } };",
     "const f = <T,>(a: T) => a;",
     "const f = <T extends string>(a: T) => a;",
     "const v = null ?? ('' || 'y');",
