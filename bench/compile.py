@@ -7,10 +7,10 @@
 - peak memory after 100, 1,000 and 10,000 files
 
 react-agentic, the compiler that this one replaces, is not on npm and cannot be installed. Two baselines in
-`compile_baseline.js` stand for it, without any of a compiler's work: TypeScript's own parser, and ts-morph with
-the packages that react-agentic's build command loads. All run in turns, measured in processor time, since other
-programs use the machine. `.ci/tools` installs TypeScript. For ts-morph, run this in an empty directory, and give
-the path of its node_modules:
+`compile_baseline.js` stand for it, without any of a compiler's work: TypeScript's own parser, and ts-morph
+with the packages that react-agentic's build command loads. All run in turns, measured in processor time, since
+other programs use the machine. `.ci/tools` installs TypeScript. For ts-morph, run this in an empty directory,
+and give the path of its node_modules:
 
     npm install typescript@5.9.3 ts-morph@27.0.2 commander@14 chokidar@5 globby@16 picocolors@1
 """

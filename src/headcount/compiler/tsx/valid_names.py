@@ -313,6 +313,7 @@ NAMES = {
     "lexical_declaration": _declaration,
     "variable_declaration": _declaration,
     "statement_block": _block,
+    "for_statement": _block,
     "formal_parameters": _parameters,
     "type_identifier": _type_name,
     "statement_identifier": _type_name,

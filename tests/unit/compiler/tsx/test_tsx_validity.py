@@ -10,6 +10,8 @@ INVALID_HEADS = [
     "const f = () => { class A { a!= 1 } };",
     "const f = () => { class A { a! } };",
     "const f = () => { class A { static a!: number } };",
+    "const f = () => { for (let i = 0, i = 9; i < 1; i++) {} };",
+    "const v = a?.c && b!.d ?? c;",
     "const o = { a: 1,, b: 2 };",
     "const o = { a: 1, a: 2 };",
     "const class = 1;",
@@ -186,5 +188,6 @@ def test_an_html_comment_in_an_attribute_is_text(text: str) -> None:
 
 
 def test_a_line_break_between_export_and_default_is_valid() -> None:
-    found = read_source(definition("<p>x</p>").replace("export default", "export\r\n  default"))
-    assert found.diagnostics == () and found.root is not None
+    for gap in ("\n", " \n ", "\r\n  "):
+        found = read_source(definition("<p>x</p>").replace("export default", f"export{gap}default"))
+        assert found.diagnostics == () and found.root is not None
