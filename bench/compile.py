@@ -8,7 +8,7 @@
 
 react-agentic, the compiler that this one replaces, is not on npm and cannot be installed. Two baselines in
 `compile_baseline.js` stand for it, without any of a compiler's work: TypeScript's own parser, and ts-morph
-with the packages that react-agentic's build command loads. All run in turns, measured in processor time, since
+with the packages that react-agentic's build command loads. All run in turns, measured in processor time:
 other programs use the machine. `.ci/tools` installs TypeScript. For ts-morph, run this in an empty directory,
 and give the path of its node_modules:
 
