@@ -191,3 +191,8 @@ def test_a_line_break_between_export_and_default_is_valid() -> None:
     for gap in ("\n", " \n ", "\r\n  "):
         found = read_source(definition("<p>x</p>").replace("export default", f"export{gap}default"))
         assert found.diagnostics == () and found.root is not None
+
+
+@pytest.mark.parametrize("body", ["<p>a <!-- lost --> b</p>", "<!-- a -->", "<p>b</p><!-- c -->"])
+def test_an_html_comment_is_called_by_its_name(body: str) -> None:
+    assert "`<!-- -->` is not a comment in TSX" in [found.message for found in read(body).diagnostics]
