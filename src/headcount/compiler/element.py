@@ -93,11 +93,16 @@ Value: TypeAlias = (
 
 class Text(NamedTuple):
     """Text among children. `verbatim` is a string expression (`{"x"}`, a Python string), whose white space
-    is the author's; other text is source text, whose line breaks and indentation are layout."""
+    is the author's; other text is source text, whose line breaks and indentation are layout. An empty
+    verbatim text stands for a line break that JSX drops, next to a string expression."""
 
     value: str
     span: Span
     verbatim: bool = False
+
+    @property
+    def is_break(self) -> bool:
+        return self.verbatim and not self.value
 
 
 class Prop(NamedTuple):

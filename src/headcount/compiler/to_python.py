@@ -27,7 +27,7 @@ from headcount.compiler.language import LANGUAGE
 from headcount.compiler.lower.body import XML_TAGS, code_block, runs
 from headcount.compiler.lower.document import ROOTS
 from headcount.compiler.lower.inline import INLINE, with_gaps
-from headcount.compiler.whitespace import SPACES, cut_layout, squeeze
+from headcount.compiler.whitespace import SPACES, cut_layout, dedent_string, squeeze
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -195,7 +195,7 @@ class _Translation:
 
     def _children(self, element: Element) -> list[Expression]:
         if element.name in _LOOSE:
-            return [written for run in runs(element.children) for written in self._loose(run)]
+            return list(self._blocks(runs(element.children)))
         if element.name not in _INLINE:
             return list(self._elements(element.children))
         return list(self._inline(element.children, element.name not in INLINE))
@@ -203,10 +203,20 @@ class _Translation:
     def _elements(self, children: Sequence[Element | Text]) -> Iterator[Expression]:
         return (self._element(child) for child in children if isinstance(child, Element))
 
-    def _loose(self, run: Element | list[Element | Text]) -> Iterator[Expression]:
-        if isinstance(run, Element):
-            yield self._element(run)
-            return
+    def _blocks(self, found: list[Element | list[Element | Text]]) -> Iterator[Expression]:
+        """Block elements and the text between them; Python has no line breaks that keep two texts apart."""
+        for n, run in enumerate(found):
+            if isinstance(run, Element):
+                yield self._element(run)
+                continue
+            apart = [isinstance(each, list) for each in (*found[max(n - 1, 0) : n], *found[n + 1 : n + 2])]
+            if n and isinstance(found[n - 1], list):
+                yield string("\n\n")
+            if any(apart) and len(run) == 1 and isinstance(run[0], Text):
+                run = [run[0]._replace(value=dedent_string(run[0].value))]
+            yield from self._loose(run)
+
+    def _loose(self, run: list[Element | Text]) -> Iterator[Expression]:
         run = list(with_gaps(run, "\n", _TSX))
         pieces = [(c.value, not c.verbatim) if isinstance(c, Text) else ("", False) for c in run]
         texts = cut_layout(pieces)

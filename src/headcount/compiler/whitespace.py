@@ -48,10 +48,14 @@ def cut_layout(pieces: Sequence[tuple[str, bool]]) -> list[str]:
     return [_cut(text, margin) if source else text for text, source in pieces]
 
 
-def dedent_string(text: str) -> str:
-    """A string that starts with a line break was laid out too; any other is its author's."""
+def is_laid_out(text: str) -> bool:
+    """A string that starts with a line break was laid out like source text; any other is its author's."""
     head, newline, _ = text.partition("\n")
-    if not newline or head.strip(SPACES):
+    return bool(newline) and not head.strip(SPACES)
+
+
+def dedent_string(text: str) -> str:
+    if not is_laid_out(text):
         return trim_lines(text)
     return dedent([(text.replace("\r\n", "\n"), True)])
 

@@ -20,7 +20,7 @@ from headcount.compiler.lower.inline import (
 )
 from headcount.compiler.lower.props import PROPS, number_text, read_props
 from headcount.compiler.quoting import fence, quote, table_cell, table_row, xml_block
-from headcount.compiler.whitespace import SPACES, dedent, dedent_string, one_line
+from headcount.compiler.whitespace import SPACES, dedent, dedent_string, is_laid_out, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -55,20 +55,24 @@ def body(children: Sequence[Element | Text], owner: str, depth: int, report: Rep
 
 
 def runs(children: Sequence[Element | Text]) -> list[Element | list[Element | Text]]:
-    """Split children into block elements and the runs of inline content between them."""
+    """Split children into block elements and the runs of inline content between them. A string that was laid
+    out in lines of its own is a run by itself."""
     found: list[Element | list[Element | Text]] = []
     run: list[Element | Text] = []
-    for child in children:
-        if isinstance(child, Text) or (child.name in INLINE and not _is_code_block(child)):
+    for n, child in enumerate(children):
+        if isinstance(child, Text) and child.is_break:
+            around = (*run[-1:], *children[n + 1 : n + 2])
+            if any(isinstance(each, Text) and each.verbatim and is_laid_out(each.value) for each in around):
+                found += [run] if run else []
+                run = []
+            elif run:
+                run.append(child)
+        elif isinstance(child, Text) or (child.name in INLINE and not _is_code_block(child)):
             run.append(child)
-            continue
-        if run:
-            found.append(run)
+        else:
+            found += [run, child] if run else [child]
             run = []
-        found.append(child)
-    if run:
-        found.append(run)
-    return found
+    return [*found, run] if run else found
 
 
 def _is_code_block(element: Element) -> bool:
@@ -78,10 +82,11 @@ def _is_code_block(element: Element) -> bool:
 
 def loose(run: list[Element | Text], report: Report) -> str:
     """Inline content that stands among blocks; see `text` for what happens to its white space."""
-    if len(run) == 1 and isinstance(run[0], Text) and run[0].verbatim:
-        return dedent_string(run[0].value)
+    children = with_gaps(run, "\n", report)
+    if len(children) == 1 and isinstance(children[0], Text) and children[0].verbatim:
+        return dedent_string(children[0].value)
     pieces: list[tuple[str, bool]] = []
-    for child in with_gaps(run, "\n", report):
+    for child in children:
         if isinstance(child, Text):
             pieces.append((child.value, not child.verbatim))
         else:
@@ -172,12 +177,12 @@ def code_block(element: Element, report: Report) -> tuple[str, str]:
     """Language and content of a `pre`, with or without a `code` inside, or of a `code` among blocks."""
     language = _language(element, report)
     pieces: list[tuple[str, bool]] = []
-    for child in element.children:
+    for child in with_gaps(element.children, "\n", report):
         if isinstance(child, Text):
             pieces.append((child.value, not child.verbatim))
         elif child.name == "code":
             language = _language(child, report) or language
-            pieces += [_raw(grandchild, report) for grandchild in child.children]
+            pieces += [_raw(grandchild, report) for grandchild in with_gaps(child.children, "\n", report)]
         else:
             not_inside(child, element.name, report)
     pieces = [piece for n, piece in enumerate(pieces) if piece[0].strip(SPACES) or 0 < n < len(pieces) - 1]

@@ -19,15 +19,20 @@ _MARKERS: Final = {"b": "**", "strong": "**", "i": "*", "em": "*"}
 
 
 def with_gaps(children: Sequence[Element | Text], gap: str, report: Report) -> Sequence[Element | Text]:
-    """TSX drops white space with a line break in it, as JSX does; between two inline elements it parted
-    words, so it is put back where they stand on different lines."""
-    if report.python or len(children) < 2 or not any(map(_parted, children, children[1:])):
+    """TSX drops white space with a line break in it, as JSX does; between two inline elements or strings it
+    parted words, so it is put back where they stand on different lines."""
+    if report.python or len(children) < 2:
         return children
     found: list[Element | Text] = []
-    for child, following in zip(children, [*children[1:], None], strict=True):
-        found.append(child)
-        if following is not None and _parted(child, following):
+    broken = False
+    for child in children:
+        if isinstance(child, Text) and child.is_break:
+            broken = True
+            continue
+        if found and (_parted(found[-1], child) if not broken else _meet(found[-1], child)):
             found.append(Text(gap, child.span, True))
+        found.append(child)
+        broken = False
     return found
 
 
@@ -40,6 +45,13 @@ def _parted(before: Element | Text, after: Element | Text) -> bool:
         and after.name in INLINE
         and "br" not in (before.name, after.name)
     )
+
+
+def _meet(before: Element | Text, after: Element | Text) -> bool:
+    """Whether words would meet without a gap; a blank that the author wrote is one."""
+    last = before.value[-1:] if isinstance(before, Text) else before.name
+    first = after.value[:1] if isinstance(after, Text) else after.name
+    return not last.isspace() and not first.isspace() and "br" not in (last, first)
 
 
 def inline(children: Sequence[Element | Text], owner: str, report: Report) -> str:

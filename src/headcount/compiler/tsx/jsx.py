@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headcount.compiler.diagnostics import did_you_mean
-from headcount.compiler.element import UNKNOWN, Element, Prop
+from headcount.compiler.element import UNKNOWN, Element, Prop, Text
 from headcount.compiler.tsx.children import BLANKS, is_layout, render, text_children, to_value
 from headcount.compiler.tsx.evaluate import evaluate, handles, too_deep, too_many
 from headcount.compiler.tsx.expressions import field, foreign, parts
@@ -196,6 +196,7 @@ def _children(
     out: list[Evaluated] = []
     data = scope.data
     end = opening.end_byte
+    broken = False
     for kid in kids[1:]:
         kind_id = kid.kind_id
         if kind_id in TEXTS:
@@ -205,10 +206,12 @@ def _children(
         start = kid.start_byte
         if start > end:
             raw = data[end:start].decode()
+            broken = is_layout(raw) or (broken and not raw.strip(BLANKS))
             if not is_layout(raw):
                 blanks = len(raw) - len(raw.lstrip(BLANKS))
                 out.extend(text_children(raw, scope.module.source.span_at(end + blanks)))
         end = kid.end_byte
+        before = len(out)
         if kind_id in ELEMENTS:
             value = element(reader, kid, scope)
             if type(value) is Element and value.name:
@@ -220,7 +223,18 @@ def _children(
                 expression = parts(inner)[0] if inner.kind_id == SPREAD else inner
                 value = evaluate(reader, expression, scope)
                 _add_value(reader, out, value, expression, scope, context)
+        if broken and len(out) > before:
+            if before and (_is_string(out[before - 1]) or _is_string(out[before])):
+                out.insert(before, Text("", scope.module.source.span(kid), True))
+            broken = False
     return out
+
+
+def _is_string(value: Evaluated) -> bool:
+    """Whether a child is text that an expression gave."""
+    if isinstance(value, Text):
+        return value.verbatim
+    return isinstance(value, (str, int, float)) and not isinstance(value, bool)
 
 
 def _add_value(

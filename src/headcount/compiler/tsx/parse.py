@@ -11,6 +11,7 @@ source, and text is always taken from the source, never from the mask.
 - `-->` at the start of an attribute string.
 - `export type * from` and the variance words `in` and `out`, which mean nothing here.
 - A line break between `export` and `default`.
+- The `!` after a value, which means nothing here. The grammar reads `a + b!.c` as `(a + b)!.c`.
 
 The grammar also accepts what TypeScript rejects: `validity` reports that.
 """
@@ -108,13 +109,23 @@ def _nesting(data: bytes) -> int:
 _arrow_at_start = re.compile(rb"(=\s*[\"']\s*)-->")
 _type_exports = re.compile(rb"\bexport\s+type\s*\*[^'\"\n;]*(?:'[^'\n]*'|\"[^\"\n]*\")?")
 _type_heads = re.compile(rb"\b(?:interface|type|class)\s+[\w$\x80-\xff]+\s*<[^<>(){}]*>")
-_broken_export = re.compile(rb"(?<=\bexport)\s*\n\s*(?=default\b)")
+_broken_export = re.compile(rb"\bexport\s*\n\s*default\b")
+_non_null = tree_sitter.Query(LANGUAGE, "(non_null_expression) @value")
 _variance = re.compile(rb"(?<=[<,\s])(?:in|out)(?=\s+[\w$\x80-\xff])")
 
 
 def parse(source: SourceFile, report: Report) -> Node | None:
     """The program's node, or None when its syntax errors have been reported."""
-    parsed = _parse(source.data)
+    data = _broken_export.sub(_blank_lines, source.data)
+    parsed = _parse(data)
+    marks = _non_null_marks(parsed.root) if b"!" in data and not parsed.root.has_error else []
+    if marks and not parsed.cut:
+        if report_invalid(source, parsed.root, report):
+            return None
+        masked = bytearray(data)
+        for mark in marks:
+            masked[mark : mark + 1] = b" "
+        parsed = _parse(bytes(masked))
     if parsed.root.has_error:
         report_syntax_errors(source, parsed.root, report)
         return None
@@ -129,7 +140,7 @@ def _parse(data: bytes) -> Parsed:
     parsed = parse_tree(data)
     if parsed.root.has_error:
         masked = _variance_masked(_type_exports.sub(_blank, data)).replace(b"<!--", b">>>>")
-        masked = _broken_export.sub(_blank, _arrow_at_start.sub(rb"\1>>>", masked))
+        masked = _arrow_at_start.sub(rb"\1>>>", masked)
         if masked != data:
             data, parsed = masked, parse_tree(masked)
     if parsed.root.has_error and b"&" in data:
@@ -139,6 +150,15 @@ def _parse(data: bytes) -> Parsed:
 
 def _blank(match: re.Match[bytes]) -> bytes:
     return b" " * len(match[0])
+
+
+def _blank_lines(match: re.Match[bytes]) -> bytes:
+    return match[0].replace(b"\r", b" ").replace(b"\n", b" ")
+
+
+def _non_null_marks(root: Node) -> list[int]:
+    captures = tree_sitter.QueryCursor(_non_null).captures(root)
+    return [node.end_byte - 1 for node in captures.get("value", ())]
 
 
 def _variance_masked(data: bytes) -> bytes:

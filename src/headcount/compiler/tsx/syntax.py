@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from headcount.compiler.tsx.source import Report, SourceFile
 
 PAIRS = {"(": ")", "[": "]", "{": "}", "${": "}", "`": "`", '"': '"', "'": "'", "/*": "*/"}
+HTML_COMMENT = (
+    "`<!-- -->` is not a comment in TSX",
+    "Write {/* … */} between tags, // or /* … */ in code.",
+)
 TEXT_HINTS = {
     ">": "In JSX text write {'>'} or &gt;.",
     "}": "In JSX text write {'}'} or &#125;; else a { is missing before it.",
@@ -74,6 +78,10 @@ def _report_missing(source: SourceFile, node: Node, report: Report) -> None:
 def _report_error(source: SourceFile, node: Node, report: Report, closed: set[str]) -> None:
     """An error node may hold the rest of the file. Then its first inner error is where things went wrong,
     unless that is a `</`: there the parser read code, since something before was not closed."""
+    comments = [child for child in node.children if source.data.startswith(b"<!--", child.start_byte)]
+    if comments:
+        report.add(source, comments[0], "syntax", *HTML_COMMENT)
+        return
     while True:
         inner = _first_inner(node)
         at_closing = inner is not None and source.data.startswith(b"</", inner.start_byte - 1)

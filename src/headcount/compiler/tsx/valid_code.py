@@ -296,6 +296,18 @@ def _class(source: SourceFile, node: Node) -> Iterator[Problem]:
             yield Problem(child, "Members of a class are not separated by commas", "Write a semicolon.")
 
 
+def _class_field(source: SourceFile, node: Node) -> Iterator[Problem]:
+    """`!` promises a value that comes later, so the field has a type, and neither a value nor `static`."""
+    words = {child.type for child in node.children}
+    lacks_type = node.child_by_field_name("type") is None
+    if "!" in words and (lacks_type or words & {"declare", "static", "abstract"} or _has_value(node)):
+        yield Problem(node, "`!` is not expected in this field", "Remove the `!`.")
+
+
+def _has_value(node: Node) -> bool:
+    return node.child_by_field_id(FIELD_VALUE) is not None
+
+
 def _enum_body(source: SourceFile, node: Node) -> Iterator[Problem]:
     for child in node.named_children:
         name = child.child_by_field_id(FIELD_NAME) or child
@@ -373,6 +385,7 @@ CODE = {
     "class_declaration": _class,
     "class": _class,
     "abstract_class_declaration": _class,
+    "public_field_definition": _class_field,
     "enum_body": _enum_body,
     "interface_body": _members,
     "object_type": _members,

@@ -51,7 +51,7 @@ RESERVED_IN_MODULES = frozenset(
      "yield"}
 )  # fmt: skip
 NOT_BINDABLE = frozenset(("arguments", "eval"))
-_WORDS = RESERVED | RESERVED_IN_MODULES | NOT_BINDABLE
+_WORDS = frozenset(word.encode() for word in RESERVED | RESERVED_IN_MODULES | NOT_BINDABLE)
 
 METHOD = kind("method_definition")
 AMBIENT = kind("ambient_declaration")
@@ -111,9 +111,9 @@ def _object(source: SourceFile, node: Node) -> Iterator[Problem]:
 
 def _identifier(source: SourceFile, node: Node) -> Iterator[Problem]:
     """A reserved word is not a name, except for what an import or export calls a thing elsewhere."""
-    name = source.text(node)
-    if name not in _WORDS:
+    if source.data[node.start_byte : node.end_byte] not in _WORDS:
         return
+    name = source.text(node)
     parent = node.parent
     if parent is None or (parent.kind_id != JSX_EXPRESSION and parent.type.startswith("jsx_")):
         return
@@ -313,6 +313,7 @@ NAMES = {
     "lexical_declaration": _declaration,
     "variable_declaration": _declaration,
     "statement_block": _block,
+    "for_statement": _block,
     "formal_parameters": _parameters,
     "type_identifier": _type_name,
     "statement_identifier": _type_name,

@@ -25,6 +25,7 @@ from headcount.compiler.tsx.grammar import (
     kind,
 )
 from headcount.compiler.tsx.source import Problem
+from headcount.compiler.tsx.syntax import HTML_COMMENT
 from headcount.compiler.tsx.valid_code import CODE
 from headcount.compiler.tsx.valid_literals import LITERALS
 from headcount.compiler.tsx.valid_names import NAMES
@@ -73,9 +74,7 @@ def report_invalid(source: SourceFile, root: Node, report: Report) -> bool:
 
 
 def _html_comment(source: SourceFile, node: Node) -> Iterator[Problem]:
-    yield Problem(
-        node, "`<!-- -->` is not a comment in TSX", "Write {/* … */} between tags, // or /* … */ in code."
-    )
+    yield Problem(node, *HTML_COMMENT)
 
 
 def _export(source: SourceFile, node: Node) -> Iterator[Problem]:

@@ -9,6 +9,10 @@ from tsx_reading import codes, read, shapes, value
 VALUES = {
     "'a' === 'a'": True,
     "'a' !== 'a'": False,
+    "'x' + 'abc'!.length": "x3",
+    "null ?? 'abc'!.length": 3,
+    "!'abc'!.length": False,
+    "'a' || 'abc'!.length": "a",
     "1 < 2": True,
     "'b' > 'a'": True,
     "2 <= 1": False,

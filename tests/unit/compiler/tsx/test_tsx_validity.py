@@ -7,6 +7,11 @@ from tsx_reading import definition, read, read_source
 
 INVALID_HEADS = [
     "const w = defineWorker('w', , 'haiku');",
+    "const f = () => { class A { a!= 1 } };",
+    "const f = () => { class A { a! } };",
+    "const f = () => { class A { static a!: number } };",
+    "const f = () => { for (let i = 0, i = 9; i < 1; i++) {} };",
+    "const v = a?.c && b!.d ?? c;",
     "const o = { a: 1,, b: 2 };",
     "const o = { a: 1, a: 2 };",
     "const class = 1;",
@@ -138,6 +143,7 @@ def test_an_error_points_at_the_whole_token(head: str, token: str) -> None:
 
 
 VALID_HEADS = [
+    "const f = () => { class A { a!: number; b? = 1; static c = 1 } };",
     "const f = <T,>(a: T) => a;",
     "const f = <T extends string>(a: T) => a;",
     "const v = null ?? ('' || 'y');",
@@ -182,5 +188,11 @@ def test_an_html_comment_in_an_attribute_is_text(text: str) -> None:
 
 
 def test_a_line_break_between_export_and_default_is_valid() -> None:
-    found = read_source(definition("<p>x</p>").replace("export default", "export\r\n  default"))
-    assert found.diagnostics == () and found.root is not None
+    for gap in ("\n", " \n ", "\r\n  "):
+        found = read_source(definition("<p>x</p>").replace("export default", f"export{gap}default"))
+        assert found.diagnostics == () and found.root is not None
+
+
+@pytest.mark.parametrize("body", ["<p>a <!-- lost --> b</p>", "<!-- a -->", "<p>b</p><!-- c -->"])
+def test_an_html_comment_is_called_by_its_name(body: str) -> None:
+    assert "`<!-- -->` is not a comment in TSX" in [found.message for found in read(body).diagnostics]
