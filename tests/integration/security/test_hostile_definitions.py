@@ -13,6 +13,7 @@ from headcount.app import bounded_compile
 from headcount.app.bounded_compile import Compiler, compile_bounded
 from headcount.app.builds import Options, build
 from headcount.app.definition_files import compile_file
+from headcount.compiler.compile import compile_source
 from headcount.compiler.dialects import AGENT, TEAMMATE
 
 from .conftest import Desk
@@ -89,7 +90,7 @@ def test_a_child_that_was_taken_over_can_answer_only_with_values_of_the_compiler
 
     import pickle
 
-    for answer in (Order(), Path("x"), compile_bounded):
+    for answer in (Order(), Path("x"), compile_bounded, compile_source):
         with pytest.raises(pickle.UnpicklingError):
             bounded_compile._Values(pickle.dumps(answer)).load()
     assert not (tmp_path / "owned").exists()
