@@ -17,6 +17,7 @@ from headcount.runtime.log import end_of_log, last_written, read_log, read_tail
 from headcount.runtime.mark import state_id
 from headcount.runtime.plain import PlainRuntime
 from headcount.runtime.start_record import ExitStatus, Said, SpawnDirectory
+from headcount.tree_removal import remove_tree
 
 
 def test_a_pipe_or_a_link_in_the_place_of_a_log_is_not_waited_for(tmp_path: Path) -> None:
@@ -148,3 +149,25 @@ def test_a_seed_that_cannot_be_read_is_an_error_and_is_not_waited_for(tmp_path: 
     os.mkfifo(tmp_path / "id")
     with pytest.raises(ProcessError):
         state_id(str(tmp_path))
+
+
+def test_directories_of_any_depth_and_without_rights_are_removed(tmp_path: Path) -> None:
+    """Python alone fails at a thousand levels, and a team could not be closed."""
+    top, here = tmp_path / "top", os.getcwd()
+    top.mkdir()
+    try:
+        os.chdir(top)
+        for _ in range(3000):
+            os.mkdir("d")
+            os.chdir("d")
+    finally:
+        os.chdir(here)
+    kept = tmp_path / "kept"
+    kept.write_text("kept")
+    (top / "link").symlink_to(tmp_path)
+    (top / "sealed").mkdir()
+    (top / "sealed/file").touch()
+    (top / "sealed").chmod(0)
+    remove_tree(str(top))
+    assert not top.exists() and kept.read_text() == "kept"
+    remove_tree(str(top))
