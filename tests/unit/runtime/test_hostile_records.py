@@ -16,7 +16,13 @@ from headcount.runtime import log, reaper
 from headcount.runtime.log import end_of_log, last_written, read_log, read_tail
 from headcount.runtime.mark import state_id
 from headcount.runtime.plain import PlainRuntime
-from headcount.runtime.start_record import ExitStatus, Said, SpawnDirectory
+from headcount.runtime.start_record import (
+    ExitStatus,
+    Said,
+    SpawnDirectory,
+    make_tmux_directory,
+    remove_tmux_directory,
+)
 from headcount.tree_removal import remove_tree
 
 
@@ -151,17 +157,35 @@ def test_a_seed_that_cannot_be_read_is_an_error_and_is_not_waited_for(tmp_path: 
         state_id(str(tmp_path))
 
 
-def test_directories_of_any_depth_and_without_rights_are_removed(tmp_path: Path) -> None:
-    """Python alone fails at a thousand levels, and a team could not be closed."""
-    top, here = tmp_path / "top", os.getcwd()
-    top.mkdir()
+def nest(top: Path, levels: int) -> None:
+    top.mkdir(parents=True, exist_ok=True)
+    here = os.getcwd()
     try:
         os.chdir(top)
-        for _ in range(3000):
+        for _ in range(levels):
             os.mkdir("d")
             os.chdir("d")
     finally:
         os.chdir(here)
+
+
+def test_sockets_of_a_member_are_removed_beside_directories_without_end(tmp_path: Path) -> None:
+    """A failure here would make the proof that the member is gone impossible."""
+    place = Path(make_tmux_directory(str(tmp_path), "mark"))
+    nest(place / "deep", 1500)
+    own = place / f"tmux-{os.getuid()}"
+    own.mkdir()
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(own / "default"))
+        remove_tmux_directory(str(tmp_path), "mark")
+    assert not own.exists() and (place / "deep").exists()
+    remove_tree(str(place))
+
+
+def test_directories_of_any_depth_and_without_rights_are_removed(tmp_path: Path) -> None:
+    """Python alone fails at a thousand levels, and a team could not be closed."""
+    top = tmp_path / "top"
+    nest(top, 3000)
     kept = tmp_path / "kept"
     kept.write_text("kept")
     (top / "link").symlink_to(tmp_path)
