@@ -13,6 +13,7 @@ import pytest
 
 from headcount.errors import ProcessError
 from headcount.runtime import log, reaper
+from headcount.runtime.containment import Cgroup
 from headcount.runtime.log import end_of_log, last_written, read_log, read_tail
 from headcount.runtime.mark import state_id
 from headcount.runtime.plain import PlainRuntime
@@ -195,3 +196,12 @@ def test_directories_of_any_depth_and_without_rights_are_removed(tmp_path: Path)
     remove_tree(str(top))
     assert not top.exists() and kept.read_text() == "kept"
     remove_tree(str(top))
+
+
+def test_cgroups_that_a_member_nested_without_end_are_read_and_removed(tmp_path: Path) -> None:
+    """Here directories stand for them."""
+    nest(tmp_path / "cgroup", 1500)
+    cgroup = Cgroup(str(tmp_path / "cgroup"))
+    assert cgroup.processes() == []
+    cgroup.remove()
+    assert not (tmp_path / "cgroup").exists()
