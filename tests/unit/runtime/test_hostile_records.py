@@ -143,14 +143,19 @@ def test_the_log_is_written_to_no_pipe_and_through_no_link(tmp_path: Path) -> No
 
 
 def test_standard_input_that_a_member_replaced_takes_no_nudge(tmp_path: Path) -> None:
-    target = tmp_path / "target"
+    """Neither a file of the user's, nor the standard input of another member."""
+    target, other, path = tmp_path / "target", tmp_path / "other", tmp_path / reaper.STDIN
     target.write_text("mine")
-    for make in (lambda path: path.symlink_to(target), lambda path: path.write_text("")):
-        path = tmp_path / reaper.STDIN
-        make(path)
-        handle = SimpleNamespace(directory=SpawnDirectory(str(tmp_path)))
+    os.mkfifo(other)
+    reader = os.open(other, os.O_RDWR | os.O_NONBLOCK)
+    handle = SimpleNamespace(directory=SpawnDirectory(str(tmp_path)))
+    for place in (target, other, None):
+        path.touch() if place is None else path.symlink_to(place)
         assert not PlainRuntime.put_in_front(None, handle, "text", False)  # type: ignore[arg-type]
         path.unlink()
+    with pytest.raises(BlockingIOError):
+        os.read(reader, 1)
+    os.close(reader)
     assert target.read_text() == "mine"
 
 
