@@ -120,6 +120,25 @@ def test_scripts_of_npm_packages_run_only_where_a_client_needs_them() -> None:
     ], calls
 
 
+# The first versions without a known hole: GHSA-vqfr-h8mv-ghfj (h11), GHSA-7f5h-v6xp-fcq8 (starlette).
+FLOORS = {"h11": (0, 16), "starlette": (0, 49, 1)}
+
+
+@pytest.mark.parametrize("name", FLOORS)
+def test_the_oldest_version_of_a_dependency_is_above_known_bad_ones(name: str) -> None:
+    (wanted,) = [one for one in PROJECT["optional-dependencies"]["serve"] if one.startswith(name)]
+    floor = re.fullmatch(rf"{name}>=([\d.]+)(,.*)?", wanted)
+    assert floor is not None and tuple(map(int, floor[1].split("."))) >= FLOORS[name], wanted
+
+
+def test_security_rules_of_the_linter_are_on_and_each_exception_has_a_reason() -> None:
+    text = (ROOT / "pyproject.toml").read_text()
+    assert "S" in tomllib.loads(text)["tool"]["ruff"]["lint"]["select"]
+    lines = text[text.index("[tool.ruff.lint]") : text.index("[tool.mypy]")].splitlines()
+    off = [line for line in lines if re.search(r'"S\d*"', line) and not line.startswith("select")]
+    assert [line for line in off if "#" not in line] == []
+
+
 @pytest.mark.parametrize("path", FORMS, ids=lambda path: path.name)
 def test_an_issue_form_asks_for_something(path: Path) -> None:
     form = read(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, TypedDict, cast
 
@@ -139,18 +140,23 @@ class LocalFiles:
 
     def keep_only(self, directory: str, kept: Sequence[str]) -> None:
         """A member may have taken its own rights to a directory away, so they are restored first."""
+        from headcount.tree_removal import remove_tree
+
         if os.path.islink(directory) or not os.path.isdir(directory):
             return
         os.chmod(directory, 0o700)
         for name in os.listdir(directory):
             path = f"{directory}/{name}"
             below = [one.partition("/")[2] for one in kept if one.partition("/")[0] == name]
-            if os.path.islink(path) or not (os.path.isdir(path) or "" in below):
-                os.unlink(path)
-            elif "" not in below:
+            is_directory = os.path.isdir(path) and not os.path.islink(path)
+            if is_directory and not below:
+                remove_tree(path)
+            elif is_directory and "" not in below:
                 self.keep_only(path, below)
-                if not os.listdir(path):
+                with suppress(OSError):  # something of it is kept
                     os.rmdir(path)
+            elif os.path.islink(path) or "" not in below:
+                os.unlink(path)
 
 
 def _write(path: str, data: bytes, mode: str, sync: bool) -> None:

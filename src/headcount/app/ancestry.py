@@ -1,9 +1,9 @@
-"""What the kernel says about the process that calls: its ancestors, and the PID namespace that it is in.
+"""What the kernel says about the process that calls: its ancestors, and the namespaces that it is in.
 
 A caller chooses its own environment, so a token or a missing mark proves little by itself. It does not choose
-its ancestors: the topmost one that carries a mark was started by a keeper. Two ways lead around them. A new
-PID namespace hides them. The tmux server of our terminals carries no mark, and starts programs for any
-process that may reach its socket.
+its ancestors: the topmost one that carries a mark was started by a keeper. Three ways lead around them. A new
+PID namespace hides them. In a new user namespace a member may mount other files over those of /proc. The tmux
+server of our terminals carries no mark, and starts programs for any process that may reach its socket.
 
 On the path of every member command: imports next to nothing.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LOCK = "engine.lock"
 NAMESPACE = "engine.namespace"
-"""In the state directory: the PID namespace of the engine that holds the lock."""
+"""In the state directory: the PID and user namespace of the engine that holds the lock."""
 MARK = "HEADCOUNT_MARK"
 CODE_MARK = "hc1.code"  # `runtime.mark.CODE`; a member's command imports as little as it can
 MEMBER, CODE = "member", "code"
@@ -69,7 +69,7 @@ def why_not_own(home: str, team: str, key: str) -> str:
         if len(parts) == 6 and (parts[2], f"{parts[3]}#{parts[4]}") != (team, key):
             return f"this process belongs to {parts[3]}#{parts[4]} of {parts[2]}"
         return ""
-    return "this process is in a PID namespace of its own" if is_elsewhere(home) else ""
+    return "this process is in a namespace of its own" if is_elsewhere(home) else ""
 
 
 def below_our_tmux(home: str) -> bool:
@@ -83,14 +83,15 @@ def below_our_tmux(home: str) -> bool:
 
 
 def read_namespace() -> str:
+    """The PID and the user namespace of this process; "" without /proc."""
     try:
-        return os.readlink("/proc/self/ns/pid")
+        return " ".join(os.readlink(f"/proc/self/ns/{kind}") for kind in ("pid", "user"))
     except OSError:
         return ""
 
 
 def is_elsewhere(home: str) -> bool:
-    """Whether an engine drives this state directory from another PID namespace than ours."""
+    """Whether an engine drives this state directory from another PID or user namespace than ours."""
     theirs = read_record(f"{home}/{NAMESPACE}")
     try:
         fd = os.open(f"{home}/{LOCK}", os.O_RDONLY | _NO_TRICKS)
@@ -100,7 +101,8 @@ def is_elsewhere(home: str) -> bool:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
         return False  # no engine holds it: the namespace is that of one which has ended
     except BlockingIOError:
-        return theirs != read_namespace()
+        ours = read_namespace()  # an engine of an earlier version recorded only the first of the two
+        return not theirs or theirs not in (ours, ours.partition(" ")[0])
     finally:
         os.close(fd)
 

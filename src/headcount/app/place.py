@@ -4,6 +4,10 @@ An engine carries out what the state says is still to do. So a state directory t
 copied from elsewhere, is not used. `place.json` records where a directory was made. Directories of older
 versions have no record: they are accepted when git tracks nothing in them and the user owns them, and are
 then recorded.
+
+A pull can bring files into a directory that was made here: git overwrites ignored files. They are in its
+index then. So the record also has the state of the index at the last check, and git is asked again after each
+change of it.
 """
 
 from __future__ import annotations
@@ -21,11 +25,14 @@ except ImportError:  # from Python 3.12 on
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from headcount.app.app import App
 
 RECORD = "place.json"
+_INDEX = "index"
+_GIT_S = 30
 _MOST_BYTES = 1 << 14
 _MACHINE_IDS = ("/etc/machine-id", "/var/lib/dbus/machine-id")
 
@@ -33,12 +40,12 @@ _MACHINE_IDS = ("/etc/machine-id", "/var/lib/dbus/machine-id")
 def check_place(home: str) -> None:
     """Refuse a directory that is another user's, comes with the repository, or was made elsewhere."""
     _check_owner(home)
-    made = read_place(home)
-    if made == this_place(home):
-        return  # nobody elsewhere knows this path, machine and user; and git may hang
+    made, index = read_place(home), _index_state(home)
+    if made is not None and made.get(_INDEX) == index and is_here(made, home):
+        return
     _check_untracked(home)
-    if made is None:
-        write_place(home)
+    if made is None or is_here(made, home):
+        write_place(home, index)
     else:
         raise WorldError(
             f"{home} was not created here",
@@ -60,6 +67,10 @@ def this_place(home: str) -> dict[str, Any]:
     return {"path": os.path.join(os.path.realpath(folder), name), "machine": _machine(), "user": os.getuid()}
 
 
+def is_here(made: Mapping[str, Any], home: str) -> bool:
+    return all(made.get(name) == value for name, value in this_place(home).items())
+
+
 def read_place(home: str) -> dict[str, Any] | None:
     """None where nothing is recorded. A record that makes no sense is a record of elsewhere."""
     try:
@@ -78,12 +89,12 @@ def read_place(home: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else {}
 
 
-def write_place(home: str) -> None:
-    """Whole or not at all, and for the owner alone."""
+def write_place(home: str, index: list[int] | None = None) -> None:
+    """Whole or not at all, and for the owner alone. `index` is the one in which nothing of it was found."""
     new = f"{home}/{RECORD}.{os.getpid()}"
     fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(fd, "w", encoding="utf-8") as file:
-        json.dump(this_place(home), file)
+        json.dump({**this_place(home), _INDEX: index}, file)
     os.replace(new, f"{home}/{RECORD}")
 
 
@@ -115,7 +126,12 @@ def preview(app: App) -> dict[str, Any]:
             }
             for team in teams
         ]
-    return {"home": app.home, "made": made, "here": made == this_place(app.home), "teams": found}
+    return {
+        "home": app.home,
+        "made": made,
+        "here": made is not None and is_here(made, app.home),
+        "teams": found,
+    }
 
 
 def _check_owner(home: str) -> None:
@@ -138,15 +154,41 @@ def _check_owner(home: str) -> None:
         )
 
 
+def _index_state(home: str) -> list[int]:
+    """Return inode, size and time of the index that could track something in `home`. Empty without one.
+
+    git replaces the file with each change, and nobody elsewhere can foresee these numbers.
+    """
+    place = os.path.dirname(home)
+    while not os.path.lexists(f"{place}/.git") and place != os.path.dirname(place):
+        place = os.path.dirname(place)
+    directory = f"{place}/.git"
+    try:
+        if os.path.isfile(directory):
+            with open(directory, encoding="utf-8", errors="surrogateescape") as file:
+                directory = os.path.join(place, file.read(_MOST_BYTES).partition("gitdir: ")[2].strip())
+        found = os.stat(f"{directory}/index")
+    except OSError:
+        return []
+    return [found.st_ino, found.st_size, found.st_mtime_ns]
+
+
 def _check_untracked(home: str) -> None:
     import subprocess
 
     folder, name = os.path.split(home)
+    # Of a hook: GIT_DIR and GIT_INDEX_FILE would lead to another index.
+    environ = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
     try:
         found = subprocess.run(
             ["git", "-c", "core.fsmonitor=false", "-C", folder, "ls-files", "-z", "--", f":(literal){name}"],
-            capture_output=True, stdin=subprocess.DEVNULL, check=False,
+            capture_output=True, stdin=subprocess.DEVNULL, check=False, env=environ, timeout=_GIT_S,
         ).stdout  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        raise WorldError(
+            f"Could not check {home}", f"git did not say within {_GIT_S} s whether it tracks something there",
+            ("See what `git status` does here",), code="git-timeout",
+        ) from error  # fmt: skip
     except OSError:
         return  # without git nothing is tracked
     if not found:
@@ -155,7 +197,10 @@ def _check_untracked(home: str) -> None:
     raise WorldError(
         f"{home} came with the repository",
         f"git tracks {first}, and an engine would perform actions that a stranger wrote there",
-        ("Delete it, and remove it from git with `git rm -r --cached .headcount`",),
+        (
+            "See who added it with `git log -- .headcount`",
+            "Delete it, and remove it from git with `git rm -r --cached .headcount`",
+        ),
         code="tracked-state",
     )
 

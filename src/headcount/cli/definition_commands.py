@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from headcount.app import builds as building
 from headcount.app.builds import Built, Options, build, find_sources
 from headcount.app.definition_files import source_line
-from headcount.cli.streams import write_orders
+from headcount.cli.streams import write_orders, write_whole
 from headcount.compiler.diagnostics import WARNING, as_data, printable, render
 from headcount.compiler.dialects import DIALECTS
 from headcount.errors import DefinitionError, UsageError, WorldError
@@ -170,7 +170,7 @@ def _show(result: Built) -> None:
     for found in result.diagnostics:
         print(render(found, source_line(found)), file=sys.stderr)
     if result.markdown is not None:
-        sys.stdout.buffer.write(result.markdown.encode())
+        write_whole(result.markdown)
     elif result.status in _SAID:
         print(printable(_SAID[result.status].format(output=result.output, source=result.source)))
 
@@ -321,7 +321,7 @@ def _picture(drawing: Drawing, svg: bool) -> str:
 
 def _write_picture(path: str | None, picture: str) -> None:
     if path is None:
-        sys.stdout.buffer.write(picture.encode(errors="replace"))
+        write_whole(picture)
         return
     from headcount.app.builds import write_atomically
 

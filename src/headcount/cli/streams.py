@@ -51,6 +51,14 @@ def write_orders(stream: TextIO, text: str) -> None:
         stream.write(text)
 
 
+def write_whole(text: str) -> None:
+    """Write a document to standard output: exactly to a file, without control sequences to a terminal."""
+    if sys.stdout.isatty():
+        sys.stdout.write(text)
+    else:
+        sys.stdout.buffer.write(text.encode(errors="replace"))
+
+
 def prepare() -> None:
     """Prepare the standard streams, so that no locale causes a traceback."""
     codecs.register_error(_ESCAPED, _escape)

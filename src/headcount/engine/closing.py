@@ -150,6 +150,7 @@ def _tombstone(job: Job) -> _Result:
     """Check everything that the receipt names once more. Then move the team's own files to its archive,
     unless an earlier step failed and the team is not deleted. The members' environment, git's configuration
     and the settings of clients may hold keys, so they are removed."""
+    held_environment.forget(job.held)
     lost = _check_saved(job, [ref for member in job.team.members.values() for ref in member.refs])
     team_files = f"{job.world.home}/teams/{job.team.name}"
     archive = archive_path(job.world.home, job.team.name, job.team.generation)
@@ -158,7 +159,6 @@ def _tombstone(job: Job) -> _Result:
         job.world.files.move_directory(team_files, f"{archive}/team")
     if not lost and job.world.files.is_directory(archive):
         _remove_records(job, archive)
-    held_environment.forget(job.held)
     return lost, [], {("", held_environment.FACT): {}, ("", GIT_CONFIG): {}}
 
 

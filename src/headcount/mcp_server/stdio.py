@@ -176,7 +176,8 @@ def _read_request(message: dict[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def _is_id(value: Any) -> bool:
-    return type(value) in (str, int, float)
+    """Python reads NaN and Infinity, which are not JSON and could not be answered."""
+    return type(value) in (str, int) or (type(value) is float and value - value == 0)
 
 
 def _write_all(sink: FileIO, data: bytes) -> None:

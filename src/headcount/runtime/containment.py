@@ -135,10 +135,20 @@ class Cgroup:
 
     def processes(self) -> list[Process]:
         found = []
-        for directory, _, _ in os.walk(self.path):
+        for directory in self._directories():
             with suppress(OSError), open(f"{directory}/cgroup.procs") as file:
                 found += [read_process(int(pid), with_mark=False) for pid in file.read().split()]
         return [process for process in found if process is not None and self._holds(process.pid)]
+
+    def _directories(self) -> list[str]:
+        """Return the cgroup and those inside, parents first. A member may nest more than Python recurses."""
+        found = [self.path]
+        for directory in found:
+            with suppress(OSError):
+                found += [
+                    entry.path for entry in os.scandir(directory) if entry.is_dir(follow_symlinks=False)
+                ]
+        return found
 
     def _holds(self, pid: int) -> bool:
         """Asked after the process was read: its number may have gone to another in between."""
@@ -150,7 +160,7 @@ class Cgroup:
 
     def remove(self) -> None:
         """With the cgroups that the member made inside; what is populated stays."""
-        for directory, _, _ in os.walk(self.path, topdown=False):
+        for directory in reversed(self._directories()):
             with suppress(OSError):
                 os.rmdir(directory)
 

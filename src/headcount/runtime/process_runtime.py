@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import shutil
 import signal
 import socket
 import threading
@@ -52,6 +51,7 @@ from headcount.runtime.start_record import (
     remove_tmux_directory,
 )
 from headcount.runtime.tree import Members, Tree
+from headcount.tree_removal import remove_tree
 
 _START_TIMEOUT_S = 20.0
 _EXIT_RECORD_S = 2.0  # from the agent's end to the keeper's synced record of it
@@ -352,7 +352,7 @@ class ProcessRuntime:
             raise ProcessError(f"Did not remove the records of {mark}", "it is alive", code="still-alive")
         if log_to and os.path.isdir(directory.path):
             log.move_log(directory.path, log_to)
-        shutil.rmtree(directory.path, ignore_errors=True)
+        remove_tree(directory.path)
 
     def _directory(self, mark: str) -> SpawnDirectory:
         if parse_mark(mark) is None or "/" in mark:

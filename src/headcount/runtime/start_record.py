@@ -304,14 +304,16 @@ def make_tmux_directory(state_directory: str, mark: str) -> str:
 
 
 def remove_tmux_directory(state_directory: str, mark: str) -> None:
-    """Remove it with the sockets in it, after the processes are gone. Files that are not sockets stay."""
+    """Remove it with the sockets in it, after the processes are gone. Files that are not sockets stay.
+
+    tmux has them in one directory. A member can nest others without end, so no deeper one is read.
+    """
     top = _tmux_directory(state_directory, mark)
-    for place, _, files in os.walk(top, topdown=False):
-        for name in files:
-            with suppress(FileNotFoundError):
+    for place in (f"{top}/tmux-{os.getuid()}", top):
+        with suppress(OSError):  # it is not there, or something else is in it
+            for name in os.listdir(place):
                 if stat.S_ISSOCK(os.lstat(f"{place}/{name}").st_mode):
                     os.unlink(f"{place}/{name}")
-        with suppress(OSError):  # something else is in it
             os.rmdir(place)
 
 

@@ -21,13 +21,13 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
 from headcount.errors import GitError
+from headcount.tree_removal import remove_tree
 
 Entry = tuple[str, str | None]  # a key, and its value; None for a key without "="
 
@@ -208,7 +208,7 @@ def _remove(place: str) -> None:
     for name in os.listdir(place):
         path = os.path.join(place, name)
         if os.path.isdir(path) and not os.path.islink(path):
-            shutil.rmtree(path, ignore_errors=True)
+            remove_tree(path)
         else:
             os.remove(path)
     os.rmdir(place)

@@ -10,13 +10,13 @@ import fcntl
 import os
 import re
 import secrets
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from headcount.errors import Declined, GitError
+from headcount.tree_removal import remove_tree
 from headcount.workspace.git import failure
 from headcount.workspace.ref_names import integration_name, numbered, shown
 from headcount.workspace.repository import Repository
@@ -265,5 +265,5 @@ def _remove(repo: Repository, place: str) -> None:
             aside = tempfile.mkdtemp(prefix="headcount.removing.", dir=repo.common_dir)
             with suppress(FileNotFoundError):
                 os.rename(at.git_dir, f"{aside}/worktree")
-            shutil.rmtree(aside)
-    shutil.rmtree(place, ignore_errors=True)
+            remove_tree(aside)
+    remove_tree(place)

@@ -72,6 +72,24 @@ def test_no_key_is_left_in_the_archive_of_a_closed_team_and_the_conversation_is(
     assert (home / ".claude/.credentials.json").read_text() == json.dumps({"token": KEY})
 
 
+def test_a_client_is_not_started_in_a_repository_that_its_user_does_not_trust(desk: Desk) -> None:
+    """Without the client itself: what it does in an untrusted folder is in `clients/test_trust.py`."""
+    bin_directory = desk.place / "bin"
+    bin_directory.mkdir()
+    (bin_directory / "claude").write_text(CLIENT)
+    (bin_directory / "claude").chmod(0o755)
+    (desk.repo / "team.tsx").write_text(
+        "import { Command, Team, Teammate, defineTeam, defineWorker } from 'headcount'\n"
+        "const x = defineWorker('x'); const t = defineTeam('crew', [x])\n"
+        "export default <Command name='c' description='d'><Team team={t} description='d'>"
+        "<Teammate worker={x} description='d' prompt='p' /></Team></Command>\n"
+    )
+    answer = desk.answer("up", "team.tsx", PATH=f"{bin_directory}:{os.environ['PATH']}")
+    assert answer["error"]["code"] == "untrusted-repository", answer
+    assert any("accept its question about trust" in hint for hint in answer["error"]["hints"])
+    assert not (desk.place / "home/turned").exists()
+
+
 def test_nothing_is_removed_through_a_link_and_rights_that_were_taken_away_do_not_save_a_file(
     tmp_path: Path,
 ) -> None:

@@ -13,6 +13,7 @@ from headcount.app import bounded_compile
 from headcount.app.bounded_compile import Compiler, compile_bounded
 from headcount.app.builds import Options, build
 from headcount.app.definition_files import compile_file
+from headcount.compiler.compile import compile_source
 from headcount.compiler.dialects import AGENT, TEAMMATE
 
 from .conftest import Desk
@@ -49,11 +50,11 @@ def test_the_child_compiles_what_the_caller_would(tmp_path: Path) -> None:
         assert compiler.read(path).root is not None
 
 
-def test_a_definition_that_needs_gigabytes_is_reported_and_the_next_one_compiles(
+def test_a_definition_that_needs_too_much_memory_is_reported_and_the_next_one_compiles(
     tmp_path: Path, little: None
 ) -> None:
-    """Each limit of the compiler is kept: only the sum of 2,000 texts of two megabytes is too large."""
-    huge = write(tmp_path / "huge.tsx", "<p>{long}</p>" * 2000, f"const long = {LONG};")
+    """Each limit of the compiler is kept: only the sum of 150 texts of two megabytes is too large."""
+    huge = write(tmp_path / "huge.tsx", "<p>{long}</p>" * 150, f"const long = {LONG};")
     good = write(tmp_path / "later.tsx", "fine")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     results = list(build([huge, good], Options(TEAMMATE, str(tmp_path))))
@@ -89,7 +90,7 @@ def test_a_child_that_was_taken_over_can_answer_only_with_values_of_the_compiler
 
     import pickle
 
-    for answer in (Order(), Path("x"), compile_bounded):
+    for answer in (Order(), Path("x"), compile_bounded, compile_source):
         with pytest.raises(pickle.UnpicklingError):
             bounded_compile._Values(pickle.dumps(answer)).load()
     assert not (tmp_path / "owned").exists()

@@ -106,6 +106,20 @@ def test_a_new_pid_namespace_does_not_make_a_member_the_operator(attack: Attack,
     assert attack.members == {"eve"}
 
 
+def test_files_mounted_over_those_of_proc_do_not_make_a_member_the_operator(attack: Attack) -> None:
+    """In a user namespace of its own a member may mount. Its ancestors then have no environment or parent."""
+    hide = (
+        "p=$$; while [ $p -gt 1 ]; do next=$(awk '{print $4}' /proc/$p/stat); "
+        f"mount --bind {attack.place}/stat /proc/$p/stat; mount --bind /dev/null /proc/$p/environ; "
+        "p=$next; done"
+    )
+    (attack.place / "stat").write_text("1 (init) S 0 1 1 0 -1")
+    space = "unshare --user --map-current-user --keep-caps --mount"
+    said = attack.run_as_member("eve", f"{space} bash -c {shlex.quote(f'{hide}; {spawns(attack.app)}')}")
+    assert '"no-identity"' in said, said
+    assert attack.members == {"eve"}
+
+
 def test_the_tmux_server_of_the_terminals_does_not_make_a_member_the_operator(attack: Attack) -> None:
     attack.start("bob", runtime="tmux")
     out = attack.place / "from-tmux"

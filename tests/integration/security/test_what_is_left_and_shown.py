@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import pty
 import shlex
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +25,7 @@ from headcount.protocol.member import State
 from headcount.protocol.team import Status
 from headcount.store.sqlite import SqliteStore
 
-from .conftest import Desk
+from .conftest import COMMAND, Desk
 
 TEAM = "crew"
 SECRET = "s3cr3t-of-the-operator"
@@ -64,7 +67,8 @@ def test_what_was_deleted_from_the_store_is_overwritten_and_out_of_its_log(desk:
     app = open_app(str(desk.repo), {})
     team = create_team(app, TEAM, environ={})
     with app.store.write() as tx:
-        tx.put_fact(team.id, "", "environment", {**desk.environ, "SOME_API_KEY": SECRET})
+        # Of several pages: without an order to overwrite, SQLite leaves their content in its free list.
+        tx.put_fact(team.id, "", "environment", {**desk.environ, "SOME_API_KEY": SECRET * 1000})
     assert SECRET in contents(home)
     with driving(app):
         stand_down(app, TEAM)
@@ -134,3 +138,31 @@ def test_a_command_in_a_hint_is_quoted_for_the_shell(desk: Desk) -> None:
     hints = json.loads(desk.run("up", str(path), "--json").stdout)["error"]["hints"]
     (line,) = [hint for hint in hints if "headcount build" in hint]
     assert shlex.split(line.split("`")[1])[-1] == str(path)
+
+
+@pytest.mark.parametrize("words", ["build --stdout", "graph", "build --to python"])
+def test_a_definition_gives_the_operators_terminal_no_orders(desk: Desk, words: str) -> None:
+    """To a file, the output is what the definition says, byte for byte."""
+    (desk.repo / "team.tsx").write_text(
+        "import { Command, Team, Teammate, defineTeam, defineWorker } from 'headcount'\n"
+        "const x = defineWorker('x'); const t = defineTeam('crew', [x])\n"
+        "export default <Command name='c' description='d'>{'before\\x1b]0;owned\\x07after'}"
+        "<Team team={t} description='d\x1b[2J'><Teammate worker={x} description='d' prompt='p' /></Team>"
+        "</Command>\n"
+    )
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [COMMAND, *words.split(), "team.tsx"], cwd=desk.repo, env=desk.environ, stdin=theirs, stdout=theirs,
+        stderr=theirs,
+    ):  # fmt: skip
+        os.close(theirs)
+        shown = b""
+        with contextlib.suppress(OSError):  # its end is an error of the terminal
+            while data := os.read(ours, 65536):
+                shown += data
+    os.close(ours)
+    assert b"crew" in shown, shown
+    assert b"\x1b]" not in shown and b"\x07" not in shown and b"\x1b[2J" not in shown, shown
+    if words == "build --stdout":
+        done = desk.run(*words.split(), "team.tsx")
+        assert "before\x1b]0;owned\x07after" in done.stdout

@@ -37,6 +37,14 @@ def test_mail_is_shown_to_the_model_once(world: World) -> None:
     assert hook(world, "PostToolUse") is None
 
 
+def test_input_that_nests_without_end_is_no_input_and_no_bug(world: World) -> None:
+    done = subprocess.run(
+        [COMMAND, "hook", "Stop"], env=world.env("alice"), input=b"[" * 200_000, capture_output=True,
+        timeout=60,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_a_turn_does_not_end_before_an_open_request_is_answered(world: World) -> None:
     world.ask("alice", "r7")
     blocked = hook(world, "Stop")

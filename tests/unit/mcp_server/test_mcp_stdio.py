@@ -121,6 +121,8 @@ def _call(params: bytes) -> bytes:
         (b'{"jsonrpc":"2.0","id":null,"method":"ping"}\n', speech.INVALID_REQUEST),
         (b'{"jsonrpc":"2.0","id":{"a":1},"method":"ping"}\n', speech.INVALID_REQUEST),
         (b'{"jsonrpc":"2.0","id":true,"method":"ping"}\n', speech.INVALID_REQUEST),
+        (b'{"jsonrpc":"2.0","id":NaN,"method":"ping"}\n', speech.INVALID_REQUEST),
+        (b'{"jsonrpc":"2.0","id":1e999,"method":"ping"}\n', speech.INVALID_REQUEST),
         (b'{"jsonrpc":"2.0","id":1}\n', speech.INVALID_REQUEST),
         (b'{"jsonrpc":"2.0","id":1,"method":7}\n', speech.INVALID_REQUEST),
         (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}\n', speech.INVALID_PARAMS),

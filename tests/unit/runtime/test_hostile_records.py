@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import resource
 import socket
+import subprocess
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,10 +15,18 @@ import pytest
 
 from headcount.errors import ProcessError
 from headcount.runtime import log, reaper
+from headcount.runtime.containment import Cgroup
 from headcount.runtime.log import end_of_log, last_written, read_log, read_tail
 from headcount.runtime.mark import state_id
 from headcount.runtime.plain import PlainRuntime
-from headcount.runtime.start_record import ExitStatus, Said, SpawnDirectory
+from headcount.runtime.start_record import (
+    ExitStatus,
+    Said,
+    SpawnDirectory,
+    make_tmux_directory,
+    remove_tmux_directory,
+)
+from headcount.tree_removal import remove_tree
 
 
 def test_a_pipe_or_a_link_in_the_place_of_a_log_is_not_waited_for(tmp_path: Path) -> None:
@@ -133,14 +143,19 @@ def test_the_log_is_written_to_no_pipe_and_through_no_link(tmp_path: Path) -> No
 
 
 def test_standard_input_that_a_member_replaced_takes_no_nudge(tmp_path: Path) -> None:
-    target = tmp_path / "target"
+    """Neither a file of the user's, nor the standard input of another member."""
+    target, other, path = tmp_path / "target", tmp_path / "other", tmp_path / reaper.STDIN
     target.write_text("mine")
-    for make in (lambda path: path.symlink_to(target), lambda path: path.write_text("")):
-        path = tmp_path / reaper.STDIN
-        make(path)
-        handle = SimpleNamespace(directory=SpawnDirectory(str(tmp_path)))
+    os.mkfifo(other)
+    reader = os.open(other, os.O_RDWR | os.O_NONBLOCK)
+    handle = SimpleNamespace(directory=SpawnDirectory(str(tmp_path)))
+    for place in (target, other, None):
+        path.touch() if place is None else path.symlink_to(place)
         assert not PlainRuntime.put_in_front(None, handle, "text", False)  # type: ignore[arg-type]
         path.unlink()
+    with pytest.raises(BlockingIOError):
+        os.read(reader, 1)
+    os.close(reader)
     assert target.read_text() == "mine"
 
 
@@ -148,3 +163,56 @@ def test_a_seed_that_cannot_be_read_is_an_error_and_is_not_waited_for(tmp_path: 
     os.mkfifo(tmp_path / "id")
     with pytest.raises(ProcessError):
         state_id(str(tmp_path))
+
+
+@pytest.fixture
+def deep(tmp_path: Path) -> Iterator[Path]:
+    """A directory with 1,500 others below each other, which pytest itself could not remove."""
+    top, here = tmp_path / "deep", os.getcwd()
+    top.mkdir()
+    try:
+        os.chdir(top)
+        for _ in range(1500):
+            os.mkdir("d")
+            os.chdir("d")
+    finally:
+        os.chdir(here)
+    yield top
+    subprocess.run(["rm", "-rf", "--", str(tmp_path)], check=True)
+
+
+def test_sockets_of_a_member_are_removed_beside_directories_without_end(tmp_path: Path, deep: Path) -> None:
+    """A failure here would make the proof that the member is gone impossible."""
+    place = Path(make_tmux_directory(str(tmp_path), "mark"))
+    deep.rename(place / "deep")
+    own = place / f"tmux-{os.getuid()}"
+    own.mkdir()
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(own / "default"))
+        remove_tmux_directory(str(tmp_path), "mark")
+    assert not own.exists() and (place / "deep").exists()
+    subprocess.run(
+        ["rm", "-rf", "--", str(place)], check=True
+    )  # where sockets have short paths, it is elsewhere
+
+
+def test_directories_of_any_depth_and_without_rights_are_removed(tmp_path: Path, deep: Path) -> None:
+    """Python alone fails at a thousand levels, and a team could not be closed."""
+    top = deep
+    kept = tmp_path / "kept"
+    kept.write_text("kept")
+    (top / "link").symlink_to(tmp_path)
+    (top / "sealed").mkdir()
+    (top / "sealed/file").touch()
+    (top / "sealed").chmod(0)
+    remove_tree(str(top))
+    assert not top.exists() and kept.read_text() == "kept"
+    remove_tree(str(top))
+
+
+def test_cgroups_that_a_member_nested_without_end_are_read_and_removed(deep: Path) -> None:
+    """Here directories stand for them."""
+    cgroup = Cgroup(str(deep))
+    assert cgroup.processes() == []
+    cgroup.remove()
+    assert not deep.exists()

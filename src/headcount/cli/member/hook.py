@@ -72,7 +72,7 @@ def _read_input(event: str) -> dict[str, Any]:
 
     try:
         given = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return given if isinstance(given, dict) else {}
 
