@@ -29,6 +29,7 @@ from headcount.errors import UsageError, WorldError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from headcount.app.stand_down_answer import StandDownAnswer
     from headcount.ports import Entry
 
 TEAM = "demo"
@@ -127,7 +128,7 @@ class Line(NamedTuple):
 class Ending(NamedTuple):
     """The results of the demo that can be shown."""
 
-    answer: dict[str, Any]
+    answer: StandDownAnswer
     directory: str
     found_again: dict[str, str]
     processes: list[dict[str, Any]]
@@ -233,9 +234,9 @@ def _wait_for_work(app: App, story: _Story) -> None:
     )
 
 
-def _look_again(app: App, place: str, answer: dict[str, Any]) -> Ending:
+def _look_again(app: App, place: str, answer: StandDownAnswer) -> Ending:
     """With other eyes: what runs on this machine, and what is in the saved work."""
-    salvage = next(m["salvage"] for m in answer["members"] if m["name"] == SILENT)
+    salvage = next(m["salvage"] for m in answer["members"] if m["name"] == SILENT and m["salvage"])
     restore_saved(app, salvage, f"{place}/restored-{SILENT}")
     found = {}
     for name in ("index.py", "todo.txt"):

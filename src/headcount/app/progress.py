@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headcount.app.app import policy_of
 from headcount.app.stand_down_answer import report
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from headcount.app.app import App
+    from headcount.app.stand_down_answer import StandDownAnswer
     from headcount.domain.policy import Policy
     from headcount.protocol.member import Member
     from headcount.protocol.team import Team
@@ -38,15 +39,15 @@ _WAITS_FOR = {
 _NUDGED = ("sent back", "reminded", "reminded, its screen captured")
 
 
-def follow(app: App, team: str, answer: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def follow(app: App, team: str, answer: StandDownAnswer) -> Iterator[StandDownAnswer]:
     """Yield the answer, and again after every change, until only a person can continue."""
     for now, _ in follow_members(app, team, answer):
         yield now
 
 
 def follow_members(
-    app: App, team: str, answer: dict[str, Any]
-) -> Iterator[tuple[dict[str, Any], tuple[Team, Policy] | None]]:
+    app: App, team: str, answer: StandDownAnswer
+) -> Iterator[tuple[StandDownAnswer, tuple[Team, Policy] | None]]:
     """The same, with the state that each answer was composed from; None with the first, which is given.
 
     Changes that follow each other quickly are read together. An end is read at once.
@@ -58,7 +59,7 @@ def follow_members(
     state = None
     while True:
         yield answer, state
-        if is_over(answer):
+        if is_over(answer["status"]):
             return
         app.store.wait_any([ends], _TOGETHER_S)
         app.store.wait_any([ends, changes], _LOOK_AGAIN_S)
@@ -68,7 +69,7 @@ def follow_members(
             state = found, policy_of(tx.team_settings(found.id))
 
 
-def progress(answer: dict[str, Any], head: str, state: tuple[Team, Policy] | None = None) -> list[str]:
+def progress(answer: StandDownAnswer, head: str, state: tuple[Team, Policy] | None = None) -> list[str]:
     """Return a line for each member: what it waits for, and the time limit. `head` names who was asked."""
     width = max((len(m["name"]) for m in answer["members"]), default=0)
     stage = answer.get("stage")
@@ -91,7 +92,7 @@ def waits_for(member: Member) -> str:
     if member.stuck:
         return f"stuck: {', '.join(member.alive) or 'not proved gone'}"
     if member.settled:
-        return f"gone, {outcome_words(member.outcome) if member.outcome else 'never started'}"
+        return f"gone, {outcome_words(member.outcome)}"
     if member.state is State.RUNNING and member.request is None:
         return "continues its work"
     if member.state is State.RUNNING and member.activity is Activity.IDLE:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from headcount.app.app import App
+    from headcount.app.team_status import MemberStatus
     from headcount.app.timeline import Lane
     from headcount.ports import Entry, Tx
     from headcount.protocol.member import Member
@@ -121,7 +122,7 @@ def _about(team: Team, journal: Sequence[Entry]) -> dict[str, Any]:
 
 
 def _member(
-    row: dict[str, Any], member: Member, lane: Lane | None, facts: Facts, until: float
+    row: MemberStatus, member: Member, lane: Lane | None, facts: Facts, until: float
 ) -> dict[str, Any]:
     workspace = facts["workspace"].get(member.key)
     return {

@@ -1,8 +1,11 @@
-"""The answer of `down --json` and of the tools. The journal says when, the state says what."""
+"""Compose the answer of `down --json` and of the tools. Times are from the journal, the rest from the state.
+
+The answers are JSON objects with fixed keys, so their types are here, and no code converts them.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headcount.app.app import policy_of
 from headcount.domain.display import utc
@@ -11,11 +14,70 @@ from headcount.protocol.team import Status, decisions_now
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import NotRequired, TypedDict
 
     from headcount.domain.policy import Policy
     from headcount.ports import Entry, Tx
     from headcount.protocol.member import Member
     from headcount.protocol.team import Request, Team
+
+    class MemberAnswer(TypedDict):
+        """One incarnation: its answer to the request, and how it ended."""
+
+        name: str
+        generation: int
+        answer: str | None
+        outcome: str | None
+        attempts: int
+        salvage: str | None
+        seconds: float | None
+
+    class GoneAnswer(TypedDict):
+        """The proof about an incarnation that was gone before the request."""
+
+        name: str
+        generation: int
+        outcome: str | None
+        at: str | None
+        proof: str | None
+        processes: int
+
+    class Rejection(TypedDict):
+        name: str
+        reason: str
+
+    class EscalationAnswer(TypedDict):
+        id: str
+        team: str
+        member: str
+        generation: int
+        cause: str
+        issues: list[str]
+        attempts: int
+        state: str
+        decisions: list[str]
+        decision: str | None
+        by: str | None
+
+    class StandDownAnswer(TypedDict):
+        """The progress of a stand-down. The last keys are there for some statuses only."""
+
+        teamId: str
+        status: str
+        deleted: bool
+        requestId: str | None
+        seconds: float | None
+        members: list[MemberAnswer]
+        warnings: list[str]
+        archive: str | None
+        stage: NotRequired[str]
+        pendingApprovals: NotRequired[list[str]]
+        rejectedBy: NotRequired[list[Rejection]]
+        escalations: NotRequired[list[EscalationAnswer]]
+        alive: NotRequired[dict[str, list[str]]]
+        unproved: NotRequired[list[str]]
+        alreadyGone: NotRequired[list[GoneAnswer]]
+
 
 # Which lines of the journal tell how a stand-down went.
 _TOLD = (
@@ -31,14 +93,12 @@ _TOLD = (
 )
 
 
-_OF_THE_TEAM = ("teamId", "deleted", "warnings", "archive", "unproved")
-
 # A team's states while a stand-down is under way, and what each is called as a stage of it.
 UNDER_WAY = {"pending_shutdown": "asking", "stopping": "stopping", "closing": "closing"}
 
 
-def report(tx: Tx, team: Team, request_id: str | None, gone: Sequence[str] = ()) -> dict[str, Any]:
-    """How a stand-down stands. `gone`: incarnations that were asked for, too, and needed nothing any more."""
+def report(tx: Tx, team: Team, request_id: str | None, gone: Sequence[str] = ()) -> StandDownAnswer:
+    """Return the progress of a stand-down. `gone` were also named, but had ended before."""
     told = tx.journal(team.id, kinds=_TOLD)
     asked = _find_request(told, request_id or _current_request(team))
     targets = _targets(team, asked, gone)
@@ -46,7 +106,7 @@ def report(tx: Tx, team: Team, request_id: str | None, gone: Sequence[str] = ())
     # Whoever reads this knows how a stand-down ends, and that it has not ended; how far it is comes besides.
     status = "pending_shutdown" if stage in UNDER_WAY else stage
     doubts, missing = _reservations(tx, team, targets) if status == "shutdown" else ({}, [])
-    answer: dict[str, Any] = {
+    answer: StandDownAnswer = {
         "teamId": team.id,
         "status": status,
         "deleted": status == "shutdown" and team.status is Status.SHUTDOWN and not team.warnings,
@@ -56,14 +116,24 @@ def report(tx: Tx, team: Team, request_id: str | None, gone: Sequence[str] = ())
         "warnings": [*team.warnings, *doubts.values(), *missing],
         "archive": next((e.data["path"] for e in told if e.kind == "archived"), None),
     }
-    answer.update(_more(tx, team, told, asked, targets, status))
-    if doubts:
-        answer["unproved"] = [m.name for m in targets if m.key in doubts]
     if status == "pending_shutdown":
+        answer["pendingApprovals"] = [m.name for m in targets if _is_pending(m)]
         answer["stage"] = UNDER_WAY[stage]
+    elif status == "rejected" and (rejected := _rejection(told, asked)) is not None:
+        answer["rejectedBy"] = [{"name": name, "reason": why} for name, why in rejected.data["rejected_by"]]
+    elif status == "escalated":
+        policy = policy_of(tx.team_settings(team.id))
+        found = [describe_escalation(team, m.escalation, policy) for m in targets if m.escalation]
+        answer["escalations"] = found
+    elif status == "stuck":
+        answer["alive"] = {m.name: list(m.alive) for m in targets if m.stuck}
+    elif doubts:
+        answer["unproved"] = [m.name for m in targets if m.key in doubts]
     covered = _covered(asked)
     early = [m for m in targets if _was_gone(m, covered)]
-    return {**answer, "alreadyGone": [_proof(tx, team, m) for m in early]} if early else answer
+    if early:
+        answer["alreadyGone"] = [_proof(tx, team, m) for m in early]
+    return answer
 
 
 def _reservations(tx: Tx, team: Team, members: list[Member]) -> tuple[dict[str, str], list[str]]:
@@ -84,23 +154,29 @@ def _reservations(tx: Tx, team: Team, members: list[Member]) -> tuple[dict[str, 
     ]
 
 
-def report_gone(tx: Tx, team: Team, gone: Sequence[str]) -> dict[str, Any]:
-    """All that were asked for had gone before: nothing is asked again, and the proof is shown."""
+def report_gone(tx: Tx, team: Team, gone: Sequence[str]) -> StandDownAnswer:
+    """Return the proofs for members that were all gone before. No request is sent."""
     told = tx.journal(team.id, kinds=_TOLD)
     ended_by = [e for e in told if e.kind == "stand_down" and set(gone) & set(e.data["targets"])]
     members = [team.members[key] for key in gone]
     standing = report(tx, team, None)
-    return {
-        **{key: standing[key] for key in _OF_THE_TEAM if key in standing},
+    answer: StandDownAnswer = {
+        "teamId": team.id,
         "status": "shutdown",
+        "deleted": standing["deleted"],
         "requestId": ended_by[-1].data["request"] if ended_by else None,
         "seconds": 0.0,
         "members": _member_lines(members, told, None),
+        "warnings": standing["warnings"],
+        "archive": standing["archive"],
         "alreadyGone": [_proof(tx, team, m) for m in members],
     }
+    if "unproved" in standing:
+        answer["unproved"] = standing["unproved"]
+    return answer
 
 
-def describe_escalation(team: Team, escalation_id: str, policy: Policy) -> dict[str, Any]:
+def describe_escalation(team: Team, escalation_id: str, policy: Policy) -> EscalationAnswer:
     escalation = team.escalations[escalation_id]
     return {
         "id": escalation.id,
@@ -121,22 +197,6 @@ def can_decide(team: Team, escalation_id: str, policy: Policy) -> list[str]:
     """The decisions about it that would be taken at this moment; none when it is decided."""
     refusals = decisions_now(team, escalation_id, policy)
     return [decision for decision, refused in refusals.items() if refused is None]
-
-
-def _more(
-    tx: Tx, team: Team, told: list[Entry], asked: Entry | None, targets: list[Member], status: str
-) -> dict[str, Any]:
-    if status == "pending_shutdown":
-        return {"pendingApprovals": [m.name for m in targets if _is_pending(m)]}
-    if status == "rejected" and (rejected := _rejection(told, asked)) is not None:
-        return {"rejectedBy": [{"name": name, "reason": why} for name, why in rejected.data["rejected_by"]]}
-    if status == "escalated":
-        policy = policy_of(tx.team_settings(team.id))
-        found = [describe_escalation(team, m.escalation, policy) for m in targets if m.escalation]
-        return {"escalations": found}
-    if status == "stuck":
-        return {"alive": {m.name: list(m.alive) for m in targets if m.stuck}}
-    return {}
 
 
 def _is_pending(member: Member) -> bool:
@@ -217,7 +277,7 @@ def _ends(entry: Entry, request_id: str) -> bool:
     return entry.kind in ("rejected", "stood_down") and entry.data["request"] == request_id
 
 
-def _member_lines(members: list[Member], told: list[Entry], asked: Entry | None) -> list[dict[str, Any]]:
+def _member_lines(members: list[Member], told: list[Entry], asked: Entry | None) -> list[MemberAnswer]:
     covered = _covered(asked)
     ends = {e.about: e.at for e in reversed(told) if e.kind == "gone"}
     lines = [_member_line(m, ends.get(m.key), asked, _was_gone(m, covered)) for m in members]
@@ -242,27 +302,24 @@ def _rejection(told: list[Entry], asked: Entry | None) -> Entry | None:
     return next((e for e in told if e.kind == "rejected" and e.data["request"] == request), None)
 
 
-def _member_line(
-    member: Member, gone_at: float | None, asked: Entry | None, was_gone: bool
-) -> dict[str, Any]:
-    """One outcome for each incarnation and request (I6): of a later one, that nobody was there to ask."""
-    line: dict[str, Any] = {"name": member.name, "generation": member.generation}
-    salvage = member.refs[-1] if member.refs else None
-    if was_gone:
-        line |= {"answer": None, "outcome": "already_gone", "attempts": 0, "salvage": salvage, "seconds": 0.0}
-        return line
+def _member_line(member: Member, gone_at: float | None, asked: Entry | None, was_gone: bool) -> MemberAnswer:
+    """Return one outcome for each incarnation and request (I6). `was_gone`: it ended before this request."""
     seconds = gone_at - asked.at if gone_at is not None and asked is not None else None
-    line |= {
+    line: MemberAnswer = {
+        "name": member.name,
+        "generation": member.generation,
         "answer": member.answer,
         "outcome": "stuck" if member.stuck else member.outcome,
         "attempts": member.attempts,
-        "salvage": salvage,
+        "salvage": member.refs[-1] if member.refs else None,
         "seconds": None if seconds is None else round(max(0.0, seconds), 3),
     }
+    if was_gone:
+        return {**line, "answer": None, "outcome": "already_gone", "attempts": 0, "seconds": 0.0}
     return line
 
 
-def _proof(tx: Tx, team: Team, member: Member) -> dict[str, Any]:
+def _proof(tx: Tx, team: Team, member: Member) -> GoneAnswer:
     """How it ended then, and what was seen: a claim is worth what stands behind it."""
     seen = tx.fact(team.id, member.key, "proof") or {}
     return {

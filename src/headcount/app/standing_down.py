@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from headcount.app.app import App
+    from headcount.app.stand_down_answer import EscalationAnswer, StandDownAnswer
     from headcount.protocol.member import Member
     from headcount.protocol.team import Request, Team
 
@@ -27,7 +28,7 @@ def stand_down(
     *,
     force: bool = False,
     keep_team: bool = False,
-) -> dict[str, Any]:
+) -> StandDownAnswer:
     """Open a stand-down, or join the open one, and return its progress.
 
     The check, the step and the answer are one transaction. For a closed team the answer is its receipt, so
@@ -81,7 +82,7 @@ def request_stand_down(app: App, to: str, reason: str, team: str | None = None) 
 
 def status_of(
     app: App, team_name: str, request_id: str | None = None, gone: Sequence[str] = ()
-) -> dict[str, Any]:
+) -> StandDownAnswer:
     """How a stand-down stands: the named one, the team's open one, or the team's last one."""
     with app.store.read() as tx:
         return report(tx, app.load(tx, team_name), request_id, gone)
@@ -95,14 +96,14 @@ def _sort(team: Team, names: Iterable[str] | None) -> tuple[tuple[str, ...] | No
     return tuple(m.name for m in members if not m.settled), [m.key for m in members if m.settled]
 
 
-def is_over(answer: dict[str, Any]) -> bool:
-    """Return whether nothing more happens until a person acts."""
-    return answer["status"] in ("shutdown", "rejected", "escalated", "stuck", "active")
+def is_over(status: str) -> bool:
+    """Return whether a stand-down with this status continues only when a person acts."""
+    return status in ("shutdown", "rejected", "escalated", "stuck", "active")
 
 
 def decide(
     app: App, escalation_id: str, decision: str, reason: str = "", team: str | None = None
-) -> dict[str, Any]:
+) -> EscalationAnswer:
     """Decide an escalation. The first decision wins; a later one is refused with who decided what.
 
     Check and step are one transaction. Earlier reports of members are applied first, so the check sees the
@@ -158,16 +159,16 @@ def _team_of(app: App, escalation_id: str, team: str | None) -> str:
     )
 
 
-def decide_call(escalation: dict[str, Any]) -> str:
+def decide_call(escalation: EscalationAnswer) -> str:
     """The command that decides it, with what can be decided at this moment."""
     return f"headcount decide {escalation['id']} {'|'.join(escalation['decisions'])}"
 
 
-def escalations(app: App, team: str | None = None, *, every: bool = False) -> list[dict[str, Any]]:
+def escalations(app: App, team: str | None = None, *, every: bool = False) -> list[EscalationAnswer]:
     """The open and the parked ones, or `every` one there was."""
     with app.store.read() as tx:
         names = [app.pick_team(team)] if team or app.caller.is_member else tx.team_names()
-        found: list[dict[str, Any]] = []
+        found: list[EscalationAnswer] = []
         for name in names:
             there = app.load(tx, name)
             wanted = [e.id for e in there.escalations.values() if every or e.state in UNDECIDED]
@@ -215,7 +216,7 @@ def _find(team: Team, name: str) -> Member:
     )
 
 
-def hint_for(answer: dict[str, Any], call: str) -> str:
+def hint_for(answer: StandDownAnswer, call: str) -> str:
     """What to do next, for a person; `call` is the command that asks for the same again."""
     match answer["status"]:
         case "escalated":

@@ -11,7 +11,8 @@ from headcount.app.lock import is_driven, suspended_driver
 from headcount.app.tasks import as_json
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Mapping
+    from typing import TypedDict
 
     from headcount.app.app import App
     from headcount.ports import Tx
@@ -20,13 +21,63 @@ if TYPE_CHECKING:
     from headcount.protocol.task import Task
     from headcount.protocol.team import Team
 
+    class MemberStatus(TypedDict):
+        name: str
+        generation: int
+        role: str
+        state: str
+        activity: str | None
+        task: str | None
+        answer: str | None
+        attempts: int
+        issues: list[str]
+        outcome: str | None
+        salvage: list[str]
+        failure: str | None
+        alive: list[str]
+
+    class LimitStatus(TypedDict):
+        member: str
+        until: str
+        reason: str
+
+    class DialogStatus(TypedDict):
+        member: str
+        since: str
+        text: str
+        attach: str
+
+    class RunStatus(TypedDict):
+        status: str
+        reason: str
+
+    class TeamStatus(TypedDict):
+        """One team of `headcount status --json`."""
+
+        team: str
+        teamId: str
+        status: str
+        driven: bool
+        suspended: int | None
+        broken: str | None
+        run: RunStatus | None
+        members: list[MemberStatus]
+        tasks: list[dict[str, Any]]
+        unread: Mapping[str, int]
+        usage: Mapping[str, Mapping[str, Any]]
+        limits: list[LimitStatus]
+        dialogs: list[DialogStatus]
+        escalations: list[str]
+        warnings: list[str]
+
+
 DIALOG = "dialog"  # of an incarnation: what its client asks, and since when; nothing when that is over
 WAITING = "waiting"
 ESCALATED = "escalated"
 OVER = ("complete", "blocked", ESCALATED)  # nothing more happens until a person acts
 
 
-def roster(team: Team, waiting: Container[str] = ()) -> list[dict[str, Any]]:
+def roster(team: Team, waiting: Container[str] = ()) -> list[MemberStatus]:
     """Return all incarnations, so that a reused name hides none (E1). `waiting` are in a dialog."""
     return [
         {
@@ -55,29 +106,30 @@ def shown_activity(member: Member, waiting: Container[str]) -> str | None:
     return WAITING if member.key in waiting else member.activity
 
 
-def outcome_words(outcome: str) -> str:
+def outcome_words(outcome: str | None) -> str:
     """Return an outcome in words for people."""
-    return "exited on its own" if outcome == "already_gone" else outcome
+    return "exited on its own" if outcome == "already_gone" else outcome or "never started"
 
 
-def read_limits(tx: Tx, team: Team) -> list[dict[str, Any]]:
+def read_limits(tx: Tx, team: Team) -> list[LimitStatus]:
     """Return the members that wait for the end of a usage limit, with its end and the client's words."""
     parked = [m.key for m in team.live() if m.activity == "limited"]
     said = {entry.about: entry.data for entry in tx.journal(team.id, kinds=("limited",))} if parked else {}
     return [{"member": key, "until": said[key]["until"], "reason": said[key]["reason"]} for key in parked]
 
 
-def read_dialogs(tx: Tx, team: Team) -> list[dict[str, Any]]:
+def read_dialogs(tx: Tx, team: Team) -> list[DialogStatus]:
     """Return the clients that wait in a dialog: since when, its text, and the command to attach."""
-    found = tx.facts(team.id, DIALOG)
+    facts = tx.facts(team.id, DIALOG)
     return [
-        {"member": m.key, **found[m.key], "attach": f"headcount attach {m.name} --team {team.name}"}
+        {"member": m.key, "text": fact["text"], "since": fact["since"],
+         "attach": f"headcount attach {m.name} --team {team.name}"}
         for m in team.live()
-        if found.get(m.key)
-    ]
+        if (fact := facts.get(m.key))
+    ]  # fmt: skip
 
 
-def status(app: App, team_name: str | None = None) -> list[dict[str, Any]]:
+def status(app: App, team_name: str | None = None) -> list[TeamStatus]:
     """Return every open team, or the named one even when it is closed."""
     app.check("status")
     with app.store.read() as tx:
@@ -85,7 +137,7 @@ def status(app: App, team_name: str | None = None) -> list[dict[str, Any]]:
         return [_team_status(app, tx, app.load(tx, name)) for name in names]
 
 
-def _team_status(app: App, tx: Tx, team: Team) -> dict[str, Any]:
+def _team_status(app: App, tx: Tx, team: Team) -> TeamStatus:
     dialogs = read_dialogs(tx, team)
     return {
         "team": team.name,
@@ -140,7 +192,7 @@ def read_stalled(phase: Phase, team: Team) -> list[str]:
     return [key for key in keys if team.members[key].live and team.members[key].activity == "stalled"]
 
 
-def read_run_state(team: Team) -> dict[str, Any] | None:
+def read_run_state(team: Team) -> RunStatus | None:
     """Return None for a team that runs no tasks."""
     if team.run is None:
         return None

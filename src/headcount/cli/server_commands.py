@@ -38,8 +38,10 @@ def run_serve(args: argparse.Namespace) -> int:
             ("Install it with `pip install '.[serve]'` in the checkout of headcount",),
             code="not-installed",
         ) from None
+    app = open_app()
+    app.read_settings()  # a mistake in them is an error now, and not at the first click
     try:
-        return serve(open_app(), _address(args.host), args.port, args.token_file, as_json=args.json)
+        return serve(app, _address(args.host), args.port, args.token_file, as_json=args.json)
     except KeyboardInterrupt:
         return 0  # Ctrl-C is how it is ended
 

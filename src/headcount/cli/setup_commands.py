@@ -371,6 +371,7 @@ def run_demo(args: argparse.Namespace) -> int:
         print("\nNo work is lost. What cy never committed, restored from its salvage:")
         for path, content in ending.found_again.items():
             print(f"  {path}: {plain(content)}")
+        archive = str(ending.answer["archive"])
         print("\nLook around:")
         _print_columns(
             (f"cd {ending.directory}", ""),
@@ -378,7 +379,7 @@ def run_demo(args: argparse.Namespace) -> int:
             (f"{_our_name()} status demo", "how it ended"),
             (f"{_our_name()} report demo", "all of it, as a page"),
             ("git log --oneline --all", "every commit is on a branch"),
-            (f"less {os.path.relpath(ending.answer['archive'], ending.directory)}/receipt.json", "the proof"),
+            (f"less {os.path.relpath(archive, ending.directory)}/receipt.json", "the proof"),
         )
     return 0 if ending.answer["status"] == "shutdown" and ending.left == 0 else 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headcount.app.app import open_app
 from headcount.app.branches import read_made
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headcount.app.app import App
+    from headcount.app.stand_down_answer import EscalationAnswer, GoneAnswer, StandDownAnswer
 
 _SHOWN = 12
 _STATUS_COLOURS = {"shutdown": "green", "rejected": "yellow", "escalated": "yellow", "stuck": "red"}
@@ -42,7 +43,7 @@ def run_down(args: argparse.Namespace) -> int:
     answer = stand_down(app, team, args.member, args.reason, force=args.force, keep_team=args.keep_team)
     if answer["status"] != "shutdown":
         ensure_driven(app)
-    if not args.no_wait and not is_over(answer):
+    if not args.no_wait and not is_over(answer["status"]):
         try:
             answer = _follow_stand_down(app, team, args.member, answer, quiet=args.json)
         except KeyboardInterrupt:
@@ -59,11 +60,11 @@ def run_down(args: argparse.Namespace) -> int:
 
 
 def _follow_stand_down(
-    app: App, team: str, names: list[str] | None, answer: dict[str, Any], quiet: bool
-) -> dict[str, Any]:
+    app: App, team: str, names: list[str] | None, answer: StandDownAnswer, quiet: bool
+) -> StandDownAnswer:
     live = Live(sys.stderr)
     for answer, state in follow_members(app, team, answer):  # noqa: B020 - the last one is the answer
-        if not is_over(answer):
+        if not is_over(answer["status"]):
             ensure_driven(app)  # whoever ends the engine meanwhile does not leave us waiting
         if not quiet:
             live.show(progress(answer, _head(team, names), state))
@@ -81,7 +82,7 @@ def _head(team: str, names: list[str] | None) -> str:
 
 
 def _print_summary(
-    team: str, names: list[str] | None, answer: dict[str, Any], commits: Sequence[str] = ()
+    team: str, names: list[str] | None, answer: StandDownAnswer, commits: Sequence[str] = ()
 ) -> None:
     status = paint(answer["status"], _STATUS_COLOURS.get(answer["status"], "bold"), sys.stdout)
     print(f"{_head(team, names)}: {status}. {_counted(answer)}.")
@@ -110,7 +111,7 @@ def _print_summary(
         print(f"Hint: {hint}")
 
 
-def _commits(app: App, answer: dict[str, Any]) -> list[str]:
+def _commits(app: App, answer: StandDownAnswer) -> list[str]:
     """Return lines with the members' commits and branches; for very many, the first ones."""
     if answer["status"] != "shutdown":
         return []
@@ -121,7 +122,7 @@ def _commits(app: App, answer: dict[str, Any]) -> list[str]:
     return [*lines[:_SHOWN], f"… and {len(lines) - _SHOWN} more: `git branch --list 'headcount/*'`"]
 
 
-def _counted(answer: dict[str, Any]) -> str:
+def _counted(answer: StandDownAnswer) -> str:
     """Return how many members were stopped, and how many were gone already."""
     early = len(answer.get("alreadyGone", ()))
     asked = len(answer["members"]) - early
@@ -133,7 +134,7 @@ def _counted(answer: dict[str, Any]) -> str:
     return f"Stopped {stopped} of {asked} members{took}{more}"
 
 
-def _already_gone(early: dict[str, Any]) -> str:
+def _already_gone(early: GoneAnswer) -> str:
     proof = f", proved at {early['at']} ({early['proof']})" if early["at"] else ""
     return f"{early['name']}#{early['generation']}: gone already, {outcome_words(early['outcome'])}{proof}"
 
@@ -160,7 +161,7 @@ def run_escalations(args: argparse.Namespace) -> int:
     return 0
 
 
-def _escalation_lines(one: dict[str, Any], found: list[dict[str, Any]]) -> list[str]:
+def _escalation_lines(one: EscalationAnswer, found: list[EscalationAnswer]) -> list[str]:
     decided = f", {one['decision']} by {one['by']}" if one["decision"] else ""
     after = f"{one['attempts']} {'inspection' if one['attempts'] == 1 else 'inspections'}"
     head = f"{one['id']}  {one['team']}/{one['member']}  {one['state']}{decided}, after {after}"
@@ -172,7 +173,7 @@ def _escalation_lines(one: dict[str, Any], found: list[dict[str, Any]]) -> list[
     ]
 
 
-def _decide_command(one: dict[str, Any], found: list[dict[str, Any]]) -> str:
+def _decide_command(one: EscalationAnswer, found: list[EscalationAnswer]) -> str:
     """Return the command that decides, with the team's name if another team has the same id."""
     namesakes = [other for other in found if other["id"] == one["id"] and other["decisions"]]
     return decide_call(one) + (f" --team {one['team']}" if len(namesakes) > 1 else "")
@@ -214,7 +215,7 @@ def run_decide(args: argparse.Namespace) -> int:
     return 0
 
 
-def _consequence(decided: dict[str, Any], decision: str) -> str:
+def _consequence(decided: EscalationAnswer, decision: str) -> str:
     """Return what follows. `human` closes the escalation of a member that is not being stood down."""
     if decision == "human" and decided["state"] == "decided":
         name = decided["member"]

@@ -16,8 +16,10 @@ from headcount.cli.terminal_output import Live, is_live, plain, table
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping
 
     from headcount.app.app import App
+    from headcount.app.team_status import DialogStatus, LimitStatus, MemberStatus, TeamStatus
 
 
 def configure_status(parser: argparse.ArgumentParser) -> None:
@@ -33,14 +35,14 @@ def run_status(args: argparse.Namespace) -> int:
     teams = status(app, args.team)
     native = [] if args.team else [team.as_dict() for team in observe(os.environ)]
     if args.json:
-        print(json.dumps(teams + native, ensure_ascii=False))
+        print(json.dumps([*teams, *native], ensure_ascii=False))
         return 0
     if not teams:
         print("No team is open. Start one with `headcount up FILE`.")
     for team in teams:
         print("\n".join(describe_team(team)))
-    for team in native:
-        print("\n".join(describe_native(team)))
+    for other in native:
+        print("\n".join(describe_native(other)))
     return 0
 
 
@@ -66,7 +68,7 @@ def _watch_status(app: App, team: str | None, as_json: bool) -> int:
         app.store.wait(f"team/{name}", 1.0)
 
 
-def describe_team(team: dict[str, Any]) -> list[str]:
+def describe_team(team: TeamStatus) -> list[str]:
     lines = [f"{team['team']}: {team['status']}"]
     rows = [_member_row(member, team["unread"], team["usage"]) for member in team["members"]]
     if rows:
@@ -84,7 +86,7 @@ def describe_team(team: dict[str, Any]) -> list[str]:
     return lines + [f"  Warning: {plain(warning)}" for warning in team["warnings"]]
 
 
-def _engine_lines(team: dict[str, Any]) -> list[str]:
+def _engine_lines(team: TeamStatus) -> list[str]:
     """Return why nothing happens although members are left."""
     if all(member["state"] == "gone" for member in team["members"]):
         return []
@@ -98,7 +100,7 @@ def _engine_lines(team: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _run_lines(team: dict[str, Any]) -> list[str]:
+def _run_lines(team: TeamStatus) -> list[str]:
     """Return the status of its run, and how to continue it."""
     run = team["run"]
     if run is None:
@@ -114,11 +116,13 @@ def _used(tokens: int, turns: int) -> str:
     return f"{tokens:,} tokens in {turns} turn{'s' * (turns != 1)}"
 
 
-def _member_row(member: dict[str, Any], unread: dict[str, int], usage: dict[str, Any]) -> tuple[str, ...]:
+def _member_row(
+    member: MemberStatus, unread: Mapping[str, int], usage: Mapping[str, Mapping[str, Any]]
+) -> tuple[str, ...]:
     key = f"{member['name']}#{member['generation']}"
     state = member["state"]
     if state == "running" and member["activity"] != "working":
-        state = member["activity"]
+        state = member["activity"] or state
     outcome = member["outcome"] and outcome_words(member["outcome"])
     notes = [outcome or member["failure"] or "; ".join(member["issues"] or member["alive"])]
     if key in usage:
@@ -131,7 +135,7 @@ def _member_row(member: dict[str, Any], unread: dict[str, int], usage: dict[str,
 # Who waits for something outside of the team, as `status` and `run` show it: a limit's end, an answer.
 
 
-def describe_limits(team: str, limits: list[dict[str, Any]]) -> list[str]:
+def describe_limits(team: str, limits: list[LimitStatus]) -> list[str]:
     """Return lines about usage limits: member, end, reason, and what you can do."""
     if not limits:
         return []
@@ -144,7 +148,7 @@ def describe_limits(team: str, limits: list[dict[str, Any]]) -> list[str]:
     return [*lines, f"  {wait} To go on without it: `headcount down {team} --member {name}`."]
 
 
-def describe_dialogs(dialogs: list[dict[str, Any]]) -> list[str]:
+def describe_dialogs(dialogs: list[DialogStatus]) -> list[str]:
     return [
         f"  Waiting: {one['member']} needs a person since {_clock(one['since'])}: {plain(one['text'])} "
         f"(`{one['attach']}`)"

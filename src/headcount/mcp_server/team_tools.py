@@ -11,10 +11,13 @@ from headcount.errors import ProcessError, UsageError
 from headcount.mcp_server.tool_calls import drive
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from headcount.app.app import App
+    from headcount.app.stand_down_answer import StandDownAnswer
 
     Arguments = dict[str, Any]
-    Answer = dict[str, Any]
+    Answer = Mapping[str, object]
 
 # How long a tool stays for something that is nearly there. A client waits for a minute or so at most.
 _START_S = 10.0
@@ -62,21 +65,20 @@ def team_shutdown(app: App, args: Arguments) -> Answer:
     return _shutdown(report)
 
 
-def _wait_closed(app: App, name: str, report: Answer) -> Answer:
-    """Nobody has to be asked, so it is a matter of seconds; if it is not, the answer says how far it is."""
+def _wait_closed(app: App, name: str, report: StandDownAnswer) -> StandDownAnswer:
+    """Wait some seconds for the end. No answer of a member is pending, so there should be no longer wait."""
     from headcount.app.team_start import wait_for
 
-    wait_for(app, name, lambda t: standing_down.is_over({"status": str(t.status)}), _CLOSE_S)
+    wait_for(app, name, lambda t: standing_down.is_over(t.status), _CLOSE_S)
     return standing_down.status_of(app, name, report["requestId"])
 
 
-def _shutdown(report: Answer) -> Answer:
-    """Closed or pending, in the two shapes that callers know; anything else as it stands."""
-    if report["status"] == "shutdown":
-        return {key: report[key] for key in ("teamId", "status", "deleted", "warnings") if report[key] != []}
-    if report["status"] == "pending_shutdown":
-        return {key: report[key] for key in ("teamId", "status", "requestId", "pendingApprovals")}
-    return report
+def _shutdown(report: StandDownAnswer) -> Answer:
+    """Return the two short forms that callers know: closed or pending. Anything else is returned whole."""
+    known = {"shutdown": ("teamId", "status", "deleted", "warnings"),
+             "pending_shutdown": ("teamId", "status", "requestId", "pendingApprovals")}  # fmt: skip
+    keys = known.get(report["status"], tuple(report))
+    return {key: value for key, value in report.items() if key in keys and (key, value) != ("warnings", [])}
 
 
 def shutdown_status(app: App, args: Arguments) -> Answer:

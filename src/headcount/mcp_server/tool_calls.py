@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from headcount.app.session import Session
 
     Say = Callable[[Any, dict[str, Any] | ProtocolError], None]
-    Handler = Callable[[Any, dict[str, Any]], dict[str, Any]]
+    Handler = Callable[[Any, dict[str, Any]], Mapping[str, object]]
 
 # module -> its tools, one function each; a call imports the module of its tool and no other
 _MODULES = {
@@ -83,7 +83,7 @@ class ToolCaller:
                 opened.close()
         self._session = self._app = None
 
-    def _perform(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    def _perform(self, name: str, arguments: dict[str, Any]) -> Mapping[str, object]:
         module = importlib.import_module(f"headcount.mcp_server.{MODULE_OF[name]}")
         handler: Handler = getattr(module, name)
         session = self._open(name, arguments)
@@ -141,7 +141,7 @@ def _read_call(params: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     return name, given or {}
 
 
-def _answer(answer: dict[str, Any]) -> dict[str, Any]:
+def _answer(answer: Mapping[str, object]) -> dict[str, Any]:
     text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
     return {"content": [{"type": "text", "text": text}], "structuredContent": answer, "isError": False}
 

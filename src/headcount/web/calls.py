@@ -14,13 +14,14 @@ from headcount.web.report_page import write_report
 
 if TYPE_CHECKING:
     from headcount.app.app import App
+    from headcount.app.stand_down_answer import EscalationAnswer, StandDownAnswer
 
 Reading = Callable[..., Any]
 Changing = Callable[..., Any]
 Body = dict[str, Any]
 
 
-def stand_down(app: App, body: Body, team: str) -> dict[str, Any]:
+def stand_down(app: App, body: Body, team: str) -> StandDownAnswer:
     """Open a stand-down, or join the open one. The stream shows its progress."""
     answer = standing_down.stand_down(
         app,
@@ -34,7 +35,7 @@ def stand_down(app: App, body: Body, team: str) -> dict[str, Any]:
     return answer
 
 
-def decide(app: App, body: Body, team: str, escalation: str) -> dict[str, Any]:
+def decide(app: App, body: Body, team: str, escalation: str) -> EscalationAnswer:
     answer = standing_down.decide(app, escalation, _text(body, "decision"), _text(body, "reason"), team)
     ensure_driven(app)
     return answer

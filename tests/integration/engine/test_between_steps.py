@@ -152,7 +152,7 @@ def test_a_notification_that_hangs_delays_nobodys_salvage(lab: Lab) -> None:
 def test_a_removal_that_hangs_does_not_cost_the_archive(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     released = threading.Event()
     monkeypatch.setattr(EngineWorkspaces, "remove", lambda *_: released.wait(30) and None)
-    lab.create(replace(QUICK, finalizer_timeout_s=3))
+    lab.create(replace(QUICK, finalizer_timeout_s=1, salvage_timeout_s=4))
     lab.start("bob", "exit 0")
     answer = lab.finish(lab.ask())
     released.set()
