@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from headcount.agents.launch import check_agent
 from headcount.app.adapters import find_repository, read_checked_out
 from headcount.app.lock import is_driven, suspended_driver
-from headcount.app.member_start import Plan, check_clients, make_start
+from headcount.app.member_start import Plan, check_clients, find_worktrees, make_start
 from headcount.app.run_state import read_run_state
 from headcount.app.tasks import as_json
 from headcount.app.trust import TRUSTED, read_trust, trusted_root
@@ -57,6 +57,7 @@ def create_team(
     check_size("description", description, app.limits.description_bytes)
     if agent is not None:
         check_agent(agent)
+    find_worktrees(app.home, app.settings.workspace.directory)  # refused before anything is made
     settings = {
         "policy": asdict(_placed_commands(app)),
         "limits": asdict(app.limits),

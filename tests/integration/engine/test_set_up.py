@@ -14,8 +14,10 @@ import pytest
 from headcount.app.adapters import make_workspaces
 from headcount.app.members import read_output
 from headcount.app.sweep import sweep
+from headcount.app.teams import create_team
 from headcount.domain.policy import Policy
 from headcount.domain.settings import Agent, Agents, Settings, Workspace
+from headcount.errors import UsageError
 from headcount.protocol.member import State
 
 from .lab import POLITE, QUICK, TEAM, Lab, git
@@ -153,3 +155,12 @@ def test_what_is_left_outside_of_the_repository_is_swept(lab: Lab, tmp_path: Pat
     lab.app.settings = Settings(QUICK)  # it was changed since
     assert [one["workspace"] for one in sweep(lab.app)["ended"]] == [made.path]
     assert not os.path.exists(made.path)
+
+
+def test_a_directory_in_the_repository_is_refused_before_anything_is_made(lab: Lab) -> None:
+    lab.app.settings = Settings(QUICK, workspace=Workspace(directory="inside"))
+    with pytest.raises(UsageError) as refused:
+        create_team(lab.app, TEAM)
+    assert refused.value.code == "wrong-setting"
+    with lab.app.store.read() as tx:
+        assert tx.team_names() == []
