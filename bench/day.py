@@ -45,6 +45,7 @@ def measure(source: Path, rounds: int) -> dict[str, dict[str, int]]:
         env = {key: value for key, value in os.environ.items() if not key.startswith("HEADCOUNT_")}
         who = {f"GIT_{role}_{what}": "b@b" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
         env |= {"PYTHONPATH": f"{source}/src", "GIT_CONFIG_GLOBAL": "/dev/null", **who}
+        env["HEADCOUNT_POLICY_ANSWER_TIMEOUT_S"] = "1"  # nobody answers here
         run: Any = {"cwd": place, "env": env, "check": True, "stdout": subprocess.DEVNULL}
         subprocess.run(["git", "init", "-q", "-b", "main", "."], **run)
         Path(place, "team.py").write_text(TEAM)
@@ -53,16 +54,25 @@ def measure(source: Path, rounds: int) -> dict[str, dict[str, int]]:
         subprocess.run(["git", "add", "."], **run)
         subprocess.run(["git", "commit", "-q", "-m", "first"], **run)
         for _ in range(rounds):
-            subprocess.run([*HEADCOUNT, "up", "team.py"], **run)
-            _wait_for_work(place)
-            subprocess.run([*HEADCOUNT, "down", "crew", "--force"], **run)
+            subprocess.run([*HEADCOUNT, "up", "team.py", "--json"], **run)
+            try:
+                _wait_for_work(place)
+            finally:
+                subprocess.run([*HEADCOUNT, "down", "crew", "--force", "--json"], **run)
             for branch in _refs(place, "refs/heads/headcount"):
                 subprocess.run(["git", "merge", "-q", "--no-edit", branch], **run)
         found = {"left": _count(place)}
         env["HEADCOUNT_POLICY_KEEP_MB"] = "1"
         if subprocess.run([*HEADCOUNT, "prune"], **{**run, "check": False}).returncode == 0:
             found["after prune"] = _count(place)
+        _wait_for_engine(place)
         return found
+
+
+def _wait_for_engine(place: str) -> None:
+    """Until the engine has ended by itself, which writes to the state directory until then."""
+    while Path(place, ".headcount/engine.lock").read_text():
+        subprocess.run(["sleep", "0.2"], check=True)
 
 
 def _wait_for_work(place: str) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from headcount.agents.launch import check_agent
 from headcount.app.adapters import find_repository, read_checked_out
-from headcount.app.member_start import Plan, check_clients, make_start
+from headcount.app.member_start import Plan, check_clients, find_worktrees, make_start
 from headcount.app.trust import TRUSTED, read_trust, trusted_root
 from headcount.domain.environment import build_environment
 from headcount.domain.names import check_member_name, check_size, check_team_name, show
@@ -49,6 +49,7 @@ def create_team(
     check_size("description", description, app.limits.description_bytes)
     if agent is not None:
         check_agent(agent)
+    find_worktrees(app.home, app.settings.workspace.directory)  # refused before anything is made
     settings = {
         "policy": asdict(_placed_commands(app)),
         "limits": asdict(app.limits),

@@ -133,7 +133,8 @@ def _undo_start(job: Job, workspace: Workspace | None, error: Exception) -> str:
     proof = GoneProof(job.team.name, member.name, member.generation, "never started", utc_now())
     try:
         if wants_setup(job):  # nobody has worked in it, but the gate does not know that
-            job.world.workspaces.salvage(workspace, job.policy, job.start)
+            _, saved = job.world.workspaces.salvage(workspace, job.policy, job.start)
+            reason += f" (what it left is in {saved.ref})" if saved is not None else ""
         kept = job.world.workspaces.remove(workspace, proof, job.policy, job.start)
     except (HeadcountError, OSError) as failure:
         kept = getattr(failure, "what", "") or str(failure)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,16 @@ from typing import Any
 import pytest
 
 from headcount.app.adapters import make_workspaces
+from headcount.app.member_start import Plan
 from headcount.app.members import read_output
 from headcount.app.sweep import sweep
+from headcount.app.teams import create_team, spawn
 from headcount.domain.policy import Policy
 from headcount.domain.settings import Agent, Agents, Settings, Workspace
+from headcount.errors import UsageError
 from headcount.protocol.member import State
 
-from .lab import POLITE, QUICK, TEAM, Lab, git
+from .lab import LIMIT_S, POLITE, QUICK, TEAM, Lab, git
 
 
 def create(
@@ -62,7 +66,8 @@ def test_a_start_fails_with_its_setup_and_nothing_is_left(lab: Lab) -> None:
     member = lab.start("ada")
     assert member.state is State.GONE
     assert member.failure.startswith("Did not set its workspace up: `touch half-made;")
-    assert member.failure.endswith("` ended with code 7: broken")
+    saved = "refs/headcount/salvage/crew/ada/1"
+    assert member.failure.endswith(f"` ended with code 7: broken (what it left is in {saved})")
     assert output(lab, "ada").endswith("broken\n")
     assert git(str(top(lab)), "worktree", "list").count("\n") == 1
     assert git(str(top(lab)), "for-each-ref", "refs/heads", "--format=%(refname:short)") == "main\n"
@@ -74,6 +79,23 @@ def test_a_setup_that_hangs_is_ended_at_its_limit(lab: Lab) -> None:
     create(lab, replace(QUICK, checkout_timeout_s=2.0), setup="sleep 1000")
     member = lab.start("ada")
     assert member.failure == "Did not set its workspace up: `sleep 1000` did not end in time"
+
+
+def test_a_setup_that_an_engine_left_is_done_again_by_the_next(lab: Lab) -> None:
+    home = Path(os.environ["HOME"])
+    home.mkdir(exist_ok=True)
+    create(lab, setup="echo once >> $HOME/tries; test -e $HOME/go || sleep 1000")
+    key = spawn(lab.app, TEAM, Plan("ada", command=("bash", "-c", POLITE))).key
+    deadline = time.monotonic() + LIMIT_S
+    while not (home / "tries").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    with pytest.raises(KeyboardInterrupt), lab.engine:
+        raise KeyboardInterrupt  # the engine leaves, and ends the command
+    (home / "go").touch()
+    lab.drive()
+    assert lab.wait_state(key, lambda m: m.state is not State.STARTING).state is State.RUNNING
+    assert (home / "tries").read_text() == "once\nonce\n"
 
 
 def test_a_file_that_git_does_not_ignore_fails_the_start(lab: Lab) -> None:
@@ -153,3 +175,12 @@ def test_what_is_left_outside_of_the_repository_is_swept(lab: Lab, tmp_path: Pat
     lab.app.settings = Settings(QUICK)  # it was changed since
     assert [one["workspace"] for one in sweep(lab.app)["ended"]] == [made.path]
     assert not os.path.exists(made.path)
+
+
+def test_a_directory_in_the_repository_is_refused_before_anything_is_made(lab: Lab) -> None:
+    lab.app.settings = Settings(QUICK, workspace=Workspace(directory="inside"))
+    with pytest.raises(UsageError) as refused:
+        create_team(lab.app, TEAM)
+    assert refused.value.code == "wrong-setting"
+    with lab.app.store.read() as tx:
+        assert tx.team_names() == []

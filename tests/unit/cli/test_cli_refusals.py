@@ -115,6 +115,10 @@ def test_looking_for_leftovers_makes_no_state_directory(
     monkeypatch.setenv("HEADCOUNT_HOME", str(tmp_path / "state"))
     assert main(["sweep", "--dry-run"]) == 0
     assert capsys.readouterr().out == "Found 0 leftovers.\n"
+    assert main(["prune", "--dry-run"]) == 0
+    assert capsys.readouterr().out == "Would remove nothing.\n"
+    assert main(["prune"]) == 0
+    assert capsys.readouterr().out == "Removed nothing.\n"
     assert not (tmp_path / "state").exists()
 
 

@@ -44,6 +44,20 @@ def test_translation_compiles_to_the_same_bytes(claim: str) -> None:
     assert max(map(len, translated.splitlines())) < 200
 
 
+def test_what_sets_workspaces_up_is_translated() -> None:
+    team = (
+        "defineTeam('t', [defineWorker('a', { copy: ['.env'] })], { setup: 'npm ci', copy: ['.env', 'x'] })"
+    )
+    names = IMPORT.replace("defineWorker", "defineWorker, defineTeam, Workflow")
+    root = f"<Workflow name='w' team={{{team}}} />"
+    source = f'{names}export default <Command name="x" description="y">{root}</Command>;'
+    read = read_source("team.tsx", source.encode())
+    assert read.root is not None
+    translated = to_python(read.root)
+    assert 'copy=[".env"])' in translated
+    assert 'setup="npm ci", copy=[".env", "x"])' in translated
+
+
 def test_attribute_that_is_no_python_name_is_still_there() -> None:
     root = '<Command name="x" description="y" data-x="1" class="c">a</Command>'
     source = f"{IMPORT}export default {root};".encode()

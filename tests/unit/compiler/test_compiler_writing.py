@@ -163,8 +163,9 @@ def test_auto_chain_puts_the_previous_task_first_unless_it_is_there() -> None:
 def test_what_only_run_reads_never_reaches_the_markdown() -> None:
     compiled = python("""
         bob = define_worker(
-            "bob", command=["./agent.sh", "bob"], workspace="shared", finalizers=[["rm", "x"]])
-        crew = define_team("crew")
+            "bob", command=["./agent.sh", "bob"], workspace="shared", finalizers=[["rm", "x"]],
+            setup="npm install", copy=[".dotenv"])
+        crew = define_team("crew", [bob], setup="uv sync", copy=[".netrc"])
         t = define_task("t")
         doc = Command(name="x", description="y")[Workflow(
             name="w", team=crew, verify="make-secret", max_total_lines=777, tasks_at_once=3)[
@@ -174,7 +175,19 @@ def test_what_only_run_reads_never_reaches_the_markdown() -> None:
         ]]
     """)
     written = markdown(compiled)
-    for hidden in ("agent.sh", "shared", "rm", "make-secret", "777", "opus-x", "huge"):
+    for hidden in (
+        "agent.sh",
+        "shared",
+        "rm",
+        "make-secret",
+        "777",
+        "opus-x",
+        "huge",
+        "npm",
+        "dotenv",
+        "uv sync",
+        "netrc",
+    ):
         assert hidden not in written.replace("confirm", "")
     assert compiled.document is not None
     workflow = compiled.document.workflows[0]
@@ -182,4 +195,6 @@ def test_what_only_run_reads_never_reaches_the_markdown() -> None:
     assert compiled.document.tasks[0].worker == compiled.document.teams[0].members[0].worker
     assert compiled.document.tasks[0].metadata == {"size": "huge"}
     assert compiled.document.tasks[0].worker.command == ("./agent.sh", "bob")
+    assert compiled.document.tasks[0].worker[-2:] == ("npm install", (".dotenv",))
+    assert compiled.document.teams[0].team[-2:] == ("uv sync", (".netrc",))
     assert 'subagent_type: "general-purpose"' in written

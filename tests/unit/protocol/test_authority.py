@@ -38,7 +38,7 @@ def test_whoever_is_refused_is_told_to_ask_somebody_who_may(
 
 
 @pytest.mark.parametrize(
-    "action", ["stand_down_member", "force", "decide", "pause", "cycle", "spawn", "sweep"]
+    "action", ["stand_down_member", "force", "decide", "pause", "cycle", "spawn", "sweep", "prune"]
 )
 @pytest.mark.parametrize("caller", ["worker", "reviewer"])
 def test_members_end_nobody(action: str, caller: str) -> None:

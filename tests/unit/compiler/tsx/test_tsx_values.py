@@ -164,6 +164,12 @@ def test_run_options_may_follow_the_name_the_type_or_the_model() -> None:
     assert value("defineWorker('a', { agent: 'claude', finalizers: [['make', 'clean']] })") == WorkerRef(
         "a", "general-purpose", None, 1, "claude", finalizers=(("make", "clean"),)
     )
+    assert value("defineWorker('a', { setup: 'npm ci', copy: ['.env'] })") == WorkerRef(
+        "a", "general-purpose", None, 1, setup="npm ci", copy=(".env",)
+    )
+    assert value("defineTeam('t', [], { setup: 'npm ci', copy: ['.env'] })") == TeamRef(
+        "t", (), 1, "npm ci", (".env",)
+    )
 
 
 @pytest.mark.parametrize(
@@ -182,6 +188,9 @@ def test_run_options_may_follow_the_name_the_type_or_the_model() -> None:
         "defineWorker('a', { finalizers: 'x' })",
         "defineTeam('t', ['a'])",
         "defineTeam('t', 'a')",
+        "defineTeam('t', [], 'npm ci')",
+        "defineTeam('t', [], { steup: 'npm ci' })",
+        "defineTeam('t', [], { copy: '.env' })",
         "defineTask('a', 'b', 'c')",
         "createPipeline('t').step('a')",
         "createPipeline('t').task('a', 'b', 3).title",
