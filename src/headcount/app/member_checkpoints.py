@@ -255,6 +255,14 @@ def _check_at_rest(app: App, store: Checkpoints, member: str) -> None:
     with app.store.read() as tx:
         team = tx.load_team(store.workspace.team)
         facts = tx.facts(team.id, "workspace") if team is not None else {}
+    if not any(fact["path"] == store.workspace.path for fact in facts.values()):
+        # What the store says about itself is not believed: a member could have written it.
+        raise Declined(
+            f"Did not restore into the workspace of {member}",
+            f"no member worked in {store.workspace.path}",
+            ("Restore to a new directory with --into DIR",),
+            code="gone",
+        )
     for key, fact in facts.items():
         one = team.members.get(key) if team is not None else None
         busy = one is not None and not one.settled and one.activity is not Activity.PAUSED
