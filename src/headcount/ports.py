@@ -272,7 +272,9 @@ class Workspaces(Protocol):
     ) -> tuple[Findings, Salvage | None]:
         """Everything in it, in a ref that was read back; None when there is nothing to save."""
 
-    def remove(self, workspace: Workspace, proof: GoneProof, plan: Mapping[str, Any]) -> str | None:
+    def remove(
+        self, workspace: Workspace, proof: GoneProof, policy: Policy, plan: Mapping[str, Any]
+    ) -> str | None:
         """Through the one gate; the reason when it, or its branch, was kept."""
 
     def check_saved(self, saved: Salvage) -> list[str]:

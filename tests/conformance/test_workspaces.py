@@ -116,17 +116,17 @@ def test_a_salvage_is_made_once_and_later_work_gets_the_next_ref(world: Any) -> 
 def test_a_workspace_is_removed_only_when_it_is_proved_unused_and_saved(world: Any) -> None:
     made = world.workspaces.create("crew", "ada", 1, {})
     world.write(made)
-    assert world.workspaces.remove(made, gone(made), {}), "some of it is nowhere else"
+    assert world.workspaces.remove(made, gone(made), POLICY, {}), "some of it is nowhere else"
     world.workspaces.salvage(made, POLICY, {})
-    assert world.workspaces.remove(made, gone(made, "sh (7)"), {}), "somebody is alive"
-    assert world.workspaces.remove(made, gone(made), {}) is None
-    assert world.workspaces.remove(made, gone(made), {}) is None, "a repeat"
+    assert world.workspaces.remove(made, gone(made, "sh (7)"), POLICY, {}), "somebody is alive"
+    assert world.workspaces.remove(made, gone(made), POLICY, {}) is None
+    assert world.workspaces.remove(made, gone(made), POLICY, {}) is None, "a repeat"
     assert world.workspaces.find("crew", "ada", 1, {}) is None
 
 
 def test_a_workspace_that_is_not_there_is_not_clean(world: Any) -> None:
     made = world.workspaces.create("crew", "ada", 1, {})
-    assert world.workspaces.remove(made, gone(made), {}) is None
+    assert world.workspaces.remove(made, gone(made), POLICY, {}) is None
     try:
         assert not world.workspaces.read(made, POLICY, {}).clean
     except HeadcountError:

@@ -95,7 +95,9 @@ class FakeWorkspaces:
         who = (workspace.team, workspace.member, workspace.generation)
         return findings, Salvage(refs[-1], refs[-1], *who, len(space.loose), 1, created=created)
 
-    def remove(self, workspace: Workspace, proof: GoneProof, plan: Mapping[str, Any]) -> str | None:
+    def remove(
+        self, workspace: Workspace, proof: GoneProof, policy: Policy, plan: Mapping[str, Any]
+    ) -> str | None:
         if self.repository.on_call("remove"):
             return "a program uses it"
         space = self.repository.workspaces.get(workspace.path)

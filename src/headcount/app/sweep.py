@@ -143,7 +143,7 @@ def _end(app: App, orphan: Orphan, runtimes: Runtimes) -> dict[str, Any]:
         if orphan.workspace is not None:
             owner = orphan.workspace
             gone = GoneProof(owner.team, owner.member, owner.generation, "by sweep", utc_now())
-            answer["problem"] = workspaces.remove(owner, gone, {})
+            answer["problem"] = workspaces.remove(owner, gone, policy, {})
             answer["removed"] = answer["problem"] is None
     except (HeadcountError, OSError) as error:
         answer["problem"] = getattr(error, "why", "") or str(error)

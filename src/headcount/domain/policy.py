@@ -32,16 +32,16 @@ class Policy:
     nudge_timeout_s: float = field(
         default=120, metadata=_doc("time between nudges, and from the last one to an escalation")
     )
-    salvage_timeout_s: float = field(default=300, metadata=_doc("time to save a workspace and read it back"))
+    salvage_timeout_s: float = field(
+        default=300, metadata=_doc("time to save a workspace and read it back; also to remove 16 workspaces")
+    )
     exit_grace_s: float = field(
         default=5, metadata=_doc("time for a client to exit in its own way, before SIGTERM")
     )
     stop_grace_s: float = field(
         default=10, metadata=_doc("time from SIGTERM to SIGKILL, and from SIGKILL to stuck")
     )
-    finalizer_timeout_s: float = field(
-        default=60, metadata=_doc("time for a finalizer, or for a cleanup step of 16 members")
-    )
+    finalizer_timeout_s: float = field(default=60, metadata=_doc("time for a finalizer"))
     gate_timeout_s: float = field(default=1800, metadata=_doc("time for the verification gate"))
     stall_timeout_s: float = field(
         default=1800,

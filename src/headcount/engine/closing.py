@@ -116,7 +116,7 @@ def _remove(job: Job, key: str, workspace: Mapping[str, Any]) -> str:
     )
     try:
         plan = {**start, GIT_CONFIG: job.start.get(GIT_CONFIG)}
-        return job.world.workspaces.remove(Workspace.from_dict(workspace), gone, plan) or ""
+        return job.world.workspaces.remove(Workspace.from_dict(workspace), gone, job.policy, plan) or ""
     except (HeadcountError, OSError) as error:
         return getattr(error, "why", "") or str(error)
 

@@ -125,7 +125,7 @@ def _undo_start(job: Job, workspace: Workspace | None, error: Exception) -> str:
     member = _member_of(job)
     proof = GoneProof(job.team.name, member.name, member.generation, "never started", utc_now())
     try:
-        kept = job.world.workspaces.remove(workspace, proof, job.start)
+        kept = job.world.workspaces.remove(workspace, proof, job.policy, job.start)
     except (HeadcountError, OSError) as failure:
         kept = getattr(failure, "what", "") or str(failure)
     if kept and job.world.files.exists(workspace.path):

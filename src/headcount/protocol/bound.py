@@ -51,8 +51,13 @@ def one_member_s(policy: Policy) -> float:
 
 
 def close_step_s(policy: Policy, members: int) -> float:
-    """Return the bound for one closing step. Members are handled in rounds, each with the time of one."""
-    return max(1, math.ceil(members / CLOSE_AT_ONCE)) * policy.finalizer_timeout_s
+    """Return the bound for one closing step. Members are handled in rounds, each with the time of one.
+
+    A finalizer has a limit of its own. A workspace is read whole again before it is removed, which takes as
+    long as saving it.
+    """
+    rounds = max(1, math.ceil(members / CLOSE_AT_ONCE))
+    return rounds * (policy.finalizer_timeout_s + policy.salvage_timeout_s)
 
 
 def _closing_s(policy: Policy, members: int) -> float:

@@ -97,14 +97,22 @@ class EngineWorkspaces:
             timeout_s=policy.salvage_timeout_s,
         )
 
-    def remove(self, workspace: Workspace, proof: GoneProof, plan: Mapping[str, Any]) -> str | None:
+    def remove(
+        self, workspace: Workspace, proof: GoneProof, policy: Policy, plan: Mapping[str, Any]
+    ) -> str | None:
         repo = self._repo(plan)
         if repo is None or workspace.git_dir is None:
             if not os.path.lexists(workspace.path):
                 return None  # by an earlier try, which has archived it
             gone = remove_directory(workspace, proof, archive(workspace, self._archive_directory))
         else:
-            gone = remove(repo, workspace, proof, integration=plan.get("integration"))
+            gone = remove(
+                repo,
+                workspace,
+                proof,
+                integration=plan.get("integration"),
+                timeout_s=policy.salvage_timeout_s,
+            )
         if isinstance(gone, Refused):
             return "; ".join(gone.reasons)
         return (

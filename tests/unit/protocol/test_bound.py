@@ -6,7 +6,7 @@ import pytest
 
 from headcount.domain.policy import Policy
 from headcount.protocol import events as ev
-from headcount.protocol.bound import bound_s, one_member_s
+from headcount.protocol.bound import CLOSE_AT_ONCE, bound_s, close_step_s, one_member_s
 from headcount.protocol.member import Member, State
 from headcount.protocol.step import step
 from headcount.protocol.team import Team
@@ -62,3 +62,9 @@ def test_every_limit_of_the_policy_is_part_of_the_bound(name: str) -> None:
 def test_without_a_size_the_bound_is_that_of_the_largest_team() -> None:
     policy = Policy()
     assert bound_s(policy) == bound_s(policy, policy.max_members) > bound_s(policy, 1) > one_member_s(policy)
+
+
+def test_F58_removing_workspaces_has_as_long_as_saving_them() -> None:
+    policy = Policy(finalizer_timeout_s=1, salvage_timeout_s=300)
+    assert close_step_s(policy, 1) > 300
+    assert close_step_s(policy, CLOSE_AT_ONCE + 1) > 600
