@@ -43,7 +43,12 @@ def make_workspaces(app: App, commands: Commands | None = None) -> EngineWorkspa
     from headcount.workspace.git_workspaces import EngineWorkspaces
 
     repository = find_repository(app, commands)
-    return EngineWorkspaces(repository, f"{app.home}/worktrees", f"{app.home}/archive")
+    return EngineWorkspaces(repository, f"{app.home}/worktrees", archive_directory(app))
+
+
+def archive_directory(app: App) -> str:
+    """Where the archives of closed teams are, and what is saved outside of git."""
+    return f"{app.home}/archive"
 
 
 def make_checkpoints(app: App, commands: Commands) -> EngineCheckpoints | None:

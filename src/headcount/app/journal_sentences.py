@@ -100,6 +100,10 @@ _TELL: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
     "task_reviewed": lambda d: f"{d['key'].partition('#')[0]}: {_VERDICT[d['verdict']]}{_quoted(d['words'])}",
     "stuck": lambda d: f"stuck: {', '.join(d['alive'])} alive",
     "gone": _gone,
+    "discarded": lambda d: (
+        f"deleted by the operator: {d['path']} ({d['files']:,} files, {d['bytes']:,} bytes)"
+    ),
+    "skipped": lambda d: f"not saved, can be built again: {', '.join(one['path'] for one in d['paths'])}",
     "workspace_removed": lambda _: "workspace removed; everything in it is reachable",
     "parked": lambda d: (
         f"left to a person by {d['by']}: stopped only after a new decision{_quoted(d.get('reason', ''))}"

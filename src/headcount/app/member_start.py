@@ -90,6 +90,8 @@ def make_start(
         "integration": plan.integration,
         "require_merged": plan.require_merged,
         "sync": settings.integration.sync,
+        "salvage_private": list(mine.salvage_private),
+        "salvage_skip": list(mine.salvage_skip),
     }
 
 

@@ -203,12 +203,13 @@ def _workspace(team: str, member: str, cwd: str, repository: Repository) -> Work
 
 
 def _salvage(app: App, team: str, mate: Mate) -> dict[str, Any]:
+    from headcount.app.adapters import archive_directory
     from headcount.workspace.git_workspaces import EngineWorkspaces
 
     answer: dict[str, Any] = {"team": team, "member": mate.name, "worktree": mate.cwd, "salvage": None}
     try:
         repository = _open(mate.cwd)
-        places = EngineWorkspaces(repository, f"{app.home}/worktrees", f"{app.home}/archive")
+        places = EngineWorkspaces(repository, f"{app.home}/worktrees", archive_directory(app))
         workspace = _workspace(f"native-{team}"[:50], mate.name, mate.cwd, repository)
         _, saved = places.salvage(workspace, app.settings.policy, {})
         answer["salvage"] = saved.ref if saved else None

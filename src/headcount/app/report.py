@@ -98,6 +98,8 @@ def describe_salvage(ref: str, fact: Mapping[str, Any] | None) -> dict[str, Any]
         "files": fact.get("files"),
         "bytes": fact.get("bytes"),
         "leftOut": list(fact.get("left_out", ())),
+        "private": fact.get("private"),
+        "skipped": list(fact.get("skipped", ())),
         "restore": f"headcount salvage restore {shlex.quote(ref)} DIR",
     }
 

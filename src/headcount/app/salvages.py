@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headcount.app.adapters import find_repository
+from headcount.app.adapters import archive_directory, find_repository
 from headcount.app.closed_teams import find_receipts
 from headcount.errors import UsageError
-from headcount.workspace.archive import list_entries, restore_archive, verify_archive
+from headcount.workspace.archive import find_private, list_entries, restore_archive, verify_archive
 from headcount.workspace.git_workspaces import ARCHIVED, read_archive
 from headcount.workspace.packing import put_back
 from headcount.workspace.ref_names import parse_salvage_ref
@@ -43,7 +43,10 @@ def show_saved(app: App, name: str) -> Row:
     row = saved.find(name)
     about = {key: row[key] for key in ("ref", "team", "member", "generation", "lost")}
     found, manifest = saved.read(row["ref"])
-    return {**about, "found": found, "manifest": manifest}
+    private = find_private(saved.archive_directory, row["ref"], manifest, saved.receipts.get(row["ref"]))
+    return {
+        **about, "found": found, "manifest": manifest, "private": private.as_dict() if private else None,
+    }  # fmt: skip
 
 
 def verify_saved(app: App, name: str | None = None, team: str | None = None) -> list[Row]:
@@ -87,6 +90,7 @@ class _Saved(NamedTuple):
     repo: Repository | None
     receipts: dict[str, Salvage]
     rows: list[Row]
+    archive_directory: str
 
     @classmethod
     def of(cls, app: App, team: str | None = None) -> _Saved:
@@ -97,7 +101,7 @@ class _Saved(NamedTuple):
         others = [one for ref, one in receipts.items() if ref not in refs]
         lost = [_row(one.ref, one.commit, lost=True) for one in others if parse_salvage_ref(one.ref)]
         tars = [_row(one.ref, one.commit, one, lost=False) for one in others if one.ref.startswith(ARCHIVED)]
-        return cls(repo, receipts, there + lost + tars)
+        return cls(repo, receipts, there + lost + tars, archive_directory(app))
 
     def find(self, name: str) -> Row:
         """A whole ref, what follows the prefix, or a member or one of its incarnations that has only one."""
@@ -130,15 +134,16 @@ class _Saved(NamedTuple):
             return verify_archive(read_archive(self.receipts[ref]))
         if self.repo is None:
             return ["it is in git, and there is no repository here"]
-        receipt = self.receipts.get(ref)
-        return list(verify(self.git, ref, receipt=receipt, timeout_s=_PATIENCE_S).problems)
+        receipt, place = self.receipts.get(ref), self.archive_directory
+        verified = verify(self.git, ref, receipt=receipt, timeout_s=_PATIENCE_S, archive_directory=place)
+        return list(verified.problems)
 
     def restore(self, ref: str, target: str) -> tuple[str, str | None, list[str]]:
         """Where to, on which branch, and where it is not exactly what it was."""
         if ref.startswith(ARCHIVED):
             notes = restore_archive(read_archive(self.receipts[ref]), target)
             return os.path.abspath(target), None, notes
-        restored = restore(self.git, ref, target, self._commit(ref))
+        restored = restore(self.git, ref, target, self.receipts.get(ref), self.archive_directory)
         return restored.path, restored.branch, list(restored.notes)
 
     def _commit(self, ref: str) -> str | None:

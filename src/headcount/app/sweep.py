@@ -2,12 +2,13 @@
 
 What belongs to a live member of an open team is adopted: an engine is started, and finds it. What belongs to
 nobody any more is salvaged first, then ended, proved, and removed through the gate. Nothing without a mark of
-this very state directory is touched.
+this very state directory is touched. What a salvage could not take can be deleted by name (`--discard`).
 """
 
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headcount.app.adapters import find_repository, make_runtimes, make_workspaces
@@ -15,13 +16,16 @@ from headcount.app.lock import is_driven
 from headcount.app.resident import ensure_driven
 from headcount.domain.findings import GoneProof
 from headcount.engine.writing import utc_now
-from headcount.errors import HeadcountError
+from headcount.errors import HeadcountError, UsageError
 from headcount.runtime.mark import parse_mark
 from headcount.workspace.git_workspaces import EngineWorkspaces
 from headcount.workspace.integration import find_left
+from headcount.workspace.remove import discard_path, measure
 from headcount.workspace.worktrees import Workspaces
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from headcount.app.adapters import Runtimes
     from headcount.app.app import App
     from headcount.domain.findings import Workspace
@@ -35,9 +39,10 @@ class Orphan(NamedTuple):
     workspace: Workspace | None
 
 
-def sweep(app: App, *, dry_run: bool = False) -> dict[str, Any]:
-    """What was found, and what was done about it."""
+def sweep(app: App, *, dry_run: bool = False, discard: Iterable[str] = ()) -> dict[str, Any]:
+    """What was found, and what was done about it. The paths to `discard` are deleted first."""
     app.check("sweep")
+    discarded = _discard(app, discard, dry_run=dry_run)
     found, open_teams = _orphans(app)
     adopts = bool(open_teams) and not is_driven(app.home)
     answer: dict[str, Any] = {
@@ -45,6 +50,7 @@ def sweep(app: App, *, dry_run: bool = False) -> dict[str, Any]:
         "adopted": open_teams if adopts else [],
         "orphans": [_describe(orphan) for orphan in found],
         "checkouts": find_left(f"{app.home}/gates"),
+        "discarded": discarded,
         "dryRun": dry_run,
     }
     if dry_run:
@@ -57,6 +63,51 @@ def sweep(app: App, *, dry_run: bool = False) -> dict[str, Any]:
     answer["ended"] = [_end(app, orphan, runtimes) for orphan in found]
     runtimes["plain"].remove_left_cgroups()
     return answer
+
+
+def _discard(app: App, paths: Iterable[str], *, dry_run: bool) -> list[dict[str, Any]]:
+    """Delete what the operator names inside workspaces that were kept. The journal has it first.
+
+    All paths are checked before the first is deleted.
+    """
+    # The directory above may be named through a link. The last part may be a link, which is deleted itself.
+    wanted = [os.path.split(os.path.abspath(path)) for path in paths]
+    places = [os.path.join(os.path.realpath(above), name) for above, name in wanted]
+    kept = [orphan for orphan in _orphans(app)[0] if orphan.workspace is not None] if places else []
+    chosen = [(path, _find_kept(path, kept)) for path in places]
+    answers = []
+    for path, workspace in chosen:
+        answers.append({"path": path, **measure(path)})
+        if not dry_run:
+            _record(app, workspace, "discarded", answers[-1])
+            discard_path(path)
+    return answers
+
+
+def _find_kept(path: str, kept: Iterable[Orphan]) -> Workspace:
+    """The kept workspace around a path that may be deleted."""
+    why = "it is not inside a workspace that was kept after its team closed"
+    for orphan in kept:
+        workspace = orphan.workspace
+        if workspace is None or not path.startswith(f"{workspace.path}/"):
+            continue
+        why = "" if os.path.lexists(path) else "it does not exist"
+        if orphan.processes:
+            why = f"{', '.join(orphan.processes)} is alive there"
+        if os.path.relpath(path, workspace.path).split(os.sep)[0] == ".git":
+            why = "git needs it to know the worktree"
+        if not why:
+            return workspace
+    hint = "See what was kept with `headcount sweep --dry-run`"
+    raise UsageError(f"Did not delete {path}", why, (hint,), code="not-kept")
+
+
+def _record(app: App, workspace: Workspace, kind: str, data: dict[str, Any]) -> None:
+    """Write it into the journal of the workspace's team, if the store knows that one."""
+    with app.store.write(team=workspace.team) as tx:
+        team = tx.load_team(workspace.team)
+        if team is not None:
+            tx.add_entry(team.id, kind, f"{workspace.member}#{workspace.generation}", data)
 
 
 def _adopt_all(runtimes: Runtimes) -> None:
@@ -125,6 +176,7 @@ def _end(app: App, orphan: Orphan, runtimes: Runtimes) -> dict[str, Any]:
     answer = {
         **_describe(orphan),
         "salvage": None,
+        "skipped": [],
         "gone": orphan.mark is None,
         "removed": False,
         "problem": None,
@@ -143,7 +195,9 @@ def _end(app: App, orphan: Orphan, runtimes: Runtimes) -> dict[str, Any]:
         if orphan.workspace is not None:
             owner = orphan.workspace
             gone = GoneProof(owner.team, owner.member, owner.generation, "by sweep", utc_now())
-            answer["problem"] = workspaces.remove(owner, gone, policy, {})
+            if answer["skipped"]:  # no receipt lists it
+                _record(app, owner, "skipped", {"paths": answer["skipped"]})
+            answer["problem"] = workspaces.remove(owner, gone, policy, {"skipped": answer["skipped"]})
             answer["removed"] = answer["problem"] is None
     except (HeadcountError, OSError) as error:
         answer["problem"] = getattr(error, "why", "") or str(error)
@@ -152,8 +206,9 @@ def _end(app: App, orphan: Orphan, runtimes: Runtimes) -> dict[str, Any]:
 
 def _save(workspaces: EngineWorkspaces, orphan: Orphan, policy: Any, answer: dict[str, Any]) -> None:
     if orphan.workspace is not None:
-        _, saved = workspaces.salvage(orphan.workspace, policy, {})
+        findings, saved = workspaces.salvage(orphan.workspace, policy, {})
         answer["salvage"] = saved.ref if saved else answer["salvage"]
+        answer["skipped"] = [asdict(one) for one in findings.skipped]
 
 
 def _stop(runtimes: Runtimes, mark: str, grace_s: float) -> bool:

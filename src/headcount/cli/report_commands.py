@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import open_app
 from headcount.cli.command_parser import add_json, add_team, add_team_word, add_verb
-from headcount.cli.terminal_output import plain, table
+from headcount.cli.terminal_output import describe_skipped, plain, table
 from headcount.errors import NotAllowed, UsageError, WorldError
 
 if TYPE_CHECKING:
@@ -175,6 +175,9 @@ def describe_saved(shown: dict[str, Any]) -> list[str]:
     lines = [f"{ref} of {shown['team']}/{shown['member']}"]
     lines += [f"  {plain(found)}" for found in shown["found"]]
     lines += [f"  left out: {plain(path)}: {why}" for path, _, why in manifest.get("left_out", ())]
+    lines += [f"  {line}" for line in describe_skipped(manifest.get("skipped", ()))]
+    if shown["private"]:
+        lines += [f"  private, in {shown['private']['path']}: {plain(', '.join(manifest['private']))}"]
     lines += [f"Get all of it back with `headcount salvage restore {shlex.quote(ref)} DIR`."]
     if "entries" not in manifest:
         lines += [f"Get a file back with `git show {shlex.quote(ref)}:files/PATH`."]

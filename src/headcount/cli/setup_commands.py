@@ -12,7 +12,7 @@ from headcount.agents.registry import CLIENTS
 from headcount.app.app import open_app
 from headcount.app.explain import Page, explain, read_pages
 from headcount.app.home import find_checkout, find_home
-from headcount.cli.terminal_output import paint, plain
+from headcount.cli.terminal_output import describe_skipped, paint, plain, say_size
 from headcount.domain.settings import describe
 from headcount.errors import UsageError
 
@@ -196,6 +196,13 @@ def configure_sweep(parser: argparse.ArgumentParser) -> None:
         metavar="TEAM",
         help="save unsaved work of this team that Claude Code created itself",
     )
+    add(
+        "--discard",
+        nargs="+",
+        default=[],
+        metavar="PATH",
+        help="delete these paths in workspaces that were kept, for good, before the sweep",
+    )
     add("--end", type=int, metavar="PID", help="with --native: end this teammate if its lead is dead")
 
 
@@ -208,12 +215,15 @@ def run_sweep(args: argparse.Namespace) -> int:
         return _sweep_native(args)
     if args.end is not None:
         raise UsageError("--end goes with --native TEAM", "a process is ended only by name", code="usage")
-    answer = sweep(open_app(make=not args.dry_run), dry_run=args.dry_run)
+    answer = sweep(open_app(make=not args.dry_run), dry_run=args.dry_run, discard=args.discard)
     answer["nativeTeams"] = [team.as_dict() for team in observe(os.environ)]
     problems = [one for one in answer.get("ended", ()) if one["problem"]]
     if args.json:
         print(json.dumps(answer))
         return 1 if problems else 0
+    for one in answer["discarded"]:
+        done = "Would delete" if args.dry_run else "Deleted"
+        print(f"{done} {one['path']}: {say_size(one)}.")
     verb = "Would adopt" if args.dry_run else "Adopted"
     for team in answer["adopted"]:
         print(f"{verb} team {team}: it is open and had no engine.")
@@ -250,7 +260,7 @@ def _sweep_native(args: argparse.Namespace) -> int:
     return 1 if any("problem" in one for one in saved) else 0
 
 
-def _show_orphan(orphan: dict[str, object], dry_run: bool) -> None:
+def _show_orphan(orphan: dict[str, Any], dry_run: bool) -> None:
     processes = orphan["processes"]
     what = ", ".join(processes) if isinstance(processes, list) and processes else "no process"
     print(f"{orphan['mark'] or 'a workspace'}: {what}; {orphan['workspace'] or 'no workspace'}")
@@ -260,6 +270,8 @@ def _show_orphan(orphan: dict[str, object], dry_run: bool) -> None:
         print(f"    kept: {orphan['problem']}")
     else:
         print(f"    gone{', saved to ' + str(orphan['salvage']) if orphan['salvage'] else ''}")
+        for line in describe_skipped(orphan["skipped"]):
+            print(f"    {line}")
 
 
 # --- demo ------------------------------------------------------------------------------------------------

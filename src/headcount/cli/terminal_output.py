@@ -7,12 +7,12 @@ import sys
 import textwrap
 import time
 import unicodedata
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from headcount.cli.streams import write_orders
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 _COLOURS = {"green": "32", "red": "31", "yellow": "33", "dim": "2", "bold": "1"}
 
@@ -30,6 +30,20 @@ def paint(text: str, colour: str, stream: TextIO) -> str:
 def plain(text: str) -> str:
     """Return text as one line without control characters."""
     return "".join(c if c.isprintable() else " " for c in text)
+
+
+def say_size(measured: Mapping[str, Any]) -> str:
+    """Return how many files there are and how large they are."""
+    files = measured["files"]
+    return f"{files:,} file{'s' * (files != 1)}, {measured['bytes'] / 1_000_000:,.1f} MB"
+
+
+def describe_skipped(skipped: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return a line for each build directory or file that was not saved."""
+    return [
+        f"not saved, can be built again: {plain(one['path'])} ({say_size(one)}): {one['why']}"
+        for one in skipped
+    ]
 
 
 def table(rows: Sequence[Sequence[str]], header: Sequence[str]) -> list[str]:

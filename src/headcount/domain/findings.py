@@ -147,11 +147,30 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class Skipped:
+    """Ignored files that can be built again, and are not saved. A `path` with a final `/` is a directory.
+
+    `kept` are the paths below it that are saved all the same.
+    """
+
+    path: str
+    files: int
+    bytes: int
+    why: str
+    kept: tuple[str, ...] = ()
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        return cls(**{**data, "kept": tuple(data["kept"])})
+
+
+@dataclass(frozen=True, slots=True)
 class Findings:
     """Everything read from one workspace at one moment.
 
-    `commits_ahead` counts the commits made since the workspace's base: none means that no task in it is
-    done. It is None when it could not be counted, and that is never taken for "some".
+    `skipped` need not be saved, so it is not among the items. `commits_ahead` counts the commits made since
+    the workspace's base: none means that no task in it is done. It is None when it could not be counted, and
+    that is never taken for "some".
     """
 
     workspace: str
@@ -160,6 +179,7 @@ class Findings:
     branch: str | None = None
     commits_ahead: int | None = None
     items: tuple[Finding, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
 
     @property
     def dirty(self) -> tuple[Finding, ...]:
@@ -185,7 +205,8 @@ class Findings:
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The derived answers (`clean`, `spotless`) are computed again, never believed."""
         fields = {name: data[name] for name in ("workspace", "when", "head", "branch", "commits_ahead")}
-        return cls(**fields, items=tuple(Finding.from_dict(item) for item in data["items"]))
+        skipped = tuple(Skipped.from_dict(one) for one in data.get("skipped", ()))
+        return cls(**fields, items=tuple(Finding.from_dict(item) for item in data["items"]), skipped=skipped)
 
 
 def _by_kind(found: Iterable[Finding]) -> list[tuple[Kind, list[Finding]]]:
@@ -231,39 +252,8 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Salvage:
-    """A snapshot that was written, referenced and read back. `created` is false for a repeat.
-
-    `pack` names the kept pack that holds it; salvages of older versions have none.
-    """
-
-    ref: str
-    commit: str
-    team: str
-    member: str
-    generation: int
-    files: int
-    bytes: int
-    left_out: tuple[LeftOut, ...] = ()
-    created: bool = True
-    pack: str = ""
-
-    @property
-    def complete(self) -> bool:
-        return not self.left_out
-
-    def as_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "complete": self.complete}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        fields = {name: value for name, value in data.items() if name != "complete"}
-        return cls(**{**fields, "left_out": tuple(LeftOut(**item) for item in data["left_out"])})
-
-
-@dataclass(frozen=True, slots=True)
 class Archive:
-    """A plain directory, kept as a tar file that was read back."""
+    """A plain directory, or private files of a worktree, in a tar file that was read back."""
 
     path: str
     sha256: str
@@ -276,6 +266,46 @@ class Archive:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         return cls(**data)
+
+
+@dataclass(frozen=True, slots=True)
+class Salvage:
+    """A snapshot that was written, referenced and read back. `created` is false for a repeat.
+
+    `pack` names the kept pack that holds it; salvages of older versions have none. `private` holds the files
+    that `salvage_private` names, which are in no ref.
+    """
+
+    ref: str
+    commit: str
+    team: str
+    member: str
+    generation: int
+    files: int
+    bytes: int
+    left_out: tuple[LeftOut, ...] = ()
+    created: bool = True
+    pack: str = ""
+    private: Archive | None = None
+    skipped: tuple[Skipped, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        return not self.left_out
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "complete": self.complete}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        fields = {name: value for name, value in data.items() if name != "complete"}
+        private = data.get("private")
+        built = {
+            "left_out": tuple(LeftOut(**item) for item in data["left_out"]),
+            "private": Archive.from_dict(private) if private else None,
+            "skipped": tuple(Skipped.from_dict(one) for one in data.get("skipped", ())),
+        }
+        return cls(**{**fields, **built})
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,19 @@ class Policy:
     salvage_ignored_max_mb: int = field(
         default=256, metadata=_doc("largest part of ignored files; above it the workspace is kept")
     )
+    salvage_private: tuple[str, ...] = field(
+        default=PRIVATE,
+        metadata=_doc("untracked files that no ref may hold: saved in the archive beside the state"),
+    )
+    salvage_skip: tuple[str, ...] = field(
+        default=(), metadata=_doc("ignored files that can be built again: listed in the receipt, not saved")
+    )
+    salvage_skip_known: bool = field(
+        default=True,
+        metadata=_doc(
+            "also skip well-known build directories, such as `node_modules` beside a `package.json`"
+        ),
+    )
     checkpoint_s: float = field(
         default=60, metadata=_doc("time between checkpoints of a workspace that changes; 0: none")
     )

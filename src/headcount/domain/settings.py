@@ -36,6 +36,12 @@ class Agent:
     model: str = field(default="", metadata=_doc("the model to ask the client for"))
     permissions: str = field(default="", metadata=_doc("as `agents.permissions`, for this worker"))
     terminal: bool = field(default=False, metadata=_doc("in a terminal, as `agents.terminal`"))
+    salvage_private: tuple[str, ...] = field(
+        default=(), metadata=_doc("patterns after those of `policy.salvage_private`, for this worker")
+    )
+    salvage_skip: tuple[str, ...] = field(
+        default=(), metadata=_doc("patterns after those of `policy.salvage_skip`, for this worker")
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +173,12 @@ def _read_command(value: Any) -> tuple[str, ...]:
     return tuple(_read_text(part) for part in value)
 
 
+def _read_patterns(value: Any) -> tuple[str, ...]:
+    if type(value) is not list or any("\n" in _read_word(part) for part in value):
+        raise ValueError
+    return tuple(value)
+
+
 def _read_judge(value: Any) -> str | tuple[str, ...]:
     if value in ("rules", "witness"):
         return str(value)
@@ -181,6 +193,7 @@ _TEXT: Final = Kind("a text", _read_text)
 _WORD: Final = Kind("a text that is not empty", _read_word)
 _COMMAND: Final = Kind('a command as a list of texts, such as ["./notify.sh", "-v"]', _read_command)
 _JUDGE: Final = Kind('"rules", "witness", or a command as a list of texts', _read_judge)
+_PATTERNS: Final = Kind('a list of gitignore patterns, such as ["*.key", "!test.key"]', _read_patterns)
 
 # Where the type alone does not say what makes sense.
 _KINDS: Final = {
@@ -198,6 +211,8 @@ _KINDS: Final = {
     "policy.judge": _JUDGE,
     "policy.require_merged": _choice("run", "always", "never"),
     "policy.salvage_ignored_max_mb": _count(0),
+    "policy.salvage_private": _PATTERNS,
+    "policy.salvage_skip": _PATTERNS,
     "policy.containment": _choice("auto", "namespace", "cgroup", "subreaper"),
     "agents.default": _WORD,
     "agents.permissions": _choice("edit", "full"),
@@ -205,6 +220,8 @@ _KINDS: Final = {
     "agents.NAME.command": Kind(_COMMAND.allowed, lambda value: _read_command(value or None)),
     "agents.NAME.model": _WORD,
     "agents.NAME.permissions": _choice("edit", "full"),
+    "agents.NAME.salvage_private": _PATTERNS,
+    "agents.NAME.salvage_skip": _PATTERNS,
     "build.dialect": _choice("teammate", "team-tools", "agent", "auto"),
     "build.layout": _choice("flat", "claude"),
     "gates.max_file_lines": _count(0),
@@ -335,7 +352,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
 
 def _from_text(text: str, key: Key) -> Any:
     """What the text would be in TOML: a list is JSON, a number a number, and texts need no quotes."""
-    if key.kind in (_COMMAND, _JUDGE) and text.lstrip().startswith("["):
+    if key.kind in (_COMMAND, _JUDGE, _PATTERNS) and text.lstrip().startswith("["):
         import json
 
         return json.loads(text)

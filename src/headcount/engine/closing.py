@@ -115,7 +115,8 @@ def _remove(job: Job, key: str, workspace: Mapping[str, Any]) -> str:
         utc_now(),
     )
     try:
-        plan = {**start, GIT_CONFIG: job.start.get(GIT_CONFIG)}
+        skipped = job.everyone.get("findings", {}).get(key, {}).get("skipped", ())
+        plan = {**start, GIT_CONFIG: job.start.get(GIT_CONFIG), "skipped": skipped}
         return job.world.workspaces.remove(Workspace.from_dict(workspace), gone, job.policy, plan) or ""
     except (HeadcountError, OSError) as error:
         return getattr(error, "why", "") or str(error)

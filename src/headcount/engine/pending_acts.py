@@ -34,7 +34,7 @@ GIT_CONFIG = "git_config"
 _TIMELESS = frozenset(
     (ActKind.NOTIFY, ActKind.CLOSE_STEP, ActKind.MERGE, ActKind.ASK_REVIEW, ActKind.RUN_GATE)
 )
-_FACTS_FOR_CLOSING = ("start", "workspace", "proof", "finalized", "removed", "salvage")
+_FACTS_FOR_CLOSING = ("start", "workspace", "proof", "finalized", "removed", "salvage", "findings")
 # One of these that hangs must not delay a salvage or the closing.
 _LANES_OF_THEIR_OWN = (ActKind.NUDGE, ActKind.NOTIFY, ActKind.RUN_GATE, ActKind.CLOSE_STEP)
 _AFTER_ITS_REPORT = (State.ASKED, State.INSPECTING)

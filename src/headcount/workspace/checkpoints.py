@@ -42,13 +42,12 @@ from headcount.domain.findings import Workspace
 from headcount.errors import GitError, UsageError
 from headcount.workspace.git import Git
 from headcount.workspace.objects import read_types
-from headcount.workspace.path_patterns import PathPatterns
+from headcount.workspace.path_patterns import NOTHING, PathPatterns
 from headcount.workspace.ref_names import encode, shown
 from headcount.workspace.repository import Repository
 from headcount.workspace.safe_files import exclusive, write_durably
 
 CHECKPOINTS = "refs/headcount/checkpoints"
-_NOTHING = PathPatterns()
 DIRECTORY = "checkpoints"  # in the state directory
 _RAW = b"* -text -eol -filter -ident -working-tree-encoding\n"
 _IGNORED = "~/.config/git/ignore"  # where git looks if the settings name no other file
@@ -105,7 +104,7 @@ class Checkpoints:
     repo: Repository
     workspace: Workspace
     directory: str
-    private: PathPatterns = _NOTHING
+    private: PathPatterns = NOTHING
 
     @property
     def path(self) -> str:

@@ -52,8 +52,8 @@ def find_unlisted(territory: Territory, entries: Mapping[bytes, Entry], status: 
     """Files that are neither in the index nor in the status, such as those in an unpopulated submodule."""
     told = {os.fsencode(path) for path in (*status.untracked, *status.ignored)}
     found = []
-    for path in sorted(territory.files - entries.keys() - told):
-        above = list(_directories_of(path))
+    for path in sorted(territory.files.keys() - entries.keys() - told):
+        above = list(directories_of(path))
         if any(place in entries and entries[place].mode == GITLINK for place in above):
             why = "in the directory of a submodule that is not checked out"
             found.append(Difference(Kind.SUBMODULE, path, why))
@@ -124,7 +124,8 @@ def find_different(
     ]
 
 
-def _directories_of(path: bytes) -> Iterator[bytes]:
+def directories_of(path: bytes) -> Iterator[bytes]:
+    """The directories above a path, the outermost first."""
     end = path.find(b"/")
     while end >= 0:
         yield path[:end]
@@ -229,12 +230,12 @@ _THIS_MACHINE = re.compile(r"|localhost|.*\.localhost|127\..*|\[::1\]|0\.0\.0\.0
 class Territory:
     """What one repository has of a directory tree: all below its root but what is inside another repository.
 
-    `root` is relative to the workspace, all other paths are relative to `root`. `files` are regular files and
-    links, `touched` the modes of those that may have been written since git checked them out.
+    `root` is relative to the workspace, all other paths are relative to `root`. `files` are the sizes of
+    regular files and links, `touched` the modes of those that may have been written since their checkout.
     """
 
     root: bytes
-    files: set[bytes] = field(default_factory=set)
+    files: dict[bytes, int] = field(default_factory=dict)
     touched: dict[bytes, int] = field(default_factory=dict)
     directories: dict[bytes, int] = field(default_factory=dict)
     empty: list[bytes] = field(default_factory=list)
@@ -276,7 +277,7 @@ def survey(root: str, checkout: Checkout | None) -> list[Territory]:
                 territory.directories[path] = mode
                 pending.append((territory, path))
             elif sort in _CONTENT:
-                territory.files.add(path)
+                territory.files[path] = seen.st_size
                 if not began <= seen.st_ctime_ns < ended:
                     territory.touched[path] = mode
     return found

@@ -11,11 +11,10 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from headcount.domain.policy import PRIVATE
 from headcount.errors import HeadcountError
 from headcount.workspace.change_watch import ChangeWatch
 from headcount.workspace.checkpoints import DIRECTORY, Checkpoints
-from headcount.workspace.path_patterns import PathPatterns
+from headcount.workspace.saving_rules import SavingRules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,7 +41,9 @@ class EngineCheckpoints:
         trusted = unchanged_at is not None and time.monotonic() < unchanged_at + _TRUST_S
         if trusted and self._watch.is_quiet(path):
             return
-        store = Checkpoints(self._repo.until(limit_s), workspace, self._directory, PathPatterns(PRIVATE))
+        store = Checkpoints(
+            self._repo.until(limit_s), workspace, self._directory, SavingRules.of(policy, plan).private
+        )
         if workspace.git_dir is None or not store.is_there():
             return
         try:

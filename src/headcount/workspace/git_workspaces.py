@@ -7,7 +7,7 @@ from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from headcount.domain.findings import Archive, Salvage
+from headcount.domain.findings import Archive, Salvage, Skipped
 from headcount.domain.policy import Policy
 from headcount.errors import UsageError
 from headcount.workspace.archive import archive, verify_archive
@@ -18,6 +18,7 @@ from headcount.workspace.packing import put_back
 from headcount.workspace.remove import Refused, remove, remove_directory
 from headcount.workspace.repository import Repository
 from headcount.workspace.salvage import salvage
+from headcount.workspace.saving_rules import SavingRules
 from headcount.workspace.verify import check
 from headcount.workspace.worktrees import Workspaces
 
@@ -33,7 +34,8 @@ ARCHIVED = "archive:"  # in the place of a ref, for what git does not hold
 
 class EngineWorkspaces:
     """`plan` is the start's own: `base`, `detached`, `workspace`, `integration`, `require_merged`, `sync`;
-    and `git_config`, the configuration that was recorded when the team began."""
+    `salvage_private` and `salvage_skip`, the worker's own patterns; `git_config`, the configuration that was
+    recorded when the team began; and for a removal `skipped`, the build output that the receipt lists."""
 
     def __init__(self, repo: Repository | None, root: str, archive_directory: str) -> None:
         self._opened = repo
@@ -51,7 +53,7 @@ class EngineWorkspaces:
         return self._recorded.setdefault(recorded, self._opened.as_recorded(recorded))
 
     def _made(self, plan: Mapping[str, Any]) -> Workspaces:
-        return Workspaces(self._repo(plan), self._root)
+        return Workspaces(self._repo(plan), self._root, self._archive_directory)
 
     def create(self, team: str, member: str, generation: int, plan: Mapping[str, Any]) -> Workspace:
         """`generation` is the member's, or, of a shared one, the team's."""
@@ -77,13 +79,14 @@ class EngineWorkspaces:
             require_merged=bool(plan.get("require_merged")),
             sync_command=plan.get("sync") or "",
             timeout_s=policy.inspect_timeout_s,
+            rules=SavingRules.of(policy, plan),
         )
 
     def salvage(
         self, workspace: Workspace, policy: Policy, plan: Mapping[str, Any]
     ) -> tuple[Findings, Salvage | None]:
-        repo = self._repo(plan)
-        findings = read_findings(repo, workspace, timeout_s=policy.inspect_timeout_s)
+        repo, rules = self._repo(plan), SavingRules.of(policy, plan)
+        findings = read_findings(repo, workspace, timeout_s=policy.inspect_timeout_s, rules=rules)
         if findings.spotless:
             return findings, None
         if repo is None or workspace.git_dir is None:
@@ -95,6 +98,8 @@ class EngineWorkspaces:
             max_mb=policy.salvage_max_mb,
             ignored_max_mb=policy.salvage_ignored_max_mb,
             timeout_s=policy.salvage_timeout_s,
+            rules=rules,
+            archive_directory=self._archive_directory,
         )
 
     def remove(
@@ -112,6 +117,9 @@ class EngineWorkspaces:
                 proof,
                 integration=plan.get("integration"),
                 timeout_s=policy.salvage_timeout_s,
+                rules=SavingRules.of(policy, plan),
+                listed=[Skipped.from_dict(one) for one in plan.get("skipped", ())],
+                archive_directory=self._archive_directory,
             )
         if isinstance(gone, Refused):
             return "; ".join(gone.reasons)
@@ -125,7 +133,8 @@ class EngineWorkspaces:
             return verify_archive(read_archive(saved))
         repo = self._git_repository({})
         put_back(repo, saved.ref, saved.commit)
-        return check(repo, saved)
+        private = verify_archive(saved.private) if saved.private else []
+        return check(repo, saved) + [f"{saved.ref}: {problem}" for problem in private]
 
     # --- for a run
 
@@ -136,7 +145,8 @@ class EngineWorkspaces:
     def show_commit(self, workspace: Workspace, commit: str, policy: Policy, plan: Mapping[str, Any]) -> bool:
         """Only what is spotless is moved, and git itself refuses to overwrite anything (C21)."""
         repo = self._git_repository(plan)
-        findings = read_findings(repo, workspace, timeout_s=policy.inspect_timeout_s)
+        rules = SavingRules.of(policy, plan)
+        findings = read_findings(repo, workspace, timeout_s=policy.inspect_timeout_s, rules=rules)
         if not findings.spotless or workspace.git_dir is None or workspace.branch is not None:
             return False
         git = repo.git.on(workspace.git_dir, workspace.path)

@@ -16,12 +16,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 
-from headcount.domain.findings import Finding, Findings, Kind, Workspace
+from headcount.domain.findings import Finding, Findings, Kind, Skipped, Workspace
 from headcount.errors import HeadcountError
 from headcount.workspace.contents import (
     Difference,
     Inner,
     Territory,
+    directories_of,
     find_different,
     find_left_modules,
     find_uncommittable,
@@ -58,6 +59,7 @@ from headcount.workspace.reflog import (
     read_stashes,
 )
 from headcount.workspace.repository import Repository, first_line
+from headcount.workspace.saving_rules import SavingRules, find_skipped
 
 _LETTERS = {"A": "added", "D": "deleted", "M": "modified", "R": "renamed", "C": "copied", "T": "type changed"}
 
@@ -75,13 +77,15 @@ def read_findings(
     sync_command: str | Sequence[str] = "",
     timeout_s: float = 60.0,
     when: str = "",
+    rules: SavingRules | None = None,
 ) -> Findings:
     """Everything of "is it clean?", within `timeout_s`. Takes no lock and changes nothing.
 
     `integration` names the branch that commits are compared with. With `require_merged`, commits that are
-    not in it are dirty, and so is not knowing; otherwise commits on a branch are safe where they are.
+    not in it are dirty, and so is not knowing; otherwise commits on a branch are safe where they are. Build
+    output that `rules` skip is listed apart from the findings.
     """
-    reading = _Reading(workspace, when or utc_now())
+    reading = _Reading(workspace, when or utc_now(), rules or SavingRules())
     if repo is None or workspace.git_dir is None:
         reading.read_directory()
         return reading.findings()
@@ -104,15 +108,18 @@ def read_all(reads: Iterable[Callable[[], Findings]], workers: int = 0) -> list[
 class _Reading:
     workspace: Workspace
     when: str
+    rules: SavingRules
     head: str | None = None
     branch: str | None = None
     commits_ahead: int | None = None
     items: list[Finding] = field(default_factory=list)
+    skipped: tuple[Skipped, ...] = ()
 
     def findings(self) -> Findings:
         return Findings(
-            self.workspace.path, self.when, self.head, self.branch, self.commits_ahead, tuple(self.items)
-        )
+            self.workspace.path, self.when, self.head, self.branch, self.commits_ahead, tuple(self.items),
+            self.skipped,
+        )  # fmt: skip
 
     def add(
         self, kind: Kind, what: str, command: str, path: str | None = None, oid: str | None = None
@@ -151,7 +158,8 @@ class _Reading:
         trees: dict[bytes, _Tree] = {}
         with self.part("git status"):
             top = territories[0] if territories else Territory(b"")
-            status, trees[b""] = self._read_status(git, top)
+            nested = [territory.root for territory in territories[1:]]
+            status, trees[b""] = self._read_status(git, top, nested=nested)
             self.head, self.branch = status.head, status.branch
         self._read_shared(repo, git)
         inners = []
@@ -201,18 +209,45 @@ class _Reading:
         if os.path.realpath(os.path.join(self.workspace.path, named)) != os.path.realpath(git_dir):
             raise ValueError(f".git leads to {shown(named)}, not to {git_dir}")
 
-    def _read_status(self, git: Git, territory: Territory, kind: Kind | None = None) -> tuple[Status, _Tree]:
-        """The status, reported. `kind`, if set, is for everything dirty in it."""
+    def _read_status(
+        self, git: Git, territory: Territory, kind: Kind | None = None, nested: Sequence[bytes] | None = None
+    ) -> tuple[Status, _Tree]:
+        """The status, reported. `kind`, if set, is for everything dirty in it. `nested` are the repositories
+        inside, for the workspace's own; only there, build output is skipped."""
         entries = read_index(git)
         hidden = find_hidden(git, entries)
         with unhidden(git, hidden) as seeing:
             status = read_status(seeing)
+        if nested is not None:
+            self._skip(territory, status, entries, nested)
         prefix = os.fsdecode(territory.root) + "/" if territory.root else ""
         _StatusReport(self, prefix, kind, hidden, _filtered(git, status)).report(status)
         tree = _Tree(git, territory, {entry.path: entry for entry in entries})
         for difference in find_unlisted(territory, tree.entries, status):
             self._add_difference(tree, difference, "read directory")
         return status, tree
+
+    def _skip(
+        self, territory: Territory, status: Status, entries: list[Entry], nested: Sequence[bytes]
+    ) -> None:
+        """Take build output out of the status and the territory, and list it."""
+        skipping = find_skipped(
+            self.rules, territory.files, map(os.fsencode, status.ignored), (entry.path for entry in entries),
+            nested, os.fsencode(self.workspace.path),
+        )  # fmt: skip
+        if not skipping.files:
+            return
+        self.skipped = skipping.listed
+        left = [path for path in (*territory.files, *nested) if path not in skipping.files]
+        # An ignored directory of which nothing is left to save is not reported.
+        holds = {above for path in left for above in (path, *directories_of(path))}
+        gone = {above for path in skipping.files for above in (path, *directories_of(path))} - holds
+        status.ignored = [path for path in status.ignored if os.fsencode(path.rstrip("/")) not in gone]
+        territory.files = {path: size for path, size in territory.files.items() if path not in skipping.files}
+        territory.empty = [path for path in territory.empty if not skipping.drops(path)]
+        territory.directories = {
+            path: mode for path, mode in territory.directories.items() if not skipping.drops(path)
+        }
 
     def _compare(self, repo: Repository, tree: _Tree) -> None:
         checkout = self.workspace.checkout

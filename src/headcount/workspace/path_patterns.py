@@ -49,20 +49,27 @@ class PathPatterns:
 
     def match(self, path: bytes) -> bool:
         """Whether a file or link at `path` matches, itself or by a directory above it."""
+        return self.find(path) is not None
+
+    def find(self, path: bytes) -> bytes | None:
+        """What matches: the outermost directory above `path` that does, or `path` itself."""
         if self._possible is None or self._possible.match(path) is None:
-            return False
+            return None
         end = path.find(b"/")
         while end >= 0:
             if self._decide(path[:end], is_directory=True):
-                return True
+                return path[:end]
             end = path.find(b"/", end + 1)
-        return self._decide(path, is_directory=False)
+        return path if self._decide(path, is_directory=False) else None
 
     def _decide(self, path: bytes, *, is_directory: bool) -> bool:
         for rule in reversed(self._rules):
             if (is_directory or not rule.directories_only) and rule.expression.fullmatch(path):
                 return not rule.negated
         return False
+
+
+NOTHING = PathPatterns()
 
 
 def _parse(pattern: bytes) -> _Rule | None:

@@ -16,25 +16,30 @@ import json
 import os
 import re
 import secrets
+import shlex
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-from headcount.domain.findings import Archive, Findings, GoneProof, Workspace
-from headcount.errors import GitError
+from headcount.domain.findings import Archive, Findings, GoneProof, Skipped, Workspace
+from headcount.errors import GitError, WorldError
 from headcount.shared_look import SharedLook
-from headcount.workspace.archive import verify_archive
+from headcount.workspace.archive import find_private, verify_archive
 from headcount.workspace.disk_scan import Node, list_directory, read_node
 from headcount.workspace.inspection import read_findings
 from headcount.workspace.ref_names import parse_salvage_ref, shown
 from headcount.workspace.repository import WITHDRAWN, Repository, first_line
 from headcount.workspace.safe_files import reach, write_durably
-from headcount.workspace.verify import differences, find_broken, list_salvage, read_saved, retake
+from headcount.workspace.saving_rules import SavingRules
+from headcount.workspace.snapshot import MB, OVER_IGNORED, OVER_LIMIT
+from headcount.workspace.verify import Saved, find_broken, find_differences, list_salvage, read_saved
 from headcount.workspace.worktrees import lock_reason, read_record
 
 _VERIFIED = "headcount.removing"
+_SHOWN = 5  # paths or problems in one message
+_LIMITS = ("salvage_max_mb", "salvage_ignored_max_mb")  # in the order of the manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +66,19 @@ def remove(
     *,
     integration: str | None = None,
     timeout_s: float = 300.0,
+    rules: SavingRules | None = None,
+    listed: Collection[Skipped] = (),
+    archive_directory: str = "",
 ) -> Removed | Refused:
-    """Remove a worktree, and its branch if that is an ancestor of branch `integration`. Safe to repeat."""
+    """Remove a worktree, and its branch if that is an ancestor of branch `integration`. Safe to repeat.
+
+    Build output that `rules` skip may go without a salvage only as it is `listed` in the receipt.
+    """
     reasons = _who_is_there(workspace, proof) + _whose_is_it(repo, workspace)
     if reasons:
         return Refused(tuple(reasons))
     repo = repo.until(timeout_s)
-    gate = _Gate(repo, workspace, timeout_s)
+    gate = _Gate(repo, workspace, timeout_s, rules or SavingRules(), frozenset(listed), archive_directory)
     passed = gate.resume() or gate.look()
     if isinstance(passed, Refused):
         return passed
@@ -99,6 +110,29 @@ def remove_directory(workspace: Workspace, proof: GoneProof, kept: Archive) -> R
         if left
         else Removed(workspace.path)
     )
+
+
+def measure(path: str) -> dict[str, int]:
+    """How many files are at and below `path`, and how many bytes they have."""
+    if not _is_directory(path):
+        return {"files": 1, "bytes": os.lstat(path).st_size}
+    nodes = list_directory(os.fsencode(path), lambda _: False).nodes
+    sizes = [node.size for node in nodes if not node.is_directory]
+    return {"files": len(sizes), "bytes": sum(sizes)}
+
+
+def discard_path(path: str) -> None:
+    """Delete what the operator named. Links are deleted, not followed."""
+    if not _is_directory(path):
+        os.unlink(path)
+        return
+    left = _delete(path, list_directory(os.fsencode(path), lambda _: False).nodes)
+    if left:
+        raise WorldError(f"Could not delete all of {path}", f"{shown(os.fsdecode(left[0]))} is still there")
+
+
+def _is_directory(path: str) -> bool:
+    return os.path.isdir(path) and not os.path.islink(path)
 
 
 def _who_is_there(workspace: Workspace, proof: GoneProof) -> list[str]:
@@ -185,6 +219,9 @@ class _Gate:
     repo: Repository
     workspace: Workspace
     timeout_s: float
+    rules: SavingRules
+    listed: frozenset[Skipped]
+    archive_directory: str
 
     @property
     def _list(self) -> str:
@@ -210,8 +247,10 @@ class _Gate:
         listing = list_directory(os.fsencode(self.workspace.path), lambda _: False)
         if listing.unreadable:
             return Refused(tuple(f"{shown(os.fsdecode(path))}: {why}" for path, why in listing.unreadable))
-        findings = read_findings(self.repo, self.workspace, timeout_s=self.timeout_s)
-        found = None if findings.spotless else self._find_salvage(findings)
+        findings = read_findings(self.repo, self.workspace, timeout_s=self.timeout_s, rules=self.rules)
+        # Without a salvage, only the receipt says what goes unsaved: exactly that, and not a file more.
+        unlisted = set(findings.skipped) - self.listed
+        found = None if findings.spotless and not unlisted else self._find_salvage(findings, unlisted)
         if isinstance(found, Refused):
             return found
         passed = _Passed(listing.nodes, found)
@@ -219,24 +258,27 @@ class _Gate:
         write_durably(self._list, json.dumps({"nodes": nodes, "salvage": passed.salvage}).encode("ascii"))
         return passed
 
-    def _find_salvage(self, findings: Findings) -> str | Refused:
+    def _find_salvage(self, findings: Findings, unlisted: Iterable[Skipped]) -> str | Refused:
         """A salvage of this workspace that holds it as it is now, whole."""
         why: list[str] = []
         for ref, _ in reversed(list_salvage(self.repo, self.workspace.team)):
             key = parse_salvage_ref(ref)
             if key and key[1] == self.workspace.member and key[2] >= self.workspace.generation:
-                problems = self._problems(ref)
+                saved = read_saved(self.repo, ref)
+                if saved.manifest["left_out"]:
+                    # Whatever else there is: these must be decided about first.
+                    return Refused(tuple(_explain_left_out(self.workspace, saved)))
+                problems = self._problems(saved)
                 if not problems:
                     return ref
-                why += [f"{ref}: {problem}" for problem in problems[:5]]
-        return Refused((*_unsaved(findings), *(why or ["nothing of it was saved"])))
+                why += [f"{ref}: {problem}" for problem in problems[:_SHOWN]]
+        new = [f"{one.path} is not in the receipt as it is now" for one in unlisted]
+        return Refused((*_unsaved(findings), *new, *(why or ["nothing of it was saved"])))
 
-    def _problems(self, ref: str) -> list[str]:
-        saved = read_saved(self.repo, ref)
-        if saved.manifest["left_out"]:
-            return [f"{path} was left out: {why}" for path, _, why in saved.manifest["left_out"]]
+    def _problems(self, saved: Saved) -> list[str]:
         broken = find_broken(self.repo.git, self.repo.hash_name, saved.leaves.values())
-        return broken or differences(saved, retake(self.repo, saved, self.workspace, self.timeout_s))
+        private = find_private(self.archive_directory, saved.ref, saved.manifest)
+        return broken or find_differences(self.repo, saved, self.workspace, private, self.timeout_s)
 
     def withdraw(self) -> None:
         """Take the worktree off git's list: git skips one without `gitdir`, and reads nothing else of it.
@@ -274,6 +316,35 @@ class _Gate:
         aside = os.path.join(self.repo.common_dir, f"headcount.removed.{secrets.token_hex(8)}")
         os.rename(git_dir, aside)
         shutil.rmtree(aside)
+
+
+def _explain_left_out(workspace: Workspace, saved: Saved) -> list[str]:
+    """What the salvage does not hold, and the ways out."""
+    left = sorted(saved.manifest["left_out"], key=lambda one: -one[1])
+    too_large = {why: [one for one in left if one[2] == why] for why in (OVER_IGNORED, OVER_LIMIT)}
+    others = [f"{path} was left out: {why}" for path, _, why in left if why not in too_large]
+    large = [one for ones in too_large.values() for one in ones]
+    if not large:
+        return others
+    named = ", ".join(f"{path} ({_mb(size)})" for path, size, _ in large[:_SHOWN])
+    named += f" and {len(large) - _SHOWN} more" if len(large) > _SHOWN else ""
+    settings = [
+        f"{key} to {limit // MB + 1 + sum(size for _, size, _ in too_large[why]) // MB}"
+        for key, limit, why in zip(_LIMITS, saved.manifest["limits"], (OVER_LIMIT, OVER_IGNORED), strict=True)
+        if too_large[why]
+    ]
+    places = (shlex.quote(os.path.join(workspace.path, path.rstrip("/"))) for path, _, _ in large[:_SHOWN])
+    return [
+        f"{saved.ref} does not hold {named}: over the limit of a salvage. "
+        f"To delete: `headcount sweep --discard {' '.join(places)}`. "
+        f"To save: raise {' and '.join(settings)} in headcount.toml, then `headcount sweep`. "
+        "To keep: leave the workspace as it is",
+        *others,
+    ]
+
+
+def _mb(size: int) -> str:
+    return f"{size / MB:,.1f} MB"
 
 
 def _unsaved(findings: Findings) -> list[str]:

@@ -14,8 +14,10 @@ import stat
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from itertools import count
+from typing import TYPE_CHECKING
 
 from headcount.errors import GitError, UsageError
+from headcount.workspace.archive import check_private, find_private, read_private
 from headcount.workspace.git import Git
 from headcount.workspace.objects import LINK, Leaf, read_blobs, read_sizes, read_tree, write_leaf
 from headcount.workspace.ref_names import from_tree, numbered, shown
@@ -24,6 +26,11 @@ from headcount.workspace.repository import Repository
 from headcount.workspace.safe_files import Target, is_long
 from headcount.workspace.snapshot import FILES, STATE
 from headcount.workspace.verify import Saved, find_broken, read_saved
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from headcount.domain.findings import Archive, Salvage
 
 # A lock that a crash left is in the salvage as evidence; in a restored workspace it would only be in the way.
 _NOT_RESTORED = {STATE + b"index.lock", STATE + b"HEAD.lock"}
@@ -57,14 +64,21 @@ class Restored:
     notes: tuple[str, ...]
 
 
-def restore(repo: Repository, ref: str, target: str, commit: str | None = None) -> Restored:
+def restore(
+    repo: Repository,
+    ref: str,
+    target: str,
+    receipt: Salvage | None = None,
+    archive_directory: str = "",
+) -> Restored:
     """Restore the salvage `ref` to `target`, which must not exist or be an empty directory.
 
-    If the ref is gone, the `commit` that a receipt names is restored.
+    If the ref is gone, the commit that the receipt names is restored.
     """
     repo = repo.until(_PATIENCE_S)
-    saved = read_saved(repo, ref, commit)
+    saved = read_saved(repo, ref, receipt.commit if receipt else None)
     saved.require_safe()
+    private, why = _find_usable(saved, archive_directory, receipt)
     target = os.path.realpath(target)
     require_empty(target)
     broken = find_broken(repo.git, repo.hash_name, saved.leaves.values())
@@ -81,7 +95,8 @@ def restore(repo: Repository, ref: str, target: str, commit: str | None = None) 
     git_dir = repo.find_git_dir(target)
     assert git_dir is not None
     try:
-        return _Restoring(repo, saved, target, git_dir).restore()
+        notes = [f"its private files are not here: {why}"] if why else []
+        return _Restoring(repo, saved, target, git_dir, private, notes).restore()
     except BaseException:
         # Both were made a moment ago, and all that is in them came from the salvage.
         shutil.rmtree(target, ignore_errors=True)
@@ -116,6 +131,7 @@ class _Restoring:
     saved: Saved
     target: str
     git_dir: str
+    private: Archive | None
     notes: list[str] = field(default_factory=list)
     files: Target = field(init=False)
     state: Target = field(init=False)
@@ -132,7 +148,8 @@ class _Restoring:
         blobs = read_blobs(self.repo.git, (leaf.oid for leaf in wanted.values()))
         for (path, leaf), blob in zip(wanted.items(), blobs, strict=True):
             write_leaf(*self._place(_decoded(path)), leaf, blob.chunks)
-        if any(from_tree(path).startswith(_GIT_LINK) for path in wanted):
+        self._write_private()
+        if any(_is_own_git(from_tree(path)) for path in wanted):
             place = os.fsdecode(self._beside_link().removeprefix(FILES))
             self.notes.append(f".git was something of its own, and is at {place}")
         if any(b"/%.git/" in path or path.startswith(STATE + b"modules/") for path in wanted):
@@ -156,13 +173,23 @@ class _Restoring:
             f"{shown(path)} was no file and is not there" for path in self.saved.manifest["special"]
         ]
         self.notes += [f"{path} was left out: {why}" for path, _, why in self.saved.manifest["left_out"]]
+        self.notes += [
+            f"{one['path']} was not saved, because it can be built again: {one['why']}"
+            for one in self.saved.manifest.get("skipped", ())
+        ]
         return Restored(self.target, branch, tuple(self.notes))
+
+    def _write_private(self) -> None:
+        if self.private is not None:
+            for path, mode, link, chunks in read_private(self.private):
+                target, name = self._place(FILES + path)
+                _write_private(target, name, mode, link, chunks)
 
     def _place(self, path: bytes) -> tuple[Target, bytes]:
         """Where a path of the salvage goes, decoded: the directory that it is below, and the path there."""
         if not path.startswith(FILES):
             return self.state, path.removeprefix(STATE)
-        if path == _GIT_LINK or path.startswith(_GIT_LINK + b"/"):
+        if _is_own_git(path):
             path = path.replace(_GIT_LINK, self._beside_link(), 1)
         return self.files, path.removeprefix(FILES)
 
@@ -233,7 +260,7 @@ class _Restoring:
         old = self.saved.workspace
         for path, leaf in self.saved.content.items():
             name = from_tree(path)
-            if leaf.mode == LINK or name.startswith(_GIT_LINK):
+            if leaf.mode == LINK or _is_own_git(name):
                 continue  # it is what it was, wherever it leads
             if path.startswith(FILES) and name.endswith(b"/.git"):
                 self._relink_work_tree(name, old.path, old.git_dir or "")
@@ -267,6 +294,35 @@ class _Restoring:
         return target.root, name
 
 
+def _find_usable(
+    saved: Saved, archive_directory: str, receipt: Salvage | None = None
+) -> tuple[Archive | None, str]:
+    """The archive of its private files, or why it cannot be used."""
+    private = find_private(archive_directory, saved.ref, saved.manifest, receipt)
+    problems = check_private(saved.manifest, private)
+    return (None, problems[0]) if problems else (private, "")
+
+
+def _write_private(
+    target: Target,
+    path: bytes,
+    mode: int,
+    link: bytes | None,
+    chunks: Iterable[bytes],
+    *,
+    replace: bool = False,
+) -> None:
+    if link is not None:
+        target.write_link(path, link, replace=replace)
+    else:
+        target.write_file(path, chunks, mode, replace=replace)
+
+
+def _is_own_git(path: bytes) -> bool:
+    """Whether it stood in the place of the worktree's own `.git`."""
+    return path == _GIT_LINK or path.startswith(_GIT_LINK + b"/")
+
+
 def _decoded(path: bytes) -> bytes:
     prefix, _, rest = path.partition(b"/")
     return prefix + b"/" + from_tree(rest)
@@ -292,7 +348,7 @@ def _inside(path: str, directory: str) -> str | None:
 _CONTINUE_LIMIT_S = 600.0
 
 
-def carry_over(repo: Repository, saved: Saved, path: str) -> None:
+def carry_over(repo: Repository, saved: Saved, path: str, archive_directory: str = "") -> None:
     """Make the files below `path`, a fresh checkout of the salvage's HEAD, what they were in the salvage.
 
     Changes come uncommitted, as they were left; the index, stashes and operations stay with the salvage. A
@@ -318,6 +374,10 @@ def carry_over(repo: Repository, saved: Saved, path: str) -> None:
     blobs = read_blobs(repo.git, (leaf.oid for leaf in changed.values()))
     for (name, leaf), blob in zip(changed.items(), blobs, strict=True):
         write_leaf(target, name, leaf, blob.chunks, replace=True)
+    private, _ = _find_usable(saved, archive_directory)
+    for name, mode, link, chunks in read_private(private) if private else ():
+        if name.split(b"/")[0] != b".git":
+            _write_private(target, name, mode, link, chunks, replace=True)
 
 
 def _is_link_file(name: bytes) -> bool:

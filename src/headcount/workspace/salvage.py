@@ -8,7 +8,8 @@ The snapshot is a commit. Its tree:
     index/0 … 3     what is staged, by conflict stage
     objects/        trees and blobs that the state names and no commit holds
 
-and its parents are the commits: HEAD, its branches, stashes, autostashes, what a rebase has still to do.
+Private files (`salvage_private`) are in an archive beside the state instead, and build output is only listed.
+The parents are the commits: HEAD, its branches, stashes, autostashes, what a rebase has still to do.
 All of it that is not safe elsewhere is in one pack that git never deletes (`packing`). The ref is made last,
 after everything was read back from the store; a failure before that never leaves half a salvage.
 """
@@ -23,8 +24,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import count
 
-from headcount.domain.findings import Findings, Salvage, Workspace
+from headcount.domain.findings import Archive, Findings, Salvage, Workspace
 from headcount.errors import GitError, WorldError
+from headcount.workspace.archive import ARCHIVE, keep_private, name_in
 from headcount.workspace.disk_scan import copy_node
 from headcount.workspace.git import Git
 from headcount.workspace.inspection import utc_now
@@ -33,6 +35,7 @@ from headcount.workspace.packing import Quarantine, find_pack, list_loose, list_
 from headcount.workspace.ref_names import parse_salvage_ref, salvage_ref, shown
 from headcount.workspace.repository import Repository
 from headcount.workspace.safe_files import is_long
+from headcount.workspace.saving_rules import SavingRules
 from headcount.workspace.snapshot import FILES, STATE, Limits, Snapshot, take_snapshot
 from headcount.workspace.verify import MANIFEST, find_broken, list_salvage
 
@@ -50,14 +53,20 @@ def salvage(
     ignored_max_mb: int = 256,
     timeout_s: float = 300.0,
     when: str = "",
+    rules: SavingRules | None = None,
+    archive_directory: str = "",
 ) -> Salvage:
     """Save and read back within `timeout_s`. Repeated on an unchanged workspace, return the existing salvage.
 
     `generation` is the incarnation it is saved for, if that is a later one than the workspace was made for.
-    `findings` only go into the commit's message; what is saved is decided by looking.
+    `findings` only go into the commit's message; what is saved is decided by looking. Without `rules`
+    everything is saved in git. Private files go to `archive_directory`.
     """
     repo = repo.until(timeout_s).offline()
-    saver = _Saver(repo, workspace, generation or workspace.generation, _message(findings), when or utc_now())
+    saver = _Saver(
+        repo, workspace, generation or workspace.generation, _message(findings), when or utc_now(),
+        rules or SavingRules(), archive_directory,
+    )  # fmt: skip
     try:
         return saver.save_in_time(Limits.mb(max_mb, ignored_max_mb))
     except OSError as error:
@@ -76,6 +85,8 @@ class _Saver:
     generation: int
     message: str
     when: str
+    rules: SavingRules
+    archive_directory: str
 
     def save_in_time(self, limits: Limits) -> Salvage:
         for _ in range(_TRIES - 1):
@@ -88,7 +99,9 @@ class _Saver:
 
     def save(self, limits: Limits) -> Salvage:
         repo, workspace = self.repo, self.workspace
-        snapshot = take_snapshot(repo, workspace, limits, repo.git.time_left())
+        snapshot = take_snapshot(repo, workspace, limits, repo.git.time_left(), self.rules)
+        # On disk and read back before the ref, which names it: a crash in between leaves only the archive.
+        private = self._keep_private(snapshot)
         with open_quarantine(repo) as quarantine:
             tree = _Writer(repo, quarantine, workspace, snapshot).write()
             parents = _parents(repo.git, snapshot)
@@ -120,7 +133,16 @@ class _Saver:
             left_out=tuple(snapshot.left_out),
             created=there is None,
             pack=pack,
+            private=private,
+            skipped=snapshot.skipped,
         )
+
+    def _keep_private(self, snapshot: Snapshot) -> Archive | None:
+        if not snapshot.private:
+            return None
+        kept = keep_private(self.workspace, self.generation, snapshot.private, self.archive_directory)
+        snapshot.manifest[ARCHIVE] = name_in(self.archive_directory, kept)
+        return kept
 
     def _claim(self, quarantine: Quarantine, commit: str) -> str:
         """The next free ref of this incarnation. One that another git has locked is not free."""

@@ -16,24 +16,28 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from headcount.domain.findings import LeftOut, Workspace
+from headcount.domain.findings import LeftOut, Skipped, Workspace
 from headcount.errors import GitError, UsageError
+from headcount.workspace.archive import PRIVATE
 from headcount.workspace.contents import git_dir_of
 from headcount.workspace.disk_scan import Listing, Node, hash_node, list_directory, open_path
 from headcount.workspace.git import Git
-from headcount.workspace.git_state import read_status
+from headcount.workspace.git_state import read_index, read_status
 from headcount.workspace.objects import Leaf, read_types
 from headcount.workspace.ref_names import shown, to_tree
 from headcount.workspace.reflog import read_ownership, read_stashes
 from headcount.workspace.repository import WITHDRAWN, Repository, linked_to
+from headcount.workspace.saving_rules import SavingRules, find_skipped
 
 FILES, STATE = b"files/", b"gitdir/"
 MB = 1 << 20
 
-_OVER_LIMIT = "over the limit for a salvage"
+_ALL = SavingRules()  # everything is saved, and in git
+OVER_LIMIT = "over the limit for a salvage"
+OVER_IGNORED = "ignored, and over the limit for ignored files"
 _ASKING = 0.25  # of its time is spent on asking git in the workspace, where a filter may hang
 _OID = re.compile(rb"(?<![0-9a-f])(?:[0-9a-f]{64}|[0-9a-f]{40})(?![0-9a-f])")
 _INDEXES = (b"index", b"sharedindex.", b"next-index-")  # what they name is read from them by git
@@ -91,12 +95,20 @@ class Snapshot:
     leaves: dict[bytes, Leaf] = field(default_factory=dict)
     sources: dict[bytes, Source] = field(default_factory=dict)
     left_out: list[LeftOut] = field(default_factory=list)
+    private: list[Node] = field(default_factory=list)
+    skipped: tuple[Skipped, ...] = ()
     head: str | None = None
     named: list[str] = field(default_factory=list)
     manifest: dict[str, Any] = field(default_factory=dict)
 
 
-def take_snapshot(repo: Repository, workspace: Workspace, limits: Limits, timeout_s: float) -> Snapshot:
+def take_snapshot(
+    repo: Repository,
+    workspace: Workspace,
+    limits: Limits,
+    timeout_s: float,
+    rules: SavingRules = _ALL,
+) -> Snapshot:
     if workspace.git_dir is None:
         raise UsageError(
             f"{workspace.path} is a plain directory", "only worktrees are kept in git", code="no-git"
@@ -107,9 +119,7 @@ def take_snapshot(repo: Repository, workspace: Workspace, limits: Limits, timeou
     snapshot = Snapshot()
     files = list_directory(os.fsencode(workspace.path), _skip_link(workspace))
     state = list_directory(os.fsencode(workspace.git_dir), PLACE.__contains__)
-    kept = _leave_out_ignored(
-        files, _read_ignored(asking.on(workspace.git_dir, workspace.path)), limits.ignored, snapshot
-    )
+    kept = _sort_out(asking.on(workspace.git_dir, workspace.path), files, limits, rules, snapshot)
     _hash(snapshot, FILES, os.fsencode(workspace.path), kept, repo.hash_name, patience)
     _hash(snapshot, STATE, os.fsencode(workspace.git_dir), state.nodes, repo.hash_name, patience)
     _leave_out_over_limit(repo, snapshot, limits.total)
@@ -136,6 +146,10 @@ def take_snapshot(repo: Repository, workspace: Workspace, limits: Limits, timeou
         **about,
         **_modes([(FILES, files), (STATE, state)]),
         "left_out": [[item.path, item.size, item.why] for item in snapshot.left_out],
+        # Salvages of older versions have none of these.
+        **({"rules": rules.as_dict()} if rules != _ALL else {}),
+        **({"skipped": [asdict(one) for one in snapshot.skipped]} if snapshot.skipped else {}),
+        **({PRIVATE: _names(node.path for node in snapshot.private)} if snapshot.private else {}),
     }
     return snapshot
 
@@ -179,6 +193,35 @@ def _leads_to(link: str, workspace: Workspace) -> bool:
     return os.path.realpath(os.path.join(workspace.path, named)) == os.path.realpath(workspace.git_dir or "")
 
 
+def _sort_out(git: Git, files: Listing, limits: Limits, rules: SavingRules, snapshot: Snapshot) -> list[Node]:
+    """What goes into the tree: everything without what is skipped, private, or over the limit if ignored."""
+    ignored = _read_ignored(git)
+    tracked = _read_tracked(git) if rules != _ALL else frozenset()
+    nested = [os.path.dirname(node.path) for node in files.nodes if node.path.endswith(b"/.git")]
+    inside = tuple(place + b"/" for place in nested)
+    contents = [node for node in files.nodes if node.is_file or node.is_link]
+    own = {node.path: node.size for node in contents if not node.path.startswith(inside)}
+    skipping = find_skipped(rules, own, ignored, tracked, nested, os.fsencode(git.work_tree or ""))
+    snapshot.skipped = skipping.listed
+    files.nodes = [
+        node
+        for node in files.nodes
+        if node.path.startswith(inside)
+        or not (node.path in skipping.files if node.path in own else skipping.drops(node.path))
+    ]
+    # In a repository inside, too, every file that matches is private, tracked there or not.
+    private = {
+        node.path: node
+        for node in files.nodes
+        if (node.is_file or node.is_link) and node.path not in tracked and rules.private.match(node.path)
+    }
+    over = _over({path: node.size for path, node in private.items()}, limits.total)
+    snapshot.left_out += [_left_out(path, private[path].size, OVER_LIMIT) for path in over]
+    snapshot.private = [node for path, node in sorted(private.items()) if path not in over]
+    rest = [node for node in files.nodes if node.path not in private]
+    return _leave_out_ignored(rest, ignored, limits.ignored, snapshot)
+
+
 def _read_ignored(git: Git) -> list[bytes]:
     """Ignored files and directories. Where git cannot say, nothing is ignored: it counts as work."""
     try:
@@ -187,20 +230,26 @@ def _read_ignored(git: Git) -> list[bytes]:
         return []
 
 
-def _leave_out_ignored(files: Listing, ignored: list[bytes], limit: int, snapshot: Snapshot) -> list[Node]:
+def _read_tracked(git: Git) -> frozenset[bytes]:
+    """Paths that git tracks. Where git cannot say, none: no private file may get into a ref by mistake."""
+    try:
+        return frozenset(entry.path for entry in read_index(git))
+    except (GitError, OSError):
+        return frozenset()
+
+
+def _leave_out_ignored(nodes: list[Node], ignored: list[bytes], limit: int, snapshot: Snapshot) -> list[Node]:
     """What is taken. An ignored directory is taken whole or not at all, the small ones first."""
     groups: dict[bytes, list[Node]] = {path: [] for path in ignored}
-    for node in files.nodes:
+    for node in nodes:
         if (group := _group(node.path, groups)) is not None:
             groups[group].append(node)
-    sizes = {path: sum(node.size for node in nodes if node.is_file) for path, nodes in groups.items()}
+    sizes = {path: sum(node.size for node in below if node.is_file) for path, below in groups.items()}
     dropped: set[bytes] = set()
     for path in _over(sizes, limit):
-        snapshot.left_out.append(
-            _left_out(path, sizes[path], "ignored, and over the limit for ignored files")
-        )
+        snapshot.left_out.append(_left_out(path, sizes[path], OVER_IGNORED))
         dropped.update(node.path for node in groups[path])
-    return [node for node in files.nodes if node.path not in dropped]
+    return [node for node in nodes if node.path not in dropped]
 
 
 def _group(path: bytes, groups: Mapping[bytes, object]) -> bytes | None:
@@ -242,7 +291,7 @@ def _hash(
         except TimeoutError:
             if not patience.is_over(node):
                 raise
-            snapshot.left_out.append(_left_out(node.path, node.size, _OVER_LIMIT))
+            snapshot.left_out.append(_left_out(node.path, node.size, OVER_LIMIT))
             continue
         path = prefix + to_tree(node.path)
         snapshot.leaves[path] = Leaf(node.tree_mode, oid)
@@ -259,7 +308,7 @@ def _leave_out_over_limit(repo: Repository, snapshot: Snapshot, limit: int) -> N
     for path in _over(new, limit):
         node = snapshot.sources.pop(path).node
         del snapshot.leaves[path]
-        snapshot.left_out.append(_left_out(node.path, node.size, _OVER_LIMIT))
+        snapshot.left_out.append(_left_out(node.path, node.size, OVER_LIMIT))
 
 
 def _modes(listings: list[tuple[bytes, Listing]]) -> dict[str, Any]:

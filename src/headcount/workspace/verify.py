@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from headcount.domain.findings import Salvage, Workspace
+from headcount.domain.findings import Archive, Salvage, Skipped, Workspace
 from headcount.errors import GitError, UsageError
+from headcount.workspace.archive import ARCHIVE, PRIVATE, check_private, compare, find_private
 from headcount.workspace.disk_scan import CHUNK, hash_blob
 from headcount.workspace.git import Git
 from headcount.workspace.objects import Blob, Leaf, open_answer, read_blobs, read_tree, read_types, try_blobs
@@ -22,6 +23,7 @@ from headcount.workspace.packing import check_pack, find_pack
 from headcount.workspace.ref_names import SALVAGE, from_tree, parse_salvage_ref, shown, to_tree
 from headcount.workspace.repository import Repository
 from headcount.workspace.safe_files import find_fault
+from headcount.workspace.saving_rules import SavingRules
 from headcount.workspace.snapshot import FILES, PLACE, STATE, Limits, Snapshot, take_snapshot
 
 MANIFEST = b"manifest.json"
@@ -144,7 +146,8 @@ def _parents(path: bytes) -> Iterable[bytes]:
 
 
 def _unsafe_values(manifest: dict[str, Any]) -> Iterable[str]:
-    for key, is_valid in _VALID.items():
+    present = {key: is_valid for key, is_valid in _VALID_IF_THERE.items() if key in manifest}
+    for key, is_valid in {**_VALID, **present}.items():
         try:
             fine = key in manifest and is_valid(manifest[key])
         except (TypeError, ValueError, AttributeError, LookupError):
@@ -202,6 +205,13 @@ _VALID: dict[str, Callable[[Any], bool]] = {
     "special": lambda value: _all(value, _is_path),
     "left_out": lambda value: _all(value, lambda one: len(one) == 3),
 }
+# What salvages of older versions do not have.
+_VALID_IF_THERE: dict[str, Callable[[Any], bool]] = {
+    "rules": lambda value: SavingRules.from_dict(value).as_dict() == value,
+    "skipped": lambda value: _all(value, lambda one: isinstance(Skipped.from_dict(one).path, str)),
+    PRIVATE: lambda value: _all(value, lambda one: not find_fault(os.fsencode(one))),
+    ARCHIVE: lambda value: not find_fault(os.fsencode(value)) and value.endswith(".tar"),
+}
 
 
 def list_salvage(repo: Repository, team: str | None = None) -> list[tuple[str, str]]:
@@ -222,8 +232,9 @@ def verify(
     *,
     receipt: Salvage | None = None,
     timeout_s: float = 300.0,
+    archive_directory: str = "",
 ) -> Verification:
-    """Read every object back and hash it.
+    """Read every object back and hash it, and the archive of its private files.
 
     With a workspace, compare it with what is on disk just now. With a receipt, the ref must be there and name
     what the receipt names, in the kept pack that it names.
@@ -242,8 +253,10 @@ def verify(
         problems.append(f"not everything that {saved.commit} needs is there")
     pack = receipt.pack if receipt else find_pack(repo, saved.commit)
     problems += check_pack(repo, pack) if pack else []
+    private = find_private(archive_directory, ref, saved.manifest, receipt)
+    problems += check_private(saved.manifest, private)
     if workspace is not None:
-        problems += differences(saved, retake(repo, saved, workspace, timeout_s))
+        problems += find_differences(repo, saved, workspace, private, timeout_s)
     return Verification(ref, tuple(problems))
 
 
@@ -287,13 +300,24 @@ def _promised(git: Git, commit: str) -> set[str]:
     return {line.removeprefix("?") for line in listed if line.startswith("?")}
 
 
-def retake(repo: Repository, saved: Saved, workspace: Workspace, timeout_s: float) -> Snapshot:
-    """The workspace as it is now, under the limits that the salvage was taken with."""
-    return take_snapshot(repo, workspace, Limits(*saved.manifest["limits"]), timeout_s)
+def find_differences(
+    repo: Repository, saved: Saved, workspace: Workspace, private: Archive | None, timeout_s: float
+) -> list[str]:
+    """What is not the same in the workspace now, under the limits and rules that the salvage was taken with:
+    contents, links, modes, HEAD, branches, stashes, what was skipped, and the private files."""
+    rules = saved.manifest.get("rules")
+    limits = Limits(*saved.manifest["limits"])
+    snapshot = take_snapshot(
+        repo, workspace, limits, timeout_s, SavingRules.from_dict(rules) if rules else SavingRules()
+    )
+    told = differences(saved, snapshot)
+    if snapshot.private and not told:
+        told = check_private(saved.manifest, private)
+        told += compare(private.path, workspace.path, snapshot.private) if private and not told else []
+    return told
 
 
 def differences(saved: Saved, snapshot: Snapshot) -> list[str]:
-    """What is not the same in both: contents, links, modes, HEAD, branches, stashes."""
     content = saved.content
     paths = sorted(
         path
@@ -302,7 +326,8 @@ def differences(saved: Saved, snapshot: Snapshot) -> list[str]:
     )
     told = [f"{shown(os.fsdecode(path))} differs" for path in paths]
     now = json.loads(json.dumps(snapshot.manifest))
-    return told + [f"{key} differs" for key in sorted(now) if now[key] != saved.manifest.get(key)]
+    keys = sorted((now.keys() | saved.manifest.keys()) - {ARCHIVE})
+    return told + [f"{key} differs" for key in keys if now.get(key) != saved.manifest.get(key)]
 
 
 def find_broken(git: Git, algorithm: str, leaves: Iterable[Leaf]) -> list[str]:

@@ -48,6 +48,7 @@ class Workspaces:
 
     repo: Repository | None
     root: str
+    archive: str = ""  # the directory with private files of salvages
 
     def create(
         self,
@@ -75,7 +76,7 @@ class Workspaces:
             return replace(wanted, path=path)
         saved = read_saved(self.repo, base) if base and parse_salvage_ref(base) else None
         start = saved.manifest["head"] if saved else self._start(base)
-        maker = _Maker(self.repo, self.root, wanted, self.repo.linked(), saved, timeout_s)
+        maker = _Maker(self.repo, self.root, wanted, self.repo.linked(), saved, timeout_s, self.archive)
         return maker.make(start, detached)
 
     def _start(self, base: str | None) -> str | None:
@@ -153,6 +154,7 @@ class _Maker:
     linked: list[Linked]
     saved: Saved | None = None
     timeout_s: float = 240.0
+    archive: str = ""
 
     def make(self, base: str | None, detached: bool) -> Workspace:
         for path, git_dir in self._places():
@@ -232,7 +234,7 @@ class _Maker:
                 os.truncate(os.path.join(git_dir, "logs", "HEAD"), 0)
         checkout = _describe_checkout(path, git_dir)
         if self.saved:
-            carry_over(self.repo, self.saved, path)
+            carry_over(self.repo, self.saved, path, self.archive)
         head = first_line(os.path.join(git_dir, "HEAD")) or ""
         branch = head.removeprefix(_ON_BRANCH) if head.startswith(_ON_BRANCH) else None
         made = replace(self.wanted, path=path, git_dir=git_dir, branch=branch, base=base, checkout=checkout)

@@ -8,6 +8,7 @@ from anything import read_files
 from gitworld import git, gone
 
 from headcount.domain.findings import Archive, Kind, Workspace
+from headcount.domain.policy import Policy
 from headcount.errors import UsageError, WorldError
 from headcount.workspace.archive import archive, restore_archive, verify_archive
 from headcount.workspace.git_workspaces import EngineWorkspaces
@@ -102,5 +103,5 @@ def test_restore_of_an_archive_refuses_a_target_that_is_not_empty(plain: Workspa
 
 def test_removing_a_plain_directory_again_after_a_crash_succeeds(plain: Workspace, tmp_path: Path) -> None:
     port = EngineWorkspaces(None, str(tmp_path), str(tmp_path / "archive"))
-    assert port.remove(plain, gone(plain), {}) is None
-    assert port.remove(plain, gone(plain), {}) is None
+    assert port.remove(plain, gone(plain), Policy(), {}) is None
+    assert port.remove(plain, gone(plain), Policy(), {}) is None

@@ -16,6 +16,7 @@ import pytest
 from gitworld import World, git, gone, loosen, open_world, work
 
 from headcount.domain.findings import Salvage, Workspace
+from headcount.domain.policy import Policy
 from headcount.errors import GitError, WorldError
 from headcount.workspace.git_workspaces import EngineWorkspaces
 from headcount.workspace.integration import Integration
@@ -294,7 +295,7 @@ def test_F39_a_fetch_that_prunes_takes_the_ref_and_not_the_work(mirror: World, t
     collect(mirror.top)
     (problem,) = verify(mirror.repo, saved.ref, receipt=saved).problems
     assert problem == f"{saved.ref} is gone; its commit {saved.commit} is still there"
-    back = Path(restore(mirror.repo, saved.ref, str(tmp_path / "back"), saved.commit).path)
+    back = Path(restore(mirror.repo, saved.ref, str(tmp_path / "back"), saved).path)
     assert (back / "new.txt").read_text() == "new\n"
     assert git(back, "log", "-1", "--format=%s") == "work"
     port = EngineWorkspaces(mirror.repo, str(tmp_path), str(tmp_path / "archive"))
@@ -388,11 +389,11 @@ def test_F43_a_branch_that_cannot_be_deleted_does_not_count_as_a_kept_workspace(
     lock.write_text("")
     port = EngineWorkspaces(world.repo, world.workspaces.root, str(tmp_path))
     plan = {"integration": integration.branch}
-    why = port.remove(alice, gone(alice), plan) or ""
+    why = port.remove(alice, gone(alice), Policy(), plan) or ""
     assert why.startswith(f"its branch {alice.branch} was not deleted") and "packed-refs.lock" in why
     assert not os.path.lexists(alice.path)
     lock.unlink()
-    assert port.remove(alice, gone(alice), plan) is None
+    assert port.remove(alice, gone(alice), Policy(), plan) is None
     assert world.repo.commit(f"refs/heads/{alice.branch}") is None
 
 

@@ -79,7 +79,10 @@ def test_workspace_with_something_over_the_limit_is_kept(world: World) -> None:
     alice = world.member()
     (Path(alice.path) / "huge.bin").write_bytes(os.urandom(2 << 20))
     world.salvage(alice, max_mb=1)
-    assert "huge.bin was left out: over the limit" in refused(world, alice)
+    why = refused(world, alice)
+    assert why.startswith("refs/headcount/salvage/t/alice/1 does not hold huge.bin (2.0 MB): over the limit")
+    assert f"`headcount sweep --discard {alice.path}/huge.bin`" in why
+    assert "raise salvage_max_mb to 4 in headcount.toml" in why
 
 
 def test_C20_broken_salvage_blocks_the_removal(world: World) -> None:
