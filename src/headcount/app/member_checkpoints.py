@@ -10,18 +10,21 @@ from __future__ import annotations
 import os
 import re
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headcount.app.adapters import find_repository
 from headcount.app.app import policy_of
 from headcount.domain.findings import Workspace
+from headcount.domain.policy import Policy
 from headcount.errors import Declined, NotAllowed, UsageError
 from headcount.protocol.authority import MEMBERS
 from headcount.protocol.member import Activity
 from headcount.workspace.checkpoint_restore import restore_in_place, restore_to
 from headcount.workspace.checkpoints import DIRECTORY, Checkpoint, Checkpoints, list_stores, no_checkpoint
 from headcount.workspace.engine_checkpoints import EngineCheckpoints
+from headcount.workspace.saving_rules import SavingRules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -115,7 +118,7 @@ def restore_checkpoint(
         done = restore_to(store, point, into, paths)
     else:
         app.check("restore")
-        _check_at_rest(app, store, member)
+        store = _find_at_rest(app, store, member)
         before = _Found(store, store.take("before a restore") or store.points()[-1])
         answer["before"] = before.id
         done = restore_in_place(store, point, before.point, paths)
@@ -245,8 +248,11 @@ def _check_target(app: App, store: Checkpoints, into: str) -> None:
         raise refusal
 
 
-def _check_at_rest(app: App, store: Checkpoints, member: str) -> None:
-    """Nobody works there: otherwise files would change under a running agent."""
+def _find_at_rest(app: App, store: Checkpoints, member: str) -> Checkpoints:
+    """The store, to take a checkpoint with the rules of its team.
+
+    Refused while a member is at work there: files would change under a running agent.
+    """
     if not store.is_there():
         raise Declined(
             f"Did not restore into the workspace of {member}", f"{store.workspace.path} is gone",
@@ -255,6 +261,16 @@ def _check_at_rest(app: App, store: Checkpoints, member: str) -> None:
     with app.store.read() as tx:
         team = tx.load_team(store.workspace.team)
         facts = tx.facts(team.id, "workspace") if team is not None else {}
+        starts = tx.facts(team.id, "start") if team is not None else {}
+        policy = policy_of(tx.team_settings(team.id)) if team is not None else Policy()
+    if not any(fact["path"] == store.workspace.path for fact in facts.values()):
+        # What the store says about itself is not believed: a member could have written it.
+        raise Declined(
+            f"Did not restore into the workspace of {member}",
+            f"no member worked in {store.workspace.path}",
+            ("Restore to a new directory with --into DIR",),
+            code="gone",
+        )
     for key, fact in facts.items():
         one = team.members.get(key) if team is not None else None
         busy = one is not None and not one.settled and one.activity is not Activity.PAUSED
@@ -268,6 +284,8 @@ def _check_at_rest(app: App, store: Checkpoints, member: str) -> None:
                 ),
                 code="at-work",
             )
+    here = [key for key, fact in facts.items() if fact["path"] == store.workspace.path]
+    return replace(store, private=SavingRules.of(policy, starts.get(here[-1], {})).private)
 
 
 def _row(store: Checkpoints) -> Row:

@@ -8,7 +8,7 @@ can delete from it, and no `git log --all` lists it.
     index             what the last checkpoint had, with file times, so that git reads only changed files
     objects           what a checkpoint needs and the commit at which the workspace began does not have
     info/attributes   switches all conversions off: a checkpoint has the bytes that are on disk
-    info/exclude      the repository's own
+    info/exclude      the user's patterns, and the repository's
     info/private      the patterns of private files, to see when they change
     failed            why the last attempt failed; missing after a success
     refs/…            a chain of commits: tree = the files, parents = the checkpoint before, and HEAD. It
@@ -42,19 +42,20 @@ from headcount.domain.findings import Workspace
 from headcount.errors import GitError, UsageError
 from headcount.workspace.git import Git
 from headcount.workspace.objects import read_types
-from headcount.workspace.path_patterns import PathPatterns
+from headcount.workspace.path_patterns import NOTHING, PathPatterns
 from headcount.workspace.ref_names import encode, shown
 from headcount.workspace.repository import Repository
 from headcount.workspace.safe_files import exclusive, write_durably
 
 CHECKPOINTS = "refs/headcount/checkpoints"
-_NOTHING = PathPatterns()
 DIRECTORY = "checkpoints"  # in the state directory
-_RAW = "* -text -eol -filter -ident -working-tree-encoding\n"
+_RAW = b"* -text -eol -filter -ident -working-tree-encoding\n"
+_IGNORED = "~/.config/git/ignore"  # where git looks if the settings name no other file
 _SETTINGS = (
     *("-c", "core.autocrlf=false"),
     *("-c", "core.fileMode=true"),
     *("-c", "core.symlinks=true"),
+    *("-c", f"core.excludesFile={os.devnull}"),  # its patterns are in info/exclude
 )
 # Above one of these the store is written again as one pack. The first is for points that thinning takes out.
 _MANY_OVER, _MANY_LOOSE, _MANY_PACKS = 12, 2_000, 8
@@ -103,7 +104,7 @@ class Checkpoints:
     repo: Repository
     workspace: Workspace
     directory: str
-    private: PathPatterns = _NOTHING
+    private: PathPatterns = NOTHING
 
     @property
     def path(self) -> str:
@@ -179,24 +180,29 @@ class Checkpoints:
         return os.path.join(self.path, "index")
 
     def _make_store(self) -> None:
-        if os.path.exists(os.path.join(self.path, "HEAD")):
-            return
-        for name in ("objects/pack", "objects/info", "info", "refs"):
-            os.makedirs(os.path.join(self.path, name), mode=0o700, exist_ok=True)
+        """Make the store, or check the files that tell git what to run: a member could have changed them."""
+        if not os.path.exists(os.path.join(self.path, "HEAD")):
+            for name in ("objects/pack", "objects/info", "info", "refs"):
+                os.makedirs(os.path.join(self.path, name), mode=0o700, exist_ok=True)
+            ignored = self.repo.git.run("config", "--path", "core.excludesFile", ok=(0, 1)).text
+            first = 1 + max((point.number for point in self._earlier()), default=0)
+            about = {"workspace": self.workspace.as_dict(), "first": first, "excludes": ignored or _IGNORED}
+            self._write_if_changed("workspace.json", json.dumps(about).encode())
+            if self.workspace.base:
+                self.repo.create_ref(self.ref, self.workspace.base, "headcount: checkpoints begin here")
         config = f"[core]\n\tbare = false\n\trepositoryformatversion = {int(self.repo.hash_name != 'sha1')}\n"
         if self.repo.hash_name != "sha1":
             config += f"[extensions]\n\tobjectFormat = {self.repo.hash_name}\n"
-        ignored = self.repo.git.run("config", "--path", "core.excludesFile", ok=(0, 1)).text
-        if ignored:
-            quoted = ignored.replace("\\", "\\\\").replace('"', '\\"')
-            config += f'[core]\n\texcludesFile = "{quoted}"\n'
-        first = 1 + max((point.number for point in self._earlier()), default=0)
-        about = json.dumps({"workspace": self.workspace.as_dict(), "first": first})
-        if self.workspace.base:
-            self.repo.create_ref(self.ref, self.workspace.base, "headcount: checkpoints begin here")
-        written = {"config": config, "info/attributes": _RAW, "workspace.json": about}
-        for name, text in {**written, "HEAD": f"ref: {self.ref}\n"}.items():  # the last: then it is complete
-            write_durably(os.path.join(self.path, name), text.encode("utf-8", "surrogateescape"))
+        self._write_if_changed("config", config.encode())
+        self._write_if_changed("info/attributes", _RAW)
+        self._write_if_changed("HEAD", f"ref: {self.ref}\n".encode())  # the last: then it is complete
+
+    def _write_if_changed(self, name: str, content: bytes) -> bool:
+        path = os.path.join(self.path, name)
+        if _read(path) == content:
+            return False
+        write_durably(path, content)
+        return True
 
     def _earlier(self) -> list[Checkpoint]:
         """Those of other generations: numbers count on, so that one names a checkpoint of a member."""
@@ -300,15 +306,11 @@ class Checkpoints:
 
     def _write_rules(self) -> bool:
         """Write the patterns of files that are left out, if they changed; whether they did."""
-        changed = False
-        theirs = _read(os.path.join(self.repo.common_dir, "info", "exclude")) or b""
+        everywhere = _read(os.path.expanduser(str(_read_about(self.path)["excludes"]))) or b""
+        here = _read(os.path.join(self.repo.common_dir, "info", "exclude")) or b""
         private = "".join(f"{pattern}\n" for pattern in self.private.patterns)
-        for name, content in (("exclude", theirs), ("private", private.encode("utf-8", "surrogateescape"))):
-            path = os.path.join(self.path, "info", name)
-            if _read(path) != content:
-                write_durably(path, content)
-                changed = True
-        return changed
+        changed = self._write_if_changed("info/exclude", everywhere + b"\n" + here)
+        return self._write_if_changed("info/private", os.fsencode(private)) or changed
 
     # --- objects
 
@@ -503,7 +505,7 @@ def _read(path: str) -> bytes | None:
     try:
         with open(path, "rb") as file:
             return file.read()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return None
 
 

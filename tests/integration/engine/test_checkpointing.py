@@ -15,6 +15,8 @@ import pytest
 from headcount.app.caller import OPERATOR, Caller
 from headcount.app.member_checkpoints import list_checkpoints, restore_checkpoint, show_checkpoint
 from headcount.app.members import pause
+from headcount.app.page import read_member
+from headcount.app.report import read_report
 from headcount.app.retention import DAY_S, Kept, choose, find_kept
 from headcount.app.witness import nudge
 from headcount.cli import main
@@ -147,7 +149,7 @@ def test_a_checkpoint_that_fails_is_named_and_harms_nobody(lab: Lab) -> None:
     assert lab.finish(answer)["status"] == "shutdown"
 
 
-def test_a_restore_in_place_waits_for_a_pause_and_can_be_undone(lab: Lab) -> None:
+def test_a_restore_in_place_waits_for_a_pause_and_can_be_undone(lab: Lab, tmp_path: Path) -> None:
     lab.create(OFTEN)
     lab.start("ada", "echo old > x; touch $HEADCOUNT_HOME/ready; sleep 1000")
     lab.wait_flag("ready")
@@ -159,7 +161,10 @@ def test_a_restore_in_place_waits_for_a_pause_and_can_be_undone(lab: Lab) -> Non
     assert refused.value.code == "at-work"
     assert x.read_text() == "new\n"
     pause(lab.app, "ada")
+    Path(lab.workspace("ada#1"), ".env").write_text("SECRET=1")
     done = restore_checkpoint(lab.app, "ada", first, paths=["x"])
+    restore_checkpoint(lab.app, "ada", done["before"], into=str(tmp_path / "before"))
+    assert ".env" not in os.listdir(tmp_path / "before")  # `salvage_private` names it
     assert (x.read_text(), done["files"]) == ("old\n", 1)
     restore_checkpoint(lab.app, "ada", done["before"])
     assert x.read_text() == "new\n"
@@ -208,6 +213,8 @@ def test_the_command_lists_shows_and_restores(
 
     assert "ada#1" in run()[1]
     assert "ada@1" in run("ada")[1]
+    assert read_member(lab.app, TEAM, "ada#1")["checkpoints"][0]["id"] == "ada@1"
+    assert read_report(lab.app, TEAM)["members"][0]["checkpoints"][0]["id"] == "ada@1"
     listed = json.loads(run("--json")[1])
     assert listed[0]["points"][0]["files"] == 1
     shown = run("show", "ada@1")[1]

@@ -219,6 +219,30 @@ def test_a_program_of_the_repository_is_not_run(world: World, tmp_path: Path) ->
     assert not (tmp_path / "ran").exists()
 
 
+def test_a_store_that_a_member_changed_runs_none_of_its_programs(world: World, tmp_path: Path) -> None:
+    member = at_work(world)
+    store = open_store(world, member)
+    assert store.take("interval") is not None
+    with open(f"{store.path}/config", "a") as file:
+        file.write(f'[filter "evil"]\n\tclean = touch {tmp_path}/ran; cat\n')
+    Path(store.path, "info", "attributes").write_text("* filter=evil\n")
+    (Path(member.path) / "a.txt").write_text("more\n")
+    assert store.take("interval") is not None
+    assert not (tmp_path / "ran").exists()
+
+
+def test_patterns_of_the_user_count_as_ignored(world: World, tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("*.swp\n")
+    git(world.top, "config", "core.excludesFile", str(tmp_path / "mine"))
+    member = at_work(world)
+    (Path(member.path) / "x.swp").write_text("x")
+    store = open_store(world, member)
+    point = store.take("interval")
+    assert point is not None
+    restore_to(store, point, str(tmp_path / "back"))
+    assert "x.swp" not in read_files(tmp_path / "back")
+
+
 def test_one_path_is_restored_into_the_workspace(world: World) -> None:
     member = world.member()
     before = work(member)
