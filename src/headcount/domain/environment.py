@@ -11,6 +11,7 @@ docs/reference/environment.md shows the same table, and a test compares the two.
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -122,5 +123,6 @@ def _is_removed(name: str) -> bool:
     return name in _EXACT or _matches(name, _ENDINGS)
 
 
+@cache  # asked about the same names for every git process
 def _matches(name: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)

@@ -15,15 +15,16 @@ import stat
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from headcount.errors import WorldError
 from headcount.workspace.safe_files import DEEPEST, is_long, list_names, reach
 
 CHUNK = 1 << 20
+_DIGESTS = {"sha1": hashlib.sha1, "sha256": hashlib.sha256}
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(NamedTuple):
     """One entry. `path` is relative, in bytes; `stamp` tells whether it was replaced or written since."""
 
     path: bytes
@@ -113,8 +114,12 @@ def hash_path(root: bytes, path: bytes, is_link: bool, algorithm: str, deadline:
     file = open_path(root, path)
     try:
         size = os.fstat(file).st_size
-        chunk = min(size + 1, CHUNK)
-        return hash_blob(algorithm, size, iter(lambda: _read_in_time(file, chunk, deadline), b""))
+        if size < CHUNK:  # nearly always: one read, which would also return a byte too many
+            content = _read_in_time(file, size + 1, deadline)
+            while len(content) < size and (more := _read_in_time(file, size + 1, deadline)):
+                content += more
+            return hash_bytes(algorithm, "blob", size, content)
+        return hash_blob(algorithm, size, iter(lambda: _read_in_time(file, CHUNK, deadline), b""))
     finally:
         os.close(file)
 
@@ -184,6 +189,15 @@ def try_recording(place: str) -> Recorded:
 
 def hash_blob(algorithm: str, size: int, chunks: Iterable[bytes]) -> str:
     return hash_object(algorithm, "blob", size, chunks)
+
+
+def hash_bytes(algorithm: str, kind: str, size: int, content: bytes) -> str:
+    """As `hash_object`, for content that is in memory."""
+    if len(content) != size:
+        return hash_object(algorithm, kind, size, [content])  # which raises
+    digest = _DIGESTS[algorithm](b"%s %d\0" % (kind.encode(), size), usedforsecurity=False)
+    digest.update(content)
+    return digest.hexdigest()
 
 
 def hash_object(algorithm: str, kind: str, size: int, chunks: Iterable[bytes]) -> str:

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
-from typing import IO
+from typing import IO, NamedTuple
 
 from headcount.errors import GitError, WorldError
-from headcount.workspace.disk_scan import CHUNK, hash_object
+from headcount.workspace.disk_scan import CHUNK, hash_blob, hash_bytes, hash_object
 from headcount.workspace.git import Git
 from headcount.workspace.git_settings import is_plain
 from headcount.workspace.safe_files import Target
@@ -24,8 +24,7 @@ LINK = "120000"  # git's mode of a symbolic link
 FAST = ("-c", "core.fsync=none", "-c", "core.looseCompression=1")
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
+class Leaf(NamedTuple):
     """One entry of a tree: git's mode and the object."""
 
     mode: str
@@ -126,6 +125,18 @@ def try_blobs(git: Git, oids: Iterable[str]) -> Iterator[tuple[str, Blob | None]
                     yield oid, Blob(oid, size, _chunks(answers, size), header[1].decode())
                 else:
                     yield oid, None
+
+
+def find_broken(git: Git, algorithm: str, leaves: Iterable[Leaf]) -> list[str]:
+    """Blobs whose bytes, read out of the object database and hashed by us, are not what their name says."""
+    oids = sorted({leaf.oid for leaf in leaves if leaf.mode != "160000"})
+    return [oid for oid, blob in try_blobs(git, oids) if blob is None or not _is_whole(algorithm, blob)]
+
+
+def _is_whole(algorithm: str, blob: Blob) -> bool:
+    if blob.size < CHUNK:
+        return hash_bytes(algorithm, "blob", blob.size, b"".join(blob.chunks)) == blob.oid
+    return hash_blob(algorithm, blob.size, blob.chunks) == blob.oid
 
 
 def find_whole(git: Git, algorithm: str, oids: Iterable[str]) -> list[str]:

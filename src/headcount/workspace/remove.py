@@ -30,12 +30,13 @@ from headcount.workspace.archive import find_private, verify_archive
 from headcount.workspace.disk_scan import Node, list_directory, read_node
 from headcount.workspace.inspection import read_findings
 from headcount.workspace.left_branches import delete_empty
+from headcount.workspace.objects import find_broken
 from headcount.workspace.ref_names import parse_salvage_ref, shown
 from headcount.workspace.repository import WITHDRAWN, Repository, first_line
 from headcount.workspace.safe_files import reach, write_durably
 from headcount.workspace.saving_rules import SavingRules
 from headcount.workspace.snapshot import MB, OVER_IGNORED, OVER_LIMIT
-from headcount.workspace.verify import Saved, find_broken, find_differences, list_salvage, read_saved
+from headcount.workspace.verify import Saved, find_differences, list_salvage, read_saved
 from headcount.workspace.worktrees import lock_reason, read_record
 
 _VERIFIED = "headcount.removing"

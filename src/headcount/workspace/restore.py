@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING
 from headcount.errors import GitError, UsageError
 from headcount.workspace.archive import check_private, find_private, read_private
 from headcount.workspace.git import Git
-from headcount.workspace.objects import LINK, Leaf, read_blobs, read_sizes, read_tree, write_leaf
+from headcount.workspace.objects import LINK, Leaf, find_broken, read_blobs, read_sizes, read_tree, write_leaf
 from headcount.workspace.ref_names import from_tree, numbered, shown
 from headcount.workspace.reflog import read_stashes
 from headcount.workspace.repository import Repository
 from headcount.workspace.safe_files import Target, is_long
 from headcount.workspace.snapshot import FILES, STATE
-from headcount.workspace.verify import Saved, find_broken, read_saved
+from headcount.workspace.verify import Saved, read_saved
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

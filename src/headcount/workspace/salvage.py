@@ -30,14 +30,22 @@ from headcount.workspace.archive import ARCHIVE, keep_private, name_in
 from headcount.workspace.disk_scan import copy_node
 from headcount.workspace.git import Git
 from headcount.workspace.inspection import utc_now
-from headcount.workspace.objects import FAST, Leaf, read_tree, read_types, write_blobs, write_tree
+from headcount.workspace.objects import (
+    FAST,
+    Leaf,
+    find_broken,
+    read_tree,
+    read_types,
+    write_blobs,
+    write_tree,
+)
 from headcount.workspace.packing import Quarantine, find_pack, list_loose, list_unsafe, open_quarantine
 from headcount.workspace.ref_names import parse_salvage_ref, salvage_ref, shown
 from headcount.workspace.repository import Repository
 from headcount.workspace.safe_files import is_long
 from headcount.workspace.saving_rules import SavingRules
 from headcount.workspace.snapshot import FILES, STATE, Limits, Snapshot, take_snapshot
-from headcount.workspace.verify import MANIFEST, find_broken, list_salvage
+from headcount.workspace.verify import MANIFEST, list_salvage
 
 _TRIES = 3  # a `git gc` that runs at the same time may take a loose object between two of our commands
 _WORTH_A_TRY = frozenset({"git-failed", "object-missing"})
@@ -199,7 +207,7 @@ class _Writer:
         object was made may delete it at any moment, so loose objects count only if the base has them.
         """
         leaves = self.snapshot.leaves
-        known = read_types(self.repo.git, {leaf.oid for leaf in leaves.values()}).keys()
+        known = self.snapshot.known
         loose = known & list_loose(self.repo)
         if loose and self.workspace.base:
             loose -= {leaf.oid for leaf in read_tree(self.repo.git, self.workspace.base).values()}
@@ -240,8 +248,10 @@ class _Writer:
             meta, _, path = record.partition(b"\t")
             mode, oid, stage = meta.decode().split(" ")
             leaves[b"index/" + stage.encode() + b"/" + path] = Leaf(mode, oid)
-        known = read_types(store, {leaf.oid for leaf in leaves.values()})
-        return {path: leaf for path, leaf in leaves.items() if leaf.mode == "160000" or leaf.oid in known}
+        # Most are blobs of files as well, which are there: git had them, or they were just written.
+        there = {leaf.oid for leaf in self.snapshot.leaves.values()}
+        there |= read_types(store, {leaf.oid for leaf in leaves.values()} - there).keys()
+        return {path: leaf for path, leaf in leaves.items() if leaf.mode == "160000" or leaf.oid in there}
 
     def _add_named(self, tree: str) -> str:
         """Trees and blobs that the state names, as AUTO_MERGE does, next to the rest."""

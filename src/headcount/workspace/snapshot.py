@@ -97,6 +97,7 @@ class Snapshot:
     left_out: list[LeftOut] = field(default_factory=list)
     private: list[Node] = field(default_factory=list)
     skipped: tuple[Skipped, ...] = ()
+    known: frozenset[str] = frozenset()  # blobs of the leaves that git had
     head: str | None = None
     named: list[str] = field(default_factory=list)
     manifest: dict[str, Any] = field(default_factory=dict)
@@ -240,6 +241,8 @@ def _read_tracked(git: Git) -> frozenset[bytes]:
 
 def _leave_out_ignored(nodes: list[Node], ignored: list[bytes], limit: int, snapshot: Snapshot) -> list[Node]:
     """What is taken. An ignored directory is taken whole or not at all, the small ones first."""
+    if not ignored:
+        return nodes
     groups: dict[bytes, list[Node]] = {path: [] for path in ignored}
     for node in nodes:
         if (group := _group(node.path, groups)) is not None:
@@ -299,7 +302,7 @@ def _hash(
 
 
 def _leave_out_over_limit(repo: Repository, snapshot: Snapshot, limit: int) -> None:
-    known = read_types(repo.git, {leaf.oid for leaf in snapshot.leaves.values()})
+    snapshot.known = known = frozenset(read_types(repo.git, {leaf.oid for leaf in snapshot.leaves.values()}))
     new = {
         path: snapshot.sources[path].node.size
         for path, leaf in snapshot.leaves.items()

@@ -16,9 +16,9 @@ from typing import Any
 from headcount.domain.findings import Archive, Salvage, Skipped, Workspace
 from headcount.errors import GitError, UsageError
 from headcount.workspace.archive import ARCHIVE, PRIVATE, check_private, compare, find_private
-from headcount.workspace.disk_scan import CHUNK, hash_blob
+from headcount.workspace.disk_scan import CHUNK
 from headcount.workspace.git import Git
-from headcount.workspace.objects import Blob, Leaf, open_answer, read_blobs, read_tree, read_types, try_blobs
+from headcount.workspace.objects import Leaf, find_broken, open_answer, read_blobs, read_tree, read_types
 from headcount.workspace.packing import check_pack, find_pack
 from headcount.workspace.ref_names import SALVAGE, from_tree, parse_salvage_ref, shown, to_tree
 from headcount.workspace.repository import Repository
@@ -328,13 +328,3 @@ def differences(saved: Saved, snapshot: Snapshot) -> list[str]:
     now = json.loads(json.dumps(snapshot.manifest))
     keys = sorted((now.keys() | saved.manifest.keys()) - {ARCHIVE})
     return told + [f"{key} differs" for key in keys if now.get(key) != saved.manifest.get(key)]
-
-
-def find_broken(git: Git, algorithm: str, leaves: Iterable[Leaf]) -> list[str]:
-    """Blobs whose bytes, read out of the object database and hashed by us, are not what their name says."""
-    oids = sorted({leaf.oid for leaf in leaves if leaf.mode != "160000"})
-    return [oid for oid, blob in try_blobs(git, oids) if not _is_whole(blob, algorithm)]
-
-
-def _is_whole(blob: Blob | None, algorithm: str) -> bool:
-    return blob is not None and hash_blob(algorithm, blob.size, blob.chunks) == blob.oid
