@@ -38,6 +38,11 @@ BODIES = {
         "\n  {`\n    a\n      b\n  `}\n  {`\n    c\n  `}\n  {'d'}\n",
         "a\n  b\n\nc\n\nd\n",
     ),
+    "a template that starts with a line break, between lines of text": (
+        "\n  You are it.\n  {`\n    a\n      b\n  `}\n  Go.\n",
+        "You are it.\n\na\n  b\n\nGo.\n",
+    ),
+    "a template that starts with a line break, within a line": ("\n  x {`\n    a\n`}\n", "x \n    a\n"),
     "a string before a block": ("\n  {`\n    a\n  `}\n  <p>b</p>\n  {'c'}\n", "a\n\nb\n\nc\n"),
     "strings in a code block": ("<pre>\n{'a'}\n{'b'}\n</pre>", "```\na\nb\n```\n"),
     "entities are decoded": ("<p>a &lt; b &amp; c</p>", "a < b & c\n"),

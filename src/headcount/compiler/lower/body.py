@@ -60,19 +60,36 @@ def runs(children: Sequence[Element | Text]) -> list[Element | list[Element | Te
     found: list[Element | list[Element | Text]] = []
     run: list[Element | Text] = []
     for n, child in enumerate(children):
-        if isinstance(child, Text) and child.is_break:
-            around = (*run[-1:], *children[n + 1 : n + 2])
-            if any(isinstance(each, Text) and each.verbatim and is_laid_out(each.value) for each in around):
-                found += [run] if run else []
-                run = []
-            elif run:
-                run.append(child)
-        elif isinstance(child, Text) or (child.name in INLINE and not _is_code_block(child)):
+        if isinstance(child, Text) and child.is_break and not run:
+            continue
+        if _is_inline(child) and not _stands_alone(children, n):
             run.append(child)
-        else:
-            found += [run, child] if run else [child]
-            run = []
+            continue
+        found += [run] if run else []
+        found.append(child if isinstance(child, Element) else [child])
+        run = []
     return [*found, run] if run else found
+
+
+def _is_inline(child: Element | Text) -> bool:
+    return isinstance(child, Text) or (child.name in INLINE and not _is_code_block(child))
+
+
+def _stands_alone(children: Sequence[Element | Text], n: int) -> bool:
+    """Whether a child is a string that was laid out, with no other inline content on its lines."""
+    child = children[n]
+    if not isinstance(child, Text) or not child.verbatim or not is_laid_out(child.value):
+        return False
+    before, after = children[max(n - 1, 0) : n], children[n + 1 : n + 2]
+    return all(_parts(each, True) for each in before) and all(_parts(each, False) for each in after)
+
+
+def _parts(child: Element | Text, at_end: bool) -> bool:
+    """Whether a line ends where the child does, or starts where it starts."""
+    if not isinstance(child, Text) or child.verbatim:
+        return not _is_inline(child) or (isinstance(child, Text) and child.is_break)
+    lines = child.value.split("\n")
+    return len(lines) > 1 and not lines[-1 if at_end else 0].strip(SPACES)
 
 
 def _is_code_block(element: Element) -> bool:

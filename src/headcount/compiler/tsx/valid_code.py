@@ -261,8 +261,17 @@ def _expression_statement(source: SourceFile, node: Node) -> Iterator[Problem]:
             yield Problem(child, "A declaration needs a name", f"Write {child.children[0].type} Name.")
 
 
+def _one_line(source: SourceFile, node: Node) -> Iterator[Problem]:
+    """The first word of a declaration is a keyword only if the next word is on its line."""
+    word, *rest = node.children
+    if rest and _line_breaks(source, word, rest[0]):
+        text = source.excerpt(word)
+        yield Problem(word, f"What `{text}` declares must be on its line", "Remove the line break.")
+
+
 def _ambient(source: SourceFile, node: Node) -> Iterator[Problem]:
     """What `declare` says holds elsewhere, so there is nothing to execute in it."""
+    yield from _one_line(source, node)
     for module in node.named_children:
         body = module.child_by_field_id(FIELD_BODY) if module.kind_id in MODULES else None
         for statement in [] if body is None else body.named_children:
@@ -288,6 +297,8 @@ def _heritage(source: SourceFile, node: Node) -> Iterator[Problem]:
 
 
 def _class(source: SourceFile, node: Node) -> Iterator[Problem]:
+    if node.children[0].type == "abstract":
+        yield from _one_line(source, node)
     body = node.child_by_field_id(FIELD_BODY)
     for child in [] if body is None else body.children:
         if child.type == "abstract_method_signature" and node.kind_id != ABSTRACT_CLASS:
@@ -380,6 +391,10 @@ CODE = {
     "return_statement": _return,
     "expression_statement": _expression_statement,
     "ambient_declaration": _ambient,
+    "module": _one_line,
+    "internal_module": _one_line,
+    "interface_declaration": _one_line,
+    "type_alias_declaration": _one_line,
     "method_definition": _method,
     "extends_clause": _heritage,
     "class_declaration": _class,
