@@ -7,7 +7,7 @@ import resource
 import socket
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -166,25 +166,33 @@ def test_a_seed_that_cannot_be_read_is_an_error_and_is_not_waited_for(tmp_path: 
 
 
 @pytest.fixture
-def deep(tmp_path: Path) -> Iterator[Path]:
-    """A directory with 1,500 others below each other, which pytest itself could not remove."""
-    top, here = tmp_path / "deep", os.getcwd()
-    top.mkdir()
-    try:
-        os.chdir(top)
-        for _ in range(1500):
-            os.mkdir("d")
-            os.chdir("d")
-    finally:
-        os.chdir(here)
-    yield top
-    subprocess.run(["rm", "-rf", "--", str(tmp_path)], check=True)
+def nest() -> Iterator[Callable[[Path], Path]]:
+    """Makes a directory with 1,500 others below each other, which pytest itself could not remove."""
+    made = []
+
+    def make(top: Path) -> Path:
+        here = os.getcwd()
+        made.append(str(top))
+        top.mkdir()
+        try:
+            os.chdir(top)
+            for _ in range(1500):
+                os.mkdir("d")
+                os.chdir("d")
+        finally:
+            os.chdir(here)
+        return top
+
+    yield make
+    subprocess.run(["rm", "-rf", "--", *made], check=True)
 
 
-def test_sockets_of_a_member_are_removed_beside_directories_without_end(tmp_path: Path, deep: Path) -> None:
+def test_sockets_of_a_member_are_removed_beside_directories_without_end(
+    tmp_path: Path, nest: Callable[[Path], Path]
+) -> None:
     """A failure here would make the proof that the member is gone impossible."""
     place = Path(make_tmux_directory(str(tmp_path), "mark"))
-    deep.rename(place / "deep")
+    nest(place / "deep")
     own = place / f"tmux-{os.getuid()}"
     own.mkdir()
     with socket.socket(socket.AF_UNIX) as server:
@@ -196,9 +204,11 @@ def test_sockets_of_a_member_are_removed_beside_directories_without_end(tmp_path
     )  # where sockets have short paths, it is elsewhere
 
 
-def test_directories_of_any_depth_and_without_rights_are_removed(tmp_path: Path, deep: Path) -> None:
+def test_directories_of_any_depth_and_without_rights_are_removed(
+    tmp_path: Path, nest: Callable[[Path], Path]
+) -> None:
     """Python alone fails at a thousand levels, and a team could not be closed."""
-    top = deep
+    top = nest(tmp_path / "top")
     kept = tmp_path / "kept"
     kept.write_text("kept")
     (top / "link").symlink_to(tmp_path)
@@ -210,8 +220,11 @@ def test_directories_of_any_depth_and_without_rights_are_removed(tmp_path: Path,
     remove_tree(str(top))
 
 
-def test_cgroups_that_a_member_nested_without_end_are_read_and_removed(deep: Path) -> None:
+def test_cgroups_that_a_member_nested_without_end_are_read_and_removed(
+    tmp_path: Path, nest: Callable[[Path], Path]
+) -> None:
     """Here directories stand for them."""
+    deep = nest(tmp_path / "cgroup")
     cgroup = Cgroup(str(deep))
     assert cgroup.processes() == []
     cgroup.remove()
