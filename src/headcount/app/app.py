@@ -13,6 +13,7 @@ from headcount.app.home import find_checkout, find_home, make_home
 from headcount.app.lock import refuse_suspended
 from headcount.app.place import check_own
 from headcount.app.session import Session, unknown_team
+from headcount.app.settings_file import check_owner, find_settings, read_settings
 from headcount.store import open_store, passing_store
 
 TYPE_CHECKING = False
@@ -59,8 +60,6 @@ class App(Session):
 
     def read_settings(self) -> Settings:
         if self._settings is None:
-            from headcount.app.settings_file import find_settings, read_settings
-
             self._settings = read_settings(find_settings(self.checkout), self._environ)
         return self._settings
 
@@ -132,6 +131,9 @@ def open_app(
     if make or os.path.isdir(home):
         make_home(home) if placed else check_own(home)
     checkout = find_checkout(start, home)
+    settings = find_settings(checkout)
+    if settings is not None:
+        check_owner(settings)  # also where a command needs no setting
     store = open_store(home) if os.path.isdir(home) else passing_store(home)
     return App(home, store, None, identify(store, environ, home, action), checkout, environ)
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING
 
 from headcount.app.home import is_git_directory
-from headcount.domain.settings import FILE_NAME, Settings, parse_settings
+from headcount.domain.names import SETTINGS_FILE
 from headcount.errors import UsageError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from headcount.domain.settings import Settings
 
 
 def find_settings(start: str) -> str | None:
@@ -22,26 +24,38 @@ def find_settings(start: str) -> str | None:
         if parent == folder:
             return None
         folder = parent
-    path = os.path.join(folder, FILE_NAME)
+    path = os.path.join(folder, SETTINGS_FILE)
     return path if os.path.exists(path) else None
 
 
 def read_settings(path: str | None, environ: Mapping[str, str]) -> Settings:
-    """The settings in this file, or the defaults, with the environment's on top."""
+    """Return the settings in this file, or the defaults, with the environment's on top."""
+    from headcount.domain.settings import parse_settings
+
     text = ""
     if path is not None:
+        check_owner(path)
         try:
-            foreign = _why_not_ours(path)
-            if foreign:
-                hint = (
-                    "Settings name commands that headcount runs: own the file, and let nobody else write it"
-                )
-                raise UsageError(f"Did not use {path}", foreign, (hint,), code="foreign-settings")
             with open(path, encoding="utf-8") as file:
                 text = file.read()
         except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"Cannot read {path}", str(error), code="unreadable-settings") from error
-    return parse_settings(text, path or FILE_NAME, environ)
+            raise _unreadable(path, error) from error
+    return parse_settings(text, path or SETTINGS_FILE, environ)
+
+
+def check_owner(path: str) -> None:
+    """Refuse a file that another user may have written."""
+    try:
+        foreign = _why_not_ours(path)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    if foreign:
+        hint = "Settings name commands that headcount runs: own the file, and let nobody else write it"
+        raise UsageError(f"Did not use {path}", foreign, (hint,), code="foreign-settings")
+
+
+def _unreadable(path: str, error: Exception) -> UsageError:
+    return UsageError(f"Cannot read {path}", str(error), code="unreadable-settings")
 
 
 def _why_not_ours(path: str) -> str:

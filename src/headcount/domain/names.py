@@ -22,6 +22,7 @@ MEMBER_NAME_MAX = 64
 LEAD = "lead"
 WITNESS = "witness"
 OPERATOR = "operator"
+SETTINGS_FILE = "headcount.toml"
 TOOLS_LISTED = "tools-listed"  # a file in a client's directory: it asked for our MCP tools and got them
 
 SHOWN_MAIL = "HEADCOUNT_SHOWN_MAIL"

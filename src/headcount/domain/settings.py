@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, Final, NamedTuple, NoReturn
 
-from headcount.domain.names import check_member_name
+from headcount.domain.names import SETTINGS_FILE, check_member_name
 from headcount.domain.policy import Limits, Policy
 from headcount.errors import UsageError
 
-FILE_NAME: Final = "headcount.toml"
+FILE_NAME: Final = SETTINGS_FILE
 
 
 def _doc(text: str) -> dict[str, str]:

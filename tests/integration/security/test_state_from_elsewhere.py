@@ -186,6 +186,7 @@ def test_settings_of_another_user_in_a_shared_parent_are_not_used(shared: Path) 
 def test_an_empty_folder_named_git_does_not_end_the_search(shared: Path) -> None:
     (shared / ".git").mkdir()
     (shared / "headcount.toml").write_text("[policy]\nunknown_key = 1\n")
+    os.chown(shared / "headcount.toml", 65533, 65533)  # it would be refused if it were found
     (shared / "mine/.headcount").mkdir(mode=0o700)
     os.chown(shared / "mine/.headcount", NOBODY, NOBODY)
     done = as_nobody("status", cwd=shared / "mine")
