@@ -107,7 +107,7 @@ def _whole(lab: Lab, name: str, before: dict[str, Any], tmp_path: Path) -> str |
 
 
 def test_an_interval_of_zero_takes_none(lab: Lab) -> None:
-    lab.create(replace(PATIENT, checkpoint_s=0))
+    lab.create(replace(QUICK, checkpoint_s=0))
     lab.start("ada", "echo x > x; touch $HEADCOUNT_HOME/ready; sleep 1000")
     lab.wait_flag("ready")
     lab.finish(lab.ask(force=True))
@@ -140,13 +140,15 @@ def test_a_stand_down_takes_one_and_keeps_it_after_the_close(lab: Lab, tmp_path:
 
 
 def test_a_checkpoint_that_fails_is_named_and_harms_nobody(lab: Lab) -> None:
-    lab.create(OFTEN)
-    Path(lab.app.home, "checkpoints").write_text("in the way")
+    lab.create(replace(QUICK, checkpoint_s=OFTEN.checkpoint_s))
     lab.start("ada", "echo x > x; touch $HEADCOUNT_HOME/ready; sleep 1000")
     lab.wait_flag("ready")
-    time.sleep(3 * OFTEN.checkpoint_s)
-    answer = lab.ask(force=True)
-    assert lab.finish(answer)["status"] == "shutdown"
+    store = Path(wait(lambda: points(lab, "ada") and list_checkpoints(lab.app), "one")[0]["path"])
+    (store / "index").unlink()
+    (store / "index").mkdir()  # nothing can be linked or renamed to it
+    wait(lambda: list_checkpoints(lab.app)[0]["failed"], "a failure")
+    assert lab.finish(lab.ask(force=True))["status"] == "shutdown"
+    assert points(lab, "ada")
 
 
 def test_a_restore_in_place_waits_for_a_pause_and_can_be_undone(lab: Lab, tmp_path: Path) -> None:
