@@ -176,8 +176,9 @@ def describe_saved(shown: dict[str, Any]) -> list[str]:
     lines += [f"  {plain(found)}" for found in shown["found"]]
     lines += [f"  left out: {plain(path)}: {why}" for path, _, why in manifest.get("left_out", ())]
     lines += [f"  {line}" for line in describe_skipped(manifest.get("skipped", ()))]
-    if shown["private"]:
-        lines += [f"  private, in {shown['private']['path']}: {plain(', '.join(manifest['private']))}"]
+    if "private" in manifest:
+        place = shown["private"]["path"] if shown["private"] else "an archive that is not here"
+        lines += [f"  private, in {place}: {plain(', '.join(manifest['private']))}"]
     lines += [f"Get all of it back with `headcount salvage restore {shlex.quote(ref)} DIR`."]
     if "entries" not in manifest:
         lines += [f"Get a file back with `git show {shlex.quote(ref)}:files/PATH`."]

@@ -11,7 +11,7 @@ REF = "refs/headcount/salvage/crew/cy/1"
 
 def shown(found: list[str], manifest: dict[str, Any], ref: str = REF) -> list[str]:
     about = {"ref": ref, "team": "crew", "member": "cy", "generation": 1}
-    return describe_saved({**about, "found": found, "manifest": manifest})
+    return describe_saved({**about, "found": found, "manifest": manifest, "private": None})
 
 
 def test_what_was_found_is_said_and_not_the_manifest() -> None:
@@ -26,6 +26,15 @@ def test_what_was_found_is_said_and_not_the_manifest() -> None:
 def test_what_was_left_out_is_named_with_the_reason() -> None:
     lines = shown([], {"left_out": [["data.bin", 3_000_000_000, "over the limit"]]})
     assert "  left out: data.bin: over the limit" in lines
+
+
+def test_build_output_and_private_files_are_named() -> None:
+    skipped = {"path": "node_modules/", "files": 1, "bytes": 2_000_000, "why": "package.json is beside it"}
+    lines = shown([], {"skipped": [skipped], "private": [".env"]})
+    assert (
+        "  not saved, can be built again: node_modules/ (1 file, 2.0 MB): package.json is beside it" in lines
+    )
+    assert "  private, in an archive that is not here: .env" in lines
 
 
 def test_of_a_tar_file_no_git_command_is_offered() -> None:
