@@ -1,8 +1,8 @@
 """Compile TSX definitions in a child process with limits on processor time and memory.
 
-A definition may come from a stranger, and the parser is a C library. Whatever is in a file, the child
-answers or the kernel ends it, and the caller gets a diagnostic. One child serves many files, because a fork
-takes as long as two small definitions. Python definitions are programs, and run in the caller's process.
+A definition may come from a stranger, and the parser is a C library. For every input the child answers or the
+kernel ends it, and the caller gets a diagnostic. One child serves many files, because a fork takes as long as
+two small definitions. Python definitions are programs, and run in the caller's process.
 """
 
 from __future__ import annotations

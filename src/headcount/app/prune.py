@@ -44,7 +44,7 @@ class Litter(NamedTuple):
 
 
 def find_litter(app: App, look: Callable[[str], None] = lambda _: None) -> tuple[list[Litter], int]:
-    """What can go, and how many messages. `look` is called with each branch that is examined."""
+    """Return all that can go, and how many messages. `look` is called with each branch that is examined."""
     app.check("prune")
     repo, now = find_repository(app), time.time()
     branches = list(_branches(app, repo, look)) if repo is not None else []
@@ -54,7 +54,7 @@ def find_litter(app: App, look: Callable[[str], None] = lambda _: None) -> tuple
 
 
 def remove_litter(app: App, found: list[Litter], look: Callable[[int], None] = lambda _: None) -> Row:
-    """Remove it. What cannot be removed is kept and listed. `look` is called with the number so far."""
+    """Remove it. Anything that cannot be removed is kept and listed. `look` gets the number so far."""
     app.check("prune")
     removed: list[Litter] = []
     kept: list[Row] = []

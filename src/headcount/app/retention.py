@@ -1,4 +1,4 @@
-"""What closed teams leave on disk, and when headcount removes it.
+"""Retention: the files that closed teams leave on disk, and when headcount removes them.
 
 headcount never removes receipts, tombstones (the rows of the store), salvages or unread mail. It removes the
 rest by age (`keep_days`) and size (`keep_mb`, oldest first): logs, files of the team, checkpoints, and copies

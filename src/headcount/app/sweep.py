@@ -2,7 +2,7 @@
 
 Leftovers of a live member of an open team are adopted: an engine is started, and finds them. All others are
 salvaged first, then ended, proved, and removed through the gate. Nothing without a mark of this state
-directory is touched. What a salvage could not take can be deleted by name (`--discard`).
+directory is touched. `--discard` deletes files by name that a salvage could not take.
 """
 
 from __future__ import annotations

@@ -150,7 +150,7 @@ class Finding:
 class Skipped:
     """Ignored files that can be built again, and are not saved. A `path` with a final `/` is a directory.
 
-    `kept` are the paths below it that are saved all the same.
+    `kept` are the paths below it that are saved anyway.
     """
 
     path: str

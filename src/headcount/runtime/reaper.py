@@ -252,12 +252,13 @@ class Log:
         self._segment = max(limit // 4, 1)
         self._fd = -1
         self._room = 0
-        # What was printed before, while its workspace was set up, comes first.
+        # The output of the setup of its workspace comes first.
         names = os.listdir(home) if os.path.isdir(home) else []
         numbers = [name[len(LOG_PREFIX) :] for name in names if name.startswith(LOG_PREFIX)]
-        self._kept = sorted(int(number) for number in numbers if number.isdecimal())
+        sizes = {int(number): self._size(int(number)) for number in numbers if number.isdecimal()}
+        self._kept = sorted(number for number, size in sizes.items() if size is not None)
         last = self._kept[-1:]
-        self._offset = last[0] + os.lstat(self._path(last[0])).st_size if last else 0
+        self._offset = last[0] + (sizes[last[0]] or 0) if last else 0
 
     def write(self, data: bytes) -> None:
         while data:
@@ -281,6 +282,11 @@ class Log:
                 written, self._room = len(data), 0
             self._offset += written
             data = data[written:]
+
+    def _size(self, offset: int) -> int | None:
+        """Return None for a pipe or a link in the place of a part."""
+        found = os.lstat(self._path(offset))
+        return found.st_size if found.st_mode & 0o170000 == 0o100000 else None
 
     def _path(self, offset: int) -> str:
         return f"{self._home}/{LOG_PREFIX}{offset}"

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 
 from headcount.errors import GitError, UsageError
 from headcount.workspace.checkpoints import Checkpoint, Checkpoints
-from headcount.workspace.objects import Leaf, read_blobs, read_tree, write_leaf
+from headcount.workspace.objects import Leaf, find_broken, read_blobs, read_tree, write_leaf
 from headcount.workspace.ref_names import shown
 from headcount.workspace.restore import require_empty, require_room
 from headcount.workspace.safe_files import Target
-from headcount.workspace.verify import find_broken
 
 
 @dataclass(frozen=True, slots=True)

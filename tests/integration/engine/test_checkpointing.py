@@ -71,7 +71,7 @@ def read_files(top: str) -> dict[str, tuple[int, bytes]]:
     return found
 
 
-def test_an_agent_that_destroys_its_work_in_five_ways_gets_it_back_byte_for_byte(
+def test_F66_an_agent_that_destroys_its_work_in_five_ways_gets_it_back_byte_for_byte(
     lab: Lab, tmp_path: Path
 ) -> None:
     lab.create(OFTEN)

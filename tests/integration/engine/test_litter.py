@@ -108,7 +108,7 @@ def test_prune_removes_merged_branches_and_nothing_else(lab: Lab) -> None:
     assert branches(lab) == ["headcount/crew/ben", "headcount/crew/cy", "headcount/crew/users", "main"]
 
 
-def test_prune_keeps_a_branch_that_moves_after_it_was_found(lab: Lab) -> None:
+def test_F75_prune_keeps_a_branch_that_moves_after_it_was_found(lab: Lab) -> None:
     lab.create(QUICK)
     lab.start("ada", COMMIT)
     lab.wait_flag("done")
@@ -144,7 +144,7 @@ def test_prune_removes_records_that_a_closing_left_and_keeps_those_of_open_teams
     assert (archive / "logs" / key / "log.0").read_text() == "printed\n"
 
 
-def test_a_retention_that_fails_neither_fails_nor_delays_a_close(
+def test_F77_a_retention_that_fails_neither_fails_nor_delays_a_close(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lab.stop_driving()

@@ -61,7 +61,7 @@ def test_files_are_copied_and_the_command_runs_before_the_member_starts(lab: Lab
     assert answer["members"][0]["salvage"]  # ignored files are saved, wherever they came from
 
 
-def test_a_start_fails_with_its_setup_and_nothing_is_left(lab: Lab) -> None:
+def test_F78_a_start_fails_with_its_setup_and_nothing_is_left(lab: Lab) -> None:
     create(lab, setup="touch half-made; sleep 1000 & echo broken; exit 7")
     member = lab.start("ada")
     assert member.state is State.GONE

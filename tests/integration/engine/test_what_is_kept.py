@@ -42,7 +42,7 @@ def receipt_of(answer: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def test_build_output_alone_needs_no_salvage_and_is_in_the_receipt(lab: Lab) -> None:
+def test_F62_build_output_alone_needs_no_salvage_and_is_in_the_receipt(lab: Lab) -> None:
     ignore(lab)
     lab.create()
     answer = end(lab, "mkdir -p node_modules/a; echo x > node_modules/a/x.js")
@@ -81,7 +81,7 @@ def test_patterns_of_one_worker_hold_for_that_worker(lab: Lab) -> None:
     assert "a.tmp" not in names and "notes.txt" not in names
 
 
-def test_what_is_over_the_limit_is_explained_and_goes_when_the_operator_says_so(lab: Lab) -> None:
+def test_F65_what_is_over_the_limit_is_explained_and_goes_when_the_operator_says_so(lab: Lab) -> None:
     ignore(lab)
     lab.create(replace(PATIENT, salvage_ignored_max_mb=1))
     answer = end(lab, "mkdir build; head -c 2097152 /dev/zero > build/large.bin; echo w > work.txt")

@@ -13,7 +13,7 @@ def commit(lab: RunLab, file: str) -> None:
     lab.git("commit", "--quiet", "-m", file)
 
 
-def test_after_a_squash_merge_a_run_says_what_its_branch_lacks_and_begins_where_it_is_told(
+def test_F80_after_a_squash_merge_a_run_says_what_its_branch_lacks_and_begins_where_it_is_told(
     lab: RunLab,
 ) -> None:
     definition = lab.define({1: ()}, reviewers=())

@@ -37,7 +37,7 @@ touch "$HOME/turned"
 """
 
 
-def test_no_key_is_left_in_the_archive_of_a_closed_team_and_the_conversation_is(
+def test_F83_no_key_is_left_in_the_archive_of_a_closed_team_and_the_conversation_is(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home, bin_directory = desk.place / "home", desk.place / "bin"

@@ -46,7 +46,7 @@ def test_a_state_that_came_with_a_clone_is_refused_by_every_command(desk: Desk, 
 
 
 @pytest.mark.parametrize("name", ["state.db", "state.db-wal", "teams/crew/status.json"])
-def test_a_state_that_a_pull_brings_into_one_that_was_made_here_is_refused(desk: Desk, name: str) -> None:
+def test_F81_a_state_that_a_pull_brings_into_one_that_was_made_here_is_refused(desk: Desk, name: str) -> None:
     """git overwrites ignored files without a question, and `place.json` is still the user's own."""
     make_state(desk.repo)
     assert desk.answer("status")[0]["team"] == "crew"

@@ -103,7 +103,7 @@ def prune_everything(top: Path) -> None:
 @pytest.mark.parametrize(
     "destroy", [reset_hard, leave_for_another_branch, delete_files, break_a_rebase, prune_everything]
 )
-def test_what_a_member_destroys_comes_back_byte_for_byte(
+def test_F67_what_a_member_destroys_comes_back_byte_for_byte(
     world: World, tmp_path: Path, destroy: object
 ) -> None:
     member = world.member()
@@ -197,7 +197,7 @@ def test_ignored_and_private_files_are_left_out_and_tracked_ones_are_not(
     assert not {"later.key", "a.txt"} & read_files(tmp_path / "again").keys()
 
 
-def test_a_program_of_the_repository_is_not_run(world: World, tmp_path: Path) -> None:
+def test_F69_a_program_of_the_repository_is_not_run(world: World, tmp_path: Path) -> None:
     member = world.member()
     top = Path(member.path)
     (top / ".gitattributes").write_text("* filter=evil diff=evil\n")
@@ -219,7 +219,7 @@ def test_a_program_of_the_repository_is_not_run(world: World, tmp_path: Path) ->
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_store_that_a_member_changed_runs_none_of_its_programs(world: World, tmp_path: Path) -> None:
+def test_F69_a_store_that_a_member_changed_runs_none_of_its_programs(world: World, tmp_path: Path) -> None:
     member = at_work(world)
     store = open_store(world, member)
     assert store.take("interval") is not None
@@ -260,7 +260,7 @@ def test_one_path_is_restored_into_the_workspace(world: World) -> None:
         restore_in_place(store, point, now, ["never"])
 
 
-def test_a_restore_into_the_workspace_replaces_only_what_has_a_copy(world: World) -> None:
+def test_F71_a_restore_into_the_workspace_replaces_only_what_has_a_copy(world: World) -> None:
     member = world.member()
     top = Path(member.path)
     (top / "notes.txt").write_text("old")
@@ -328,7 +328,7 @@ def test_a_store_keeps_to_its_limit(world: World) -> None:
     assert len(store.points()) > 1
 
 
-def test_files_without_room_are_left_out_and_named(world: World) -> None:
+def test_F72_files_without_room_are_left_out_and_named(world: World) -> None:
     member = world.member()
     top = Path(member.path)
     (top / "large.bin").write_bytes(os.urandom(200_000))  # above an eighth of the limit
@@ -371,7 +371,7 @@ def test_only_one_is_taken_at_a_time(world: World) -> None:
     assert store.take("interval", wait=False) is not None
 
 
-def test_a_workspace_that_is_being_removed_gets_no_checkpoint(world: World) -> None:
+def test_F70_a_workspace_that_is_being_removed_gets_no_checkpoint(world: World) -> None:
     member = at_work(world)
     store = open_store(world, member)
     assert store.take("interval") is not None
@@ -422,7 +422,7 @@ checkpoints.Checkpoints(Repository.open(sys.argv[3]), workspace, sys.argv[4]).ta
     ["_first_number:1", "_write_rules:1", "_write_commit:1", "_copy_objects:1", "_point_to:1", "_tidy:1"],
 )
 @pytest.mark.parametrize("earlier", [0, 1])
-def test_a_crash_in_the_middle_leaves_nothing_broken(
+def test_F68_a_crash_in_the_middle_leaves_nothing_broken(
     world: World, tmp_path: Path, spot: str, earlier: int
 ) -> None:
     member = at_work(world)

@@ -58,7 +58,7 @@ def test_what_is_missing_or_there_already_is_said_and_not_touched(world: World, 
 @pytest.mark.parametrize(
     "name", ["a.txt", "new.txt", "../outside.log", "/etc/hostname", "way/passwd", ".git/config", "."]
 )
-def test_nothing_that_git_would_show_or_that_is_elsewhere_is_copied(
+def test_F79_nothing_that_git_would_show_or_that_is_elsewhere_is_copied(
     world: World, alice: Workspace, name: str
 ) -> None:
     """A tracked file, an untracked one, a way out by name or by a link, git's own files."""

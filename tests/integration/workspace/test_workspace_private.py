@@ -56,7 +56,7 @@ def every_object(world: World) -> bytes:
     )
 
 
-def test_private_file_is_in_no_object_and_comes_back_with_its_mode(world: World, tmp_path: Path) -> None:
+def test_F59_private_file_is_in_no_object_and_comes_back_with_its_mode(world: World, tmp_path: Path) -> None:
     alice = with_secrets(world)
     saved = save(world, alice)
     assert SECRET.encode() not in every_object(world)
@@ -130,7 +130,7 @@ def test_changed_private_file_is_archived_again_and_the_first_archive_stays(worl
 
 
 @pytest.mark.parametrize("harm", ["deleted", "damaged"])
-def test_workspace_stays_while_the_archive_is_not_whole(world: World, tmp_path: Path, harm: str) -> None:
+def test_F61_workspace_stays_while_the_archive_is_not_whole(world: World, tmp_path: Path, harm: str) -> None:
     alice = with_secrets(world)
     saved = save(world, alice)
     assert saved.private is not None
@@ -148,7 +148,7 @@ def test_workspace_stays_while_the_archive_is_not_whole(world: World, tmp_path: 
     assert (tmp_path / "back" / "notes.txt").exists()
 
 
-def test_kill_between_archive_and_ref_leaves_the_archive_and_a_repeat_uses_it(
+def test_F60_kill_between_archive_and_ref_leaves_the_archive_and_a_repeat_uses_it(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alice = with_secrets(world)

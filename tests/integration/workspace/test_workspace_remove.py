@@ -180,7 +180,7 @@ def branches(world: World) -> list[str]:
     return git(world.top, "for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads").split("\n")
 
 
-def test_a_branch_without_a_commit_of_its_own_goes_with_its_workspace(world: World) -> None:
+def test_F73_a_branch_without_a_commit_of_its_own_goes_with_its_workspace(world: World) -> None:
     alice, bob = world.member(), world.member("bob")
     (Path(bob.path) / "bob.txt").write_text("work\n")
     git(bob.path, "add", ".")
@@ -190,7 +190,7 @@ def test_a_branch_without_a_commit_of_its_own_goes_with_its_workspace(world: Wor
     assert branches(world) == ["headcount/t/bob", "main"]
 
 
-def test_an_empty_branch_stays_while_it_alone_holds_its_commit(world: World) -> None:
+def test_F74_an_empty_branch_stays_while_it_alone_holds_its_commit(world: World) -> None:
     """The user amends what members began at. Of two branches there, one goes; each alone would lose it."""
     alice, bob = world.member(), world.member("bob")
     began = git(world.top, "rev-parse", "main")

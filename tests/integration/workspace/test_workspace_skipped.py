@@ -108,7 +108,7 @@ def test_ignored_files_without_a_proof_are_saved(world: World, ignored: str, fil
     assert {f"files/{name}" for name in files} <= names(world, saved)
 
 
-def test_only_files_that_git_ignores_and_does_not_track_are_skipped(world: World, tmp_path: Path) -> None:
+def test_F63_only_files_that_git_ignores_and_does_not_track_are_skipped(world: World, tmp_path: Path) -> None:
     alice = ignoring(world, "node_modules/")
     root = fill(
         alice, **{"node_modules/a.js": "a", "node_modules/mine.js": "mine", "node_modules/c/.env": "S=1"}
@@ -159,7 +159,7 @@ def test_built_in_list_can_be_switched_off(world: World) -> None:
     assert port.read(alice, Policy(salvage_skip_known=False), {"salvage_skip": ["node_modules/"]}).spotless
 
 
-def test_file_that_joins_a_skipped_directory_later_keeps_the_workspace(world: World) -> None:
+def test_F64_file_that_joins_a_skipped_directory_later_keeps_the_workspace(world: World) -> None:
     alice = ignoring(world, "node_modules/")
     root = fill(alice, **{"node_modules/a.js": "a"})
     listed = look(world, alice).skipped

@@ -57,7 +57,7 @@ def remove_due(app: App, now: float) -> list[str]:
     return [f"{one.name}: {one.why}" for one in chosen]
 
 
-def test_an_old_archive_keeps_its_receipt_and_whatever_is_not_known_to_be_a_copy(app: App) -> None:
+def test_F76_an_old_archive_keeps_its_receipt_and_whatever_is_not_known_to_be_a_copy(app: App) -> None:
     with app.store.write() as tx:
         old = archive(app, tx, "old", days=31)
         new = archive(app, tx, "new", days=29)

@@ -204,7 +204,7 @@ def test_sockets_of_a_member_are_removed_beside_directories_without_end(
     )  # where sockets have short paths, it is elsewhere
 
 
-def test_directories_of_any_depth_and_without_rights_are_removed(
+def test_F82_directories_of_any_depth_and_without_rights_are_removed(
     tmp_path: Path, nest: Callable[[Path], Path]
 ) -> None:
     """Python alone fails at a thousand levels, and a team could not be closed."""
