@@ -56,6 +56,12 @@ def named(git_dir: str) -> set[str]:
     return found - {_NULL}
 
 
+def prunable(git_dir: str) -> set[str]:
+    """Return the objects that git calls unreachable, and so deletes in a `git gc --prune=now`."""
+    listed = git(git_dir, "prune", "-n", "--expire=now", check=False).decode()
+    return {line.split()[0] for line in listed.splitlines() if line}
+
+
 def _worktrees(git_dir: str) -> list[str]:
     place = f"{git_dir}/worktrees"
     return [f"{place}/{name}" for name in os.listdir(place)] if os.path.isdir(place) else []

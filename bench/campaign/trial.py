@@ -17,7 +17,7 @@ from .hunt import Remains, gather, lost, published, skipped, unrecorded
 from .place import TEAM, Place, Ran
 from .plan import Mate, Plan
 from .processes import end_all, strays
-from .repository import git
+from .repository import git, prunable
 from .snapshot import Snapshot, take, walk
 from .targets import Killer, headcounts_own
 
@@ -156,7 +156,12 @@ class Trial:
         """Record the workspace of an agent that waits for it, and let the agent continue."""
         entries = {entry["kind"]: entry for entry in ledger.read(self.place.ledger(mate.name))}
         try:
-            self._before[mate.name] = take(entries["made"]["cwd"], entries["began"]["git_dir"])
+            before = take(entries["made"]["cwd"], entries["began"]["git_dir"])
+            if self.plan.interference == "gc":
+                # The user's own `git gc` deletes some objects that a worktree names, such as an autostash.
+                doomed = prunable(f"{self.place.repo}/.git")
+                before.objects = {oid: kind for oid, kind in before.objects.items() if oid not in doomed}
+            self._before[mate.name] = before
         except OSError as error:
             self.place.note(f"no snapshot of {mate.name}: {error}")
             self.result.counted["no snapshot"] += 1
@@ -272,8 +277,9 @@ class Trial:
         self._restore(remains)
         seen: set[str] = set()
         for name, before in self._before.items():
-            if any(mate.name == name and mate.answer == "tidies" for mate in self.plan.mates):
-                before.state = {}  # it may have concluded the operation
+            tidies = any(mate.name == name and mate.answer == "tidies" for mate in self.plan.mates)
+            if tidies or self.plan.ending == "run":
+                before.state = {}  # it may have concluded the operation; in a run, by committing its task
             before.objects = {oid: kind for oid, kind in before.objects.items() if oid not in seen}
             seen |= set(before.objects)  # worktrees share a repository: each object is reported once
             broken += [

@@ -232,17 +232,23 @@ class _Writer:
         return copy
 
     def _staged(self) -> dict[bytes, Leaf]:
-        """What is staged, by conflict stage, from a copy of the index: a lock on it is not in the way.
+        """What is staged, by conflict stage.
 
-        A broken index names nothing; its bytes are in gitdir/index all the same.
+        git reads a copy of the index in a git directory of its own. So neither a lock nor a damaged HEAD of
+        the workspace is in the way. A broken index names nothing; its bytes are in gitdir/index all the same.
         """
         store, git_dir = self.quarantine.git, self.workspace.git_dir or ""
-        original = os.path.join(git_dir, "index")
-        if not os.path.isfile(original):
+        if not os.path.isfile(os.path.join(git_dir, "index")):
             return {}
         copy = self.quarantine.scratch("index")
-        shutil.copyfile(original, copy)
-        listed = store.on(git_dir, None).with_index(copy).run("ls-files", "--stage", "-z", ok=(0, 128))
+        os.mkdir(copy)
+        for name in os.listdir(git_dir):
+            if name == "index" or name.startswith("sharedindex."):
+                shutil.copyfile(os.path.join(git_dir, name), os.path.join(copy, name))
+        for name, text in (("HEAD", "ref: refs/heads/none"), ("commondir", self.repo.common_dir)):
+            with open(os.path.join(copy, name), "w", encoding="utf-8", errors="surrogateescape") as file:
+                file.write(text + "\n")
+        listed = store.on(copy, None).run("ls-files", "--stage", "-z", ok=(0, 128))
         leaves = {}
         for record in listed.records() if listed.code == 0 else []:
             meta, _, path = record.partition(b"\t")

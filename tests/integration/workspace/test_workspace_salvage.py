@@ -127,6 +127,19 @@ def test_works_on_a_copy_of_the_index_while_it_is_locked(world: World) -> None:
     git(restored.path, "reset", "-q")  # nothing is locked there
 
 
+@pytest.mark.parametrize("split", [False, True], ids=["plain", "split"])
+def test_F84_what_is_staged_is_saved_beside_a_broken_head(world: World, split: bool) -> None:
+    alice = world.member()
+    if split:
+        git(alice.path, "update-index", "--split-index")
+    (Path(alice.path) / "a.txt").write_text("staged\n")
+    git(alice.path, "add", "a.txt")
+    (Path(alice.path) / "a.txt").write_text("on disk\n")
+    Path(alice.git_dir or "", "HEAD").write_text("not a head\n")
+    saved = world.salvage(alice)
+    assert git(world.top, "show", f"{saved.ref}:index/0/a.txt") == "staged"
+
+
 def test_what_is_over_a_limit_is_listed_with_its_size_and_the_rest_is_saved(world: World) -> None:
     alice = world.member()
     root = Path(alice.path)
