@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+from _thread import get_ident
 
 from headcount.errors import WorldError
 
@@ -91,7 +92,7 @@ def read_place(home: str) -> dict[str, Any] | None:
 
 def write_place(home: str, index: list[int] | None = None) -> None:
     """Whole or not at all, and for the owner alone. `index` is the one in which nothing of it was found."""
-    new = f"{home}/{RECORD}.{os.getpid()}"
+    new = f"{home}/{RECORD}.{os.getpid()}.{get_ident()}"
     fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(fd, "w", encoding="utf-8") as file:
         json.dump({**this_place(home), _INDEX: index}, file)

@@ -49,7 +49,7 @@ def test_F62_build_output_alone_needs_no_salvage_and_is_in_the_receipt(lab: Lab)
     assert (answer["deleted"], answer["members"][0]["salvage"]) == (True, None)
     listed = receipt_of(answer)["findings"]["skipped"]
     assert [(one["path"], one["files"], one["bytes"]) for one in listed] == [("node_modules/", 1, 2)]
-    assert git(lab.app.root, "for-each-ref", "refs/headcount") == ""
+    assert git(lab.app.root, "for-each-ref", "refs/headcount/salvage") == ""
     assert not Path(lab.workspace("ada#1")).exists()
 
 

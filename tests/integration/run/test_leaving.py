@@ -80,6 +80,7 @@ def test_an_engine_leaves_although_git_hangs_and_the_next_one_goes_on(lab: RunLa
     slow.chmod(0o755)
     lab.env["PATH"] = f"{tmp_path}/bin{os.pathsep}{lab.env['PATH']}"
     lab.env["HEADCOUNT_POLICY_ANSWER_TIMEOUT_S"] = "1"
+    lab.env["HEADCOUNT_POLICY_CHECKPOINT_S"] = "0"  # the inspection is the first to call git
     (lab.repo / "team.py").write_text(_ONE)
     lab.json("up", "team.py")
     engine = int((lab.repo / ".headcount/engine.lock").read_text())
