@@ -17,7 +17,7 @@ _SECRETS = (b".env",)  # names of files whose bytes no ref may hold
 
 
 class Listed(NamedTuple):
-    """Paths that receipts list as skipped, and those inside them that are said to be saved all the same."""
+    """Paths that receipts list as skipped, and the paths inside them that receipts list as saved."""
 
     skipped: frozenset[bytes] = frozenset()
     kept: frozenset[bytes] = frozenset()

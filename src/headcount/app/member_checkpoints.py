@@ -264,7 +264,7 @@ def _find_at_rest(app: App, store: Checkpoints, member: str) -> Checkpoints:
         starts = tx.facts(team.id, "start") if team is not None else {}
         policy = policy_of(tx.team_settings(team.id)) if team is not None else Policy()
     if not any(fact["path"] == store.workspace.path for fact in facts.values()):
-        # What the store says about itself is not believed: a member could have written it.
+        # A member could have written the record in the store, so it is not trusted.
         raise Declined(
             f"Did not restore into the workspace of {member}",
             f"no member worked in {store.workspace.path}",

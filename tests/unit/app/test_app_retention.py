@@ -1,4 +1,4 @@
-"""What closed teams leave is removed by age and size; receipts, salvages and unread mail are not."""
+"""Files of closed teams are removed by age and size. Receipts, salvages and unread mail stay."""
 
 from __future__ import annotations
 

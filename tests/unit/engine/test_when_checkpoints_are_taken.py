@@ -20,7 +20,7 @@ INTERVAL = 60.0
 
 
 class Lanes:
-    """An executor that performs when it is told to."""
+    """An executor that runs its jobs when the test says so."""
 
     busy = False
 
