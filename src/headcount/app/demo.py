@@ -20,7 +20,7 @@ from headcount.app.app import App, open_app
 from headcount.app.definition import read_definition
 from headcount.app.journal_sentences import tell
 from headcount.app.progress import follow
-from headcount.app.resident import driving
+from headcount.app.resident import driving, ensure_driven
 from headcount.app.salvages import restore_saved
 from headcount.app.standing_down import stand_down
 from headcount.app.task_run import begin_run, read_run
@@ -141,15 +141,30 @@ def run_demo(show: Callable[[Line], None], directory: str | None = None) -> Endi
     _make_repository(place)
     app = open_app(place, {})
     story = _Story(app, show)
-    with driving(app):
-        begin_run(app, read_definition(f"{place}/team.py"), environ=_environment())
-        _wait_for_work(app, story)
-        answer = stand_down(app, TEAM, reason="Demo complete")
-        for now in follow(app, TEAM, answer):
-            answer = now
-            story.go_on()
+    try:
+        with driving(app):
+            begin_run(app, read_definition(f"{place}/team.py"), environ=_environment())
+            _wait_for_work(app, story)
+            answer = stand_down(app, TEAM, reason="Demo complete")
+            for now in follow(app, TEAM, answer):
+                answer = now
+                story.go_on()
+    except KeyboardInterrupt:
+        if _leave(app):
+            show(Line(story.age_s(), "team", f"interrupted; an engine stops the agents in {place}"))
+        raise
     story.go_on()
     return _look_again(app, place, answer)
+
+
+def _leave(app: App) -> bool:
+    """Stand the team down without waiting for it. Return whether there was a team."""
+    with app.store.read() as tx:
+        if tx.load_team(TEAM) is None:
+            return False
+    stand_down(app, TEAM, reason="Demo interrupted", force=True)
+    ensure_driven(app)
+    return True
 
 
 def _scratch(directory: str | None) -> str:
@@ -181,6 +196,9 @@ class _Story:
         self._show = show
         self._seen = 0
         self._began = time.time()
+
+    def age_s(self) -> float:
+        return time.time() - self._began
 
     def go_on(self) -> None:
         with self._app.store.read() as tx:

@@ -3,8 +3,11 @@ next one goes on."""
 
 from __future__ import annotations
 
+import glob
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -113,3 +116,31 @@ crew = define_team("crew", [ada])
 doc = Command(name="go", description="d")[
     Team(team=crew, description="d")[Teammate(worker=ada, description="d", prompt="p")]]
 """
+
+
+def test_a_demo_that_is_interrupted_leaves_no_agent_and_loses_no_work(tmp_path: Path) -> None:
+    place = tmp_path / "demo"
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("HEADCOUNT_")}
+    words = [sys.executable, "-u", "-m", "headcount"]
+    demo = subprocess.Popen(
+        [*words, "demo", "--dir", str(place)], env=environ, stdout=subprocess.PIPE, text=True
+    )
+    assert demo.stdout is not None
+    for line in demo.stdout:
+        if "cy" in line and "sent back" in line:
+            break
+    demo.send_signal(signal.SIGINT)
+    assert demo.wait(60) == 130
+    status = ["status", "demo", "--json"]
+
+    def closed() -> bool:
+        done = subprocess.run([*words, *status], cwd=place, env=environ, capture_output=True, text=True)
+        return '"shutdown"' in done.stdout
+
+    wait_until(closed, 60)
+    saved = subprocess.run(
+        [*words, "salvage", "list"], cwd=place, env=environ, capture_output=True, text=True
+    )
+    assert "refs/headcount/salvage/demo/cy/1" in saved.stdout
+    commands = (Path(path).read_bytes() for path in glob.glob("/proc/[0-9]*/cmdline") if os.path.exists(path))
+    assert not [one for one in commands if f"{place}/agents".encode() in one]
