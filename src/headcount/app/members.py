@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from headcount.app.app import App
     from headcount.protocol.member import Member
 
-_CONFIRM_S = 10.0
+_CONFIRM_S = 30.0  # a checkpoint comes first
 
 
 def find_member(app: App, name: str, team: str | None = None) -> tuple[str, Member, Mapping[str, Any]]:

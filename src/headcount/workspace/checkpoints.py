@@ -119,14 +119,14 @@ class Checkpoints:
     # --- taking
 
     def take(
-        self, why: str, *, when: float | None = None, max_mb: int = 0, wait: bool = True
+        self, why: str, *, when: float | None = None, max_mb: int = 0, limit_s: float | None = None
     ) -> Checkpoint | None:
         """Take one if anything changed since the last; None if nothing did.
 
-        One at a time: without `wait`, BlockingIOError while another one is taken.
+        One at a time: BlockingIOError if another one is still being taken at the end of `limit_s`.
         """
         self._make_store()
-        with exclusive(os.path.join(self.path, "lock"), wait=wait):
+        with exclusive(os.path.join(self.path, "lock"), limit_s=limit_s):
             self._remove_left()
             attempt = os.path.join(self.path, f"index.{os.getpid()}.{time.monotonic_ns()}")
             with suppress(FileNotFoundError):

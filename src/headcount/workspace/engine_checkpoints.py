@@ -48,9 +48,9 @@ class EngineCheckpoints:
         try:
             if unchanged_at is not None:
                 self._watch.arm(path, store.list_directories())
-            taken = store.take(why, max_mb=policy.checkpoint_max_mb, wait=False)
+            taken = store.take(why, max_mb=policy.checkpoint_max_mb, limit_s=limit_s)
         except BlockingIOError:
-            return  # another process takes one now
+            return  # another one is being taken all the time
         except (HeadcountError, OSError) as error:
             self.forget(workspace)
             store.note_failure(getattr(error, "why", "") or str(error))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import os
 import stat
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ DEEPEST = 500  # components; git and Python recurse into directories, and each s
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _PERMISSIONS = 0o1777  # a salvage never makes a program that runs as another user or group
+_LOOK_EACH_S = 0.02
 
 
 def is_long(root: bytes, path: bytes) -> bool:
@@ -263,14 +265,27 @@ def sync_directory(path: str) -> None:
 
 
 @contextmanager
-def exclusive(path: str, *, wait: bool = True) -> Iterator[None]:
+def exclusive(path: str, *, limit_s: float | None = None) -> Iterator[None]:
     """One at a time, in all threads and processes; the kernel lets go of it when its holder dies.
 
-    Without `wait`, BlockingIOError while another has it.
+    BlockingIOError if another still has it at the end of `limit_s`.
     """
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if limit_s is None:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+        else:
+            _lock_until(fd, time.monotonic() + limit_s)
         yield
     finally:
         os.close(fd)
+
+
+def _lock_until(fd: int, deadline: float) -> None:
+    while True:
+        try:
+            return fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise
+        time.sleep(_LOOK_EACH_S)

@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from headcount.app.witness import nudge
 from headcount.cli import main
 from headcount.domain.policy import Policy
 from headcount.errors import Declined, HeadcountError, NotAllowed, UsageError
+from headcount.workspace.safe_files import exclusive
 
 from .lab import LIMIT_S, PATIENT, QUICK, TEAM, Lab, git
 
@@ -123,6 +125,22 @@ def test_one_is_taken_before_a_nudge_and_before_a_pause(lab: Lab) -> None:
     assert [p["why"] for p in points(lab, "ada")] == ["before a nudge"]
     Path(lab.workspace("ada#1"), "y").write_text("y")
     pause(lab.app, "ada")
+    assert [p["why"] for p in points(lab, "ada")] == ["before a nudge", "before a pause"]
+
+
+def test_one_that_is_being_taken_does_not_replace_the_one_before_a_pause(lab: Lab) -> None:
+    lab.create(SELDOM)
+    lab.start("ada", "echo x > x; touch $HEADCOUNT_HOME/ready; sleep 1000")
+    lab.wait_flag("ready")
+    nudge(lab.app, "ada", "look again")
+    store = Path(list_checkpoints(lab.app, "ada")[0]["path"])
+    with ThreadPoolExecutor() as pool:
+        with exclusive(str(store / "lock")):
+            Path(lab.workspace("ada#1"), "y").write_text("y")
+            paused = pool.submit(pause, lab.app, "ada")
+            time.sleep(0.5)
+            assert not paused.done()
+        assert paused.result()["confirmed"]
     assert [p["why"] for p in points(lab, "ada")] == ["before a nudge", "before a pause"]
 
 
