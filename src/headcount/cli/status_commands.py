@@ -79,6 +79,10 @@ def describe_team(team: TeamStatus) -> list[str]:
         lines.append(f"  task {task['id']}: {plain(task['subject'])} - {task['status']}{owner}{why}")
     lines += describe_limits(team["team"], team["limits"])
     lines += describe_dialogs(team["dialogs"])
+    lines += [
+        f'  {one["member"]} asks: {plain(one["subject"])} Answer with `headcount reply {one["id"]} "…"`.'
+        for one in team["questions"]
+    ]
     lines += _run_lines(team)
     lines += _engine_lines(team)
     if team["escalations"]:
