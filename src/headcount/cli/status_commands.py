@@ -195,10 +195,11 @@ def describe_native(team: dict[str, Any]) -> list[str]:
 
 # --- attach ----------------------------------------------------------------------------------------------
 #
-# `headcount attach`: the terminal of a member. Detach with Ctrl-b d.
+# `headcount attach`: the terminal of a member. Return with F12 or Ctrl-b d.
 
 
 def configure_attach(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "F12 returns, also inside your own tmux."
     add_member(parser)
     add_team(parser)
 
