@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -252,8 +250,7 @@ def test_a_run_killed_in_the_middle_of_a_cycle_comes_to_the_same_end(lab: RunLab
     lab.json("cycle", "ada", "--no-wait", "--remarks", "half of it")
     about = "" if moment == "stand_down" else "1" if moment == "task_cycled" else "ada#1"
     lab.wait_entry(moment, 60, about=about)
-    os.kill(run.pid, signal.SIGKILL)
-    run.communicate()
+    lab.kill_run(run)
     assert lab.run(definition)["status"] == "complete"
     assert keys_of(lab, "1", "worker") == ["ada#1", "ada#2"]
     assert lab.merged_file(1) == "half done by ada#1\na draft\ndone by ada#2\n"
