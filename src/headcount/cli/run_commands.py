@@ -190,10 +190,9 @@ def _what_next(now: dict[str, Any], file: str) -> list[str]:
         f"See what {key} printed with `headcount logs {key} --team {now['team']}`." for key in blocked[:3]
     ]
     hints += _decide_hints(now)
-    what = "Continue" if now["escalations"] else "Retry what is blocked"
-    hints.append(
-        f"{what} with `headcount run {shlex.quote(file)}`, or end it with `headcount down {now['team']}`."
-    )
+    again = f"`headcount run {'--follow' if now['escalations'] else shlex.quote(file)}`"
+    what = "Then watch it with" if now["escalations"] else "Retry what is blocked with"
+    hints.append(f"{what} {again}, or end it with `headcount down {now['team']}`.")
     return [*hints, f"What was merged so far is on {now['integration']}."]
 
 

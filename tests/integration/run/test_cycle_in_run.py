@@ -143,7 +143,7 @@ def test_a_cycled_worker_that_is_escalated_and_killed_is_followed_from_its_salva
     assert json.loads(done.stdout)["successor"] is None
     lab.decide_all("force-kill")
     if run.wait(100) == 1:  # the second task was over before: all that was left was our decision
-        run = lab.start("run", definition, "--json")
+        run = lab.start("run", "--follow", "--json")
     assert finish(run)["status"] == "complete"
     workers = keys_of(lab, "1", "worker")
     assert len(workers) == 2

@@ -48,7 +48,7 @@ def test_a_run_killed_again_and_again_comes_to_the_same_end(lab: RunLab) -> None
     if run.returncode == 1 and json.loads(out)["status"] == "escalated":
         # All that was left was our decision, and it was not quick enough.
         lab.decide_all("reassign")
-        run = lab.start("run", definition, "--json")
+        run = lab.start("run", "--follow", "--json")
         assert _ends(lab, run, 100)
         out, err = run.communicate()
     assert run.returncode == 0, (out, err)
