@@ -73,12 +73,19 @@ class Seen(NamedTuple):
     """`begun` or `ended`, in a record."""
     answer: str = ""
     """Of the model, by its id: a record may have it in several lines, and what it cost in each."""
+    activity: str = ""
+    """What the client is doing now: "editing src/x.py", "running pytest: 2 failed"."""
+    cost_usd: float = 0.0
+    """What the client says that this cost, in dollars."""
+    refused: str = ""
+    """A command that the client denied without asking anyone."""
 
 
 NOTHING = Seen()
 
 
 _FURTHEST_S = 35 * 86400.0  # no window of a limit is longer than a month
+_MOST_USD = 1e6  # no line of a client costs more; infinity and NaN are not below it
 
 
 def understand(read: Callable[[str], Seen], line: str) -> Seen:
@@ -90,13 +97,15 @@ def understand(read: Callable[[str], Seen], line: str) -> Seen:
     until = seen.resets_at
     known = isinstance(until, (int, float)) and 0 <= until < time.time() + _FURTHEST_S
     tokens = seen.tokens if isinstance(seen.tokens, int) else 0
-    return seen._replace(tokens=max(tokens, 0), resets_at=until if known else None)
+    cost = seen.cost_usd if isinstance(seen.cost_usd, (int, float)) and 0 < seen.cost_usd < _MOST_USD else 0.0
+    return seen._replace(tokens=max(tokens, 0), cost_usd=cost, resets_at=until if known else None)
 
 
 def add_seen(so_far: Seen, now: Seen) -> Seen:
-    """Combine two lines of one turn. The newer one counts; tokens add up."""
+    """Combine two lines of one turn. The newer one counts; tokens and costs add up."""
     newer = {name: value for name, value in now._asdict().items() if value}
-    return so_far._replace(**newer)._replace(tokens=so_far.tokens + now.tokens)
+    tokens, cost = so_far.tokens + now.tokens, so_far.cost_usd + now.cost_usd
+    return so_far._replace(**newer)._replace(tokens=tokens, cost_usd=cost)
 
 
 class Record(NamedTuple):

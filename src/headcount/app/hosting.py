@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headcount.agents.client import Seen
+    from headcount.app.doing import DoingFile
     from headcount.app.session import Session
     from headcount.domain.records import Mail
     from headcount.runtime.process_runtime import Handle
@@ -41,6 +42,7 @@ class MemberReports:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._doing: DoingFile | None = None
 
     def unread(self) -> list[Mail]:
         return mail.inbox(self._session, unread=True)
@@ -100,6 +102,15 @@ class MemberReports:
                 ended = {"code": code, "limit": seen.limit, "overflow": seen.overflow}
                 tx.add_entry(team, "turn_failed", key, ended)
         self._session.store.ring([ENGINE])
+
+    def report_activity(self, text: str) -> None:
+        """Show what the client is doing. Cheap: it never fails, and never waits."""
+        if self._doing is None:
+            from headcount.app.doing import DoingFile
+
+            caller = self._session.caller
+            self._doing = DoingFile(self._session.home, caller.team_name or "", caller.who)
+        self._doing.report(text)
 
     def limit_end(self, resets_at: float | None, count: int) -> float:
         """When to try again: as the client says, else a little later each time (`limit_wait_s`).

@@ -33,6 +33,9 @@ class Reports(Protocol):
     def record_turn(self, seen: Seen, code: int) -> None:
         """For status and budget: what a turn cost, and how it ended."""
 
+    def report_activity(self, text: str) -> None:
+        """Show what the client is doing. Cheap: it never fails, and never waits."""
+
     def limit_end(self, resets_at: float | None, count: int) -> float:
         """When to try again after the usage limit was reached, `count` times in a row."""
 
