@@ -58,6 +58,22 @@ class Turn(NamedTuple):
     stdin: str
 
 
+class Step(NamedTuple):
+    """One thing that a client or its model did. `agents/activity.py` makes activity and transcripts of it."""
+
+    kind: str
+    """`told` (a prompt), `waiting` (for the model), `said`, `tool`, `result`, `refused`."""
+    text: str = ""
+    """The prompt, the words, the activity, the output or the reason."""
+    id: str = ""
+    """Of the tool call."""
+    about: str = ""
+    """The command or the path of a tool."""
+    failed: bool = False
+    partial: bool = False
+    """Its text continues in the next line."""
+
+
 class Seen(NamedTuple):
     """The content of one line of a client's output or record. Empty for most lines."""
 
@@ -77,8 +93,11 @@ class Seen(NamedTuple):
     """What the client is doing now: "editing src/x.py", "running pytest: 2 failed"."""
     cost_usd: float = 0.0
     """What the client says that this cost, in dollars."""
+    sum: bool = False
+    """Tokens and cost are those of the whole turn, not of one answer."""
     refused: str = ""
     """A command that the client denied without asking anyone."""
+    steps: tuple[Step, ...] = ()
 
 
 NOTHING = Seen()
@@ -114,6 +133,8 @@ class Record(NamedTuple):
     files: str
     """Where, as a glob below the client's directory, which may have any name."""
     read: Callable[[str], Seen]
+    in_turns: str = ""
+    """`usage` or `all`: read without a terminal too, because the stream has it too late or not at all."""
 
 
 class Screen(NamedTuple):
