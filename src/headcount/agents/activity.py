@@ -143,22 +143,34 @@ def _remember(known: dict[str, Any], key: str, value: object) -> None:
 
 
 class Meter:
-    """Adds up the usage of one turn. Clients repeat an answer in several lines, and end with the sum."""
+    """Adds up the usage of one conversation. Clients repeat an answer in several lines, and end with a sum.
+
+    Measured: when Claude Code 2.1.325 continues a conversation, it sums the tokens of the turn and the
+    dollars of the conversation; Codex 0.166.0 sums the tokens of the conversation.
+    """
 
     def __init__(self) -> None:
         self._answers: dict[str, tuple[int, float]] = {}
-        self._tokens, self._cost = 0, 0.0
+        self._tokens = {"turn": 0, "conversation": 0}
+        self._cost = 0.0
+
+    def begin_turn(self) -> None:
+        self._tokens["turn"] = 0
 
     def count(self, seen: Seen) -> Seen:
         """Return the same with the tokens and dollars that no earlier line had."""
         tokens, cost = seen.tokens, seen.cost_usd
         if seen.sum:
-            tokens, cost = max(tokens - self._tokens, 0), max(cost - self._cost, 0.0)
+            tokens = max(tokens - self._tokens[seen.sum], 0)
+            # A client that was killed may have forgotten what it spent before, and begins at 0.
+            cost -= self._cost if cost >= self._cost else 0.0
         elif seen.answer:
             before = self._answers.get(seen.answer, (0, 0.0))
             _remember(self._answers, seen.answer, (max(before[0], tokens), max(before[1], cost)))
             tokens, cost = max(tokens - before[0], 0), max(cost - before[1], 0.0)
-        self._tokens, self._cost = self._tokens + tokens, self._cost + cost
+        for part in self._tokens:
+            self._tokens[part] += tokens
+        self._cost = seen.cost_usd if seen.sum and seen.cost_usd else self._cost + cost
         return seen._replace(tokens=tokens, cost_usd=cost)
 
 
@@ -185,10 +197,7 @@ class Transcript:
         for trouble in filter(None, (seen.limit, seen.overflow, seen.login)):
             yield from self._paragraph(f"! {trouble}")
         if seen.sum or seen.turn == "ended":
-            cost = f", ${seen.cost_usd:.4f}" if seen.cost_usd else ""
-            yield from self._paragraph(
-                f"-- end of turn: {seen.tokens:,} tokens{cost}" if seen.sum else "-- end of turn"
-            )
+            yield from self._paragraph(f"-- end of turn{_describe_sum(seen)}")
 
     def close(self) -> Iterator[str]:
         if self._is_open:
@@ -218,3 +227,8 @@ class Transcript:
         yield from self.close()
         if text:
             yield f"{text}\n"
+
+
+def _describe_sum(seen: Seen) -> str:
+    cost = f", ${seen.cost_usd:.4f} so far" if seen.cost_usd else ""
+    return f": {seen.tokens:,} tokens{' so far' * (seen.sum == 'conversation')}{cost}" if seen.sum else ""

@@ -147,7 +147,7 @@ def _read_line(line: str) -> Seen:
 
 def _read_result(event: Mapping[str, Any]) -> Seen:
     text = str(event.get("result", ""))
-    seen = Seen(_tokens(event.get("usage") or {}), cost_usd=event.get("total_cost_usd") or 0.0, sum=True)
+    seen = Seen(_tokens(event.get("usage") or {}), cost_usd=event.get("total_cost_usd") or 0.0, sum="turn")
     if not event.get("is_error"):
         return seen
     if "too long" in text.lower() or event.get("terminal_reason") == "prompt_too_long":

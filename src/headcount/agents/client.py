@@ -92,9 +92,10 @@ class Seen(NamedTuple):
     activity: str = ""
     """What the client is doing now: "editing src/x.py", "running pytest: 2 failed"."""
     cost_usd: float = 0.0
-    """What the client says that this cost, in dollars."""
-    sum: bool = False
-    """Tokens and cost are those of the whole turn, not of one answer."""
+    """The cost that the client reports, in dollars."""
+    sum: str = ""
+    """`turn` or `conversation`: the tokens are its sum, not those of one answer. A cost beside them is always
+    that of the conversation."""
     refused: str = ""
     """A command that the client denied without asking anyone."""
     steps: tuple[Step, ...] = ()

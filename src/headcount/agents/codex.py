@@ -155,7 +155,7 @@ def _read_line(line: str) -> Seen:
     kind = event.get("type")
     if kind == "turn.completed":
         usage = event.get("usage") or {}
-        return Seen(tokens=usage.get("input_tokens", 0) + usage.get("output_tokens", 0), sum=True)
+        return Seen(tokens=usage.get("input_tokens", 0) + usage.get("output_tokens", 0), sum="conversation")
     if kind in ("turn.failed", "error"):
         return _read_error(str((event.get("error") or event).get("message", "")))
     if kind == "turn.started":

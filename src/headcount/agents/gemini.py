@@ -194,7 +194,7 @@ def _read_line(line: str) -> Seen:
         case "result" | "error" as kind:
             tokens = int((event.get("stats") or {}).get("total_tokens", 0))
             seen = _read_error(str((event.get("error") or event).get("message", "")), tokens)
-            return seen._replace(sum=kind == "result")
+            return seen._replace(sum="turn" if kind == "result" else "")
         case _:
             return NOTHING
 

@@ -55,6 +55,18 @@ def test_the_cost_of_a_turn_of_claude_code_is_counted_once() -> None:
     assert sum(seen.cost_usd for seen in follow("claude")) == pytest.approx(0.0036)
 
 
+def test_a_sum_of_the_conversation_is_not_counted_again_with_each_turn() -> None:
+    """As Claude Code reports dollars, and Codex tokens, when it continues a conversation."""
+    meter, counted = Meter(), []
+    for tokens, cost in ((220, 0.5), (440, 0.75), (550, 0.25)):
+        meter.begin_turn()
+        counted.append(meter.count(Seen(tokens, cost_usd=cost, sum="conversation")))
+    assert [(seen.tokens, seen.cost_usd) for seen in counted] == [(220, 0.5), (220, 0.25), (110, 0.25)]
+    meter.begin_turn()
+    meter.count(Seen(110, answer="a"))
+    assert meter.count(Seen(220, sum="turn")).tokens == 110
+
+
 @EVERY
 def test_a_stream_becomes_a_transcript(name: str) -> None:
     transcript = Transcript(CLIENTS[name].read_line)

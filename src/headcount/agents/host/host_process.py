@@ -71,7 +71,7 @@ class Host:
         self._env["HEADCOUNT_CLIENT_DIRECTORY"] = self._setup.directory
         self._env["PATH"] = f"{_shim(self._setup)}:{self._env.get('PATH', os.defpath)}"
         self._child: subprocess.Popen[bytes] | None = None
-        self._doing = Doing()
+        self._doing, self._meter = Doing(), Meter()
         self._begun = False
         self._stopping = False
 
@@ -137,6 +137,7 @@ class Host:
         from dataclasses import replace
 
         self._setup = replace(self._setup, session=str(uuid.uuid4()))
+        self._meter = Meter()
         return self._setup
 
     def _run_turn(self, turn: Turn, mail: list[Mail]) -> tuple[int, Seen]:
@@ -170,7 +171,8 @@ class Host:
 
     def _read_turn(self, child: subprocess.Popen[bytes]) -> Iterator[Seen]:
         """Yield the lines of the client's output, and of its record where that knows more."""
-        meter, record = Meter(), self._client.record
+        meter, record = self._meter, self._client.record
+        meter.begin_turn()
         lines = RecordLines(self._client, self._setup, meter) if record and record.in_turns else None
         for line in read_lines(child, _LOOK_S if lines else None):
             sys.stdout.write(line)
