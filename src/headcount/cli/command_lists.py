@@ -154,7 +154,7 @@ def _names(kind: str) -> list[str]:
         app = open_app(make=False)
         if kind == "escalations":
             return [one["id"] for one in escalations(app)]
-        teams = status(app)
+        teams = status(app, work={})
     except HeadcountError:
         return []
     if kind == "teams":
