@@ -94,6 +94,7 @@ def _play(reader: Reader) -> dict[str, Any]:
     escalated = ask("down --member cy")
     answers |= {
         "status": ask("status"),
+        "asks": ask("asks"),
         "escalations": ask("escalations"),
         "findings": ask("witness findings cy"),
         "decide": ask("decide e1 force-kill"),

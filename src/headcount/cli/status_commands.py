@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headcount.app.app import App
+    from headcount.app.permissions import AskAnswer
     from headcount.app.team_status import DialogStatus, LimitStatus, MemberStatus, TeamStatus
 
 
@@ -79,6 +80,7 @@ def describe_team(team: TeamStatus) -> list[str]:
         lines.append(f"  task {task['id']}: {plain(task['subject'])} - {task['status']}{owner}{why}")
     lines += describe_limits(team["team"], team["limits"])
     lines += describe_dialogs(team["dialogs"])
+    lines += describe_asks(team["asks"])
     lines += _run_lines(team)
     lines += _engine_lines(team)
     if team["escalations"]:
@@ -153,6 +155,16 @@ def describe_dialogs(dialogs: list[DialogStatus]) -> list[str]:
         f"  Waiting: {one['member']} needs a person since {_clock(one['since'])}: {plain(one['text'])} "
         f"(`{one['attach']}`)"
         for one in dialogs
+    ]
+
+
+def describe_asks(asks: list[AskAnswer]) -> list[str]:
+    """Return lines about permission requests; those in a terminal are among the dialogs."""
+    return [
+        f"  Permission: {one['member']} requests {one['id']}: {plain(one['title'])} "
+        f"(`headcount decide {one['id']} allow|deny`)"
+        for one in asks
+        if one["id"]
     ]
 
 

@@ -97,6 +97,7 @@ OF_COMMAND = {
     "status": "status",
     "down": "stand_down_member",
     "escalations": "status",
+    "asks": "status",
     "decide": "decide",
     "salvage": "salvage",
     "checkpoints": "checkpoints",
