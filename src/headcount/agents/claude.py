@@ -107,7 +107,7 @@ def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
     return {"CLAUDE_CONFIG_DIR": own, "MCP_CONNECTION_NONBLOCKING": "0", "DISABLE_AUTOUPDATER": "1"}
 
 
-def _command(setup: Setup, servers: str = "mcp.json") -> list[str]:
+def _command(setup: Setup, servers: str, allowed: tuple[str, ...] = ()) -> list[str]:
     full = setup.permissions == "full"
     words = [
         "claude",
@@ -117,7 +117,7 @@ def _command(setup: Setup, servers: str = "mcp.json") -> list[str]:
         *("--append-system-prompt-file", f"{setup.directory}/instructions.md"),
     ]
     if not full:
-        words += ["--allowedTools", ",".join(_ALLOWED)]
+        words += ["--allowedTools", ",".join((*_ALLOWED, *allowed))]
     return [*words, "--model", setup.model] if setup.model else words
 
 
@@ -128,7 +128,17 @@ def _headless(setup: Setup, prompt: str, session: str) -> Turn:
 
 
 def _terminal(setup: Setup, prompt: str) -> list[str]:
-    return [*_command(setup), "--session-id", setup.session, "--", prompt]
+    """Its own rules decide in a terminal, where it asks the person who sits there."""
+    words = _command(setup, "mcp.json", tuple(map(_rule, setup.allow)))
+    denied = ",".join(map(_rule, setup.deny))
+    words += ["--disallowedTools", denied] if denied else []
+    return [*words, "--session-id", setup.session, "--", prompt]
+
+
+def _rule(pattern: str) -> str:
+    """Return a pattern as a rule of Claude Code, which also matches simple commands only."""
+    first, star, _ = pattern.rpartition(" *")
+    return f"Bash({first}:*)" if star and pattern.endswith(" *") else f"Bash({pattern})"
 
 
 def _read_line(line: str) -> Seen:

@@ -31,24 +31,32 @@ def is_made(lab: Lab, key: str) -> bool:
     return Path(lab.workspace(key), "made.txt").exists()
 
 
-def test_claude_waits_for_the_answer_and_does_what_was_allowed(open_lab: Callable[..., Lab]) -> None:
-    lab = open_lab(ann({"shell": _MAKES}))
+def test_claude_waits_for_the_answer_and_does_only_what_was_allowed(open_lab: Callable[..., Lab]) -> None:
+    lab = open_lab(ann({"shell": _MAKES}, {"shell": "touch denied.txt"}))
     lab.permit("edit")
     key = lab.start("ann", "claude", prompt="Work a little.")
-    ask = wait_ask(lab, key)
-    assert (ask["kind"], ask["command"], ask["directory"]) == ("command", _MAKES, lab.workspace(key))
+    first = wait_ask(lab, key)
+    assert (first["kind"], first["command"], first["directory"]) == ("command", _MAKES, lab.workspace(key))
     assert not is_made(lab, key)
-    decide_ask(lab.app, ask["id"] or "", "allow")
-    lab.wait(key, lambda m: m.activity == "idle")
+    decide_ask(lab.app, first["id"] or "", "allow")
+    second = wait_ask(lab, key)
     assert is_made(lab, key), lab.output(key)
-    assert lab.standin.missing == []
-
-
-def test_claude_reads_why_it_was_denied(open_lab: Callable[..., Lab]) -> None:
-    lab = open_lab(ann({"shell": _MAKES}))
-    lab.permit("edit")
-    key = lab.start("ann", "claude", prompt="Work a little.")
-    decide_ask(lab.app, wait_ask(lab, key)["id"] or "", "deny", "use make instead")
+    decide_ask(lab.app, second["id"] or "", "deny", "use make instead")
     lab.wait(key, lambda m: m.activity == "idle")
-    assert not is_made(lab, key)
+    assert not Path(lab.workspace(key), "denied.txt").exists()
+    assert any("use make instead" in request["last"] for request in lab.standin.requests)
+
+
+def test_gemini_waits_in_its_hook_and_does_what_was_allowed(open_lab: Callable[..., Lab]) -> None:
+    lab = open_lab(ann({"shell": _MAKES}, {"shell": "touch denied.txt"}))
+    lab.permit("edit")
+    key = lab.start("ann", "gemini", prompt="Work a little.")
+    first = wait_ask(lab, key)
+    assert (first["kind"], first["command"]) == ("command", _MAKES)
+    decide_ask(lab.app, first["id"] or "", "allow")
+    second = wait_ask(lab, key)
+    assert is_made(lab, key), lab.output(key)
+    decide_ask(lab.app, second["id"] or "", "deny", "use make instead")
+    lab.wait(key, lambda m: m.activity == "idle")
+    assert not Path(lab.workspace(key), "denied.txt").exists()
     assert any("use make instead" in request["last"] for request in lab.standin.requests)
