@@ -96,6 +96,8 @@ OF_COMMAND = {
     "task": "task_list",
     "status": "status",
     "down": "stand_down_member",
+    "todo": "decide",
+    "reply": "decide",
     "escalations": "status",
     "asks": "status",
     "decide": "decide",
