@@ -178,8 +178,8 @@ GIT_COMMANDS = (
 # Commands of headcount that the same member may run unasked. None of them starts a program that it names.
 OWN_COMMANDS = (
     "inbox", "read", "send", "done", "idle", "approve", "reject", "task", "review", "status", "escalations",
-    "decide", "down", "witness", "pause", "resume", "cycle", "logs", "report", "explain", "help", "--help",
-    "--version",
+    "asks", "decide", "down", "witness", "pause", "resume", "cycle", "logs", "report", "explain", "help",
+    "--help", "--version",
 )  # fmt: skip
 
 
