@@ -18,7 +18,7 @@ from headcount.app.adapters import find_repository
 from headcount.app.app import policy_of
 from headcount.domain.findings import Workspace
 from headcount.domain.policy import Policy
-from headcount.errors import Declined, NotAllowed, UsageError
+from headcount.errors import Declined, GitError, NotAllowed, UsageError
 from headcount.protocol.authority import MEMBERS
 from headcount.protocol.member import Activity
 from headcount.workspace.checkpoint_restore import restore_in_place, restore_to
@@ -70,7 +70,7 @@ def read_strips(app: App, team: str, workspaces: Mapping[str, Any]) -> dict[str,
     """By incarnation, the checkpoints of its workspace, for page and report. `workspaces` are facts."""
     places = {key: _place(Workspace.from_dict(fact)) for key, fact in workspaces.items()}
     strips = {
-        _place(store.workspace): [_Found(store, point).row() for point in store.points()]
+        _place(store.workspace): [_Found(store, point).row() for point in _points(store)]
         for store in _all_stores(app, team)
         if _place(store.workspace) in places.values()
     }
@@ -201,7 +201,7 @@ def _place(workspace: Workspace) -> tuple[str, str, int]:
 
 def _find(stores: list[Checkpoints], member: str, at: str) -> _Found:
     """By number, by id, or the last one that was taken before or at a time."""
-    found = sorted((_Found(s, p) for s in stores for p in s.points()), key=lambda one: one.point.number)
+    found = sorted((_Found(s, p) for s in stores for p in _points(s)), key=lambda one: one.point.number)
     number = at.rpartition("@")[2]
     if number.isdigit():
         chosen = [one for one in found if one.point.number == int(number)]
@@ -288,13 +288,26 @@ def _find_at_rest(app: App, store: Checkpoints, member: str) -> Checkpoints:
     return replace(store, private=SavingRules.of(policy, starts.get(here[-1], {})).private)
 
 
+def _points(store: Checkpoints) -> list[Checkpoint]:
+    """None of a store that cannot be read: it must not hide the others."""
+    try:
+        return store.points()
+    except GitError:
+        return []
+
+
 def _row(store: Checkpoints) -> Row:
+    points, failed = [], store.failure
+    try:
+        points = store.points()
+    except GitError as error:
+        failed = failed or error.why
     return {
         "team": store.workspace.team,
         "member": store.workspace.member,
         "generation": store.workspace.generation,
         "path": store.path,
         "bytes": store.size(),
-        "failed": store.failure,
-        "points": [_Found(store, point).row() for point in store.points()],
+        "failed": failed,
+        "points": [_Found(store, point).row() for point in points],
     }
