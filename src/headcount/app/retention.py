@@ -241,4 +241,7 @@ class Retention:
         for one in choose(find_kept(self._app), self._app.settings.policy, now):
             if self._stopping:
                 return
-            one.remove()
+            try:
+                one.remove()
+            except (HeadcountError, OSError):  # the next one may be removable all the same
+                _LOG.warning("%s %s could not be removed", one.kind, one.name, exc_info=True)
