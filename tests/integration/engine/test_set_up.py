@@ -81,6 +81,30 @@ def test_a_setup_that_hangs_is_ended_at_its_limit(lab: Lab) -> None:
     assert member.failure == "Did not set its workspace up: `sleep 1000` did not end in time"
 
 
+def test_F92_the_log_has_the_output_of_a_setup_that_still_runs_and_of_one_that_hung(lab: Lab) -> None:
+    create(lab, replace(QUICK, checkout_timeout_s=3.0), setup="echo begun; sleep 1000")
+    key = spawn(lab.app, TEAM, Plan("ada", command=("bash", "-c", POLITE))).key
+    deadline = time.monotonic() + LIMIT_S
+    while "begun" not in output(lab, "ada"):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert lab.wait_state(key, lambda m: m.state is not State.STARTING).state is State.GONE
+    assert output(lab, "ada") == "$ echo begun; sleep 1000\nbegun\n"
+
+
+def test_F92_a_log_keeps_every_line_about_copies_and_the_beginning_and_end_of_much_output(lab: Lab) -> None:
+    missing = tuple(f"missing-{n}" for n in range(20))
+    create(lab, setup="yes x | head -c 18000000; echo; echo made", copy=missing)
+    lab.start("ada", f"echo works; touch $HEADCOUNT_HOME/works; {POLITE}")
+    lab.wait_flag("works")
+    deadline = time.monotonic() + LIMIT_S
+    while not (printed := output(lab, "ada")).endswith("\nmade\nworks\n"):
+        assert time.monotonic() < deadline, printed[-100:]
+        time.sleep(0.05)
+    assert all(f"{name} is not in " in printed for name in missing)
+    assert len(printed) < 17_000_000
+
+
 def test_a_setup_that_an_engine_left_is_done_again_by_the_next(lab: Lab) -> None:
     home = Path(os.environ["HOME"])
     home.mkdir(exist_ok=True)
