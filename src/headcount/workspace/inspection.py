@@ -403,8 +403,13 @@ class _StatusReport:
                 self._report_unstaged(entry, name)
         for path in status.untracked:
             # A trailing slash is a repository of its own; it is found by looking for it.
-            if not path.endswith("/"):
-                self._add(Kind.UNTRACKED, path, shown(self.prefix + path))
+            name = self.prefix + path
+            if path.endswith("/"):
+                continue
+            if self.reading.rules.private.match(os.fsencode(name)):
+                self.reading.add(Kind.PRIVATE, shown(name), "git status --porcelain=v2", path=name)
+            else:
+                self._add(Kind.UNTRACKED, path, shown(name))
         for path in status.ignored:
             self.reading.add(
                 Kind.IGNORED, shown(self.prefix + path), "git status --ignored", path=self.prefix + path
