@@ -24,12 +24,15 @@ from headcount.protocol.member import Activity
 from headcount.workspace.checkpoint_restore import restore_in_place, restore_to
 from headcount.workspace.checkpoints import DIRECTORY, Checkpoint, Checkpoints, list_stores, no_checkpoint
 from headcount.workspace.engine_checkpoints import EngineCheckpoints
+from headcount.workspace.git_settings import find_common_dir
+from headcount.workspace.repository import Repository
 from headcount.workspace.saving_rules import SavingRules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from headcount.app.app import App
+    from headcount.app.session import Session
 
 Row = dict[str, Any]
 _LITTLE_S = 2.0
@@ -125,14 +128,17 @@ def restore_checkpoint(
     return {**answer, "path": done.path, "files": done.files, "notes": list(done.notes)}
 
 
-def take_checkpoint(app: App, team_id: str, key: str, why: str) -> None:
+def take_checkpoint(session: Session, team_id: str, key: str, why: str, limit_s: float = _LITTLE_S) -> None:
     """Take one now, if the team has checkpoints, for an occasion that the engine does not see."""
-    with app.store.read() as tx:
+    with session.store.read() as tx:
         policy, fact = policy_of(tx.team_settings(team_id)), tx.fact(team_id, key, "workspace")
         plan = tx.fact(team_id, key, "start") or {}
-    repo = find_repository(app) if fact is not None and policy.checkpoint_s else None
-    if repo is not None and fact is not None:
-        EngineCheckpoints(repo, app.home).take(Workspace.from_dict(fact), policy, plan, why, _LITTLE_S)
+    if fact is None or not fact.get("git_dir") or not policy.checkpoint_s:
+        return
+    workspace = Workspace.from_dict(fact)
+    repo = Repository.find(find_common_dir(str(workspace.git_dir)))
+    if repo is not None:
+        EngineCheckpoints(repo, session.home).take(workspace, policy, plan, why, limit_s)
 
 
 # --- whose, and which --------------------------------------------------------------------------------------

@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
+from headcount.agents.client import Seen
 from headcount.app.caller import OPERATOR, Caller
+from headcount.app.hosting import MemberReports
 from headcount.app.member_checkpoints import list_checkpoints, restore_checkpoint, show_checkpoint
 from headcount.app.members import pause
 from headcount.app.page import read_member
@@ -127,6 +129,39 @@ def test_one_is_taken_before_a_nudge_and_before_a_pause(lab: Lab) -> None:
     Path(lab.workspace("ada#1"), "y").write_text("y")
     pause(lab.app, "ada")
     assert [p["why"] for p in points(lab, "ada")] == ["before a nudge", "before a pause"]
+
+
+def test_one_is_taken_before_each_turn_of_a_client_but_the_first(lab: Lab) -> None:
+    lab.create(SELDOM)
+    lab.start("ada", "touch $HEADCOUNT_HOME/ready; sleep 1000")
+    lab.wait_flag("ready")
+    work, operator = Path(lab.workspace("ada#1"), "work"), lab.app.caller
+    lab.app.caller = Caller("worker", "ada#1", f"{TEAM}#1")
+    reports = MemberReports(lab.app)
+    for turn in range(3):
+        reports.begin_work()
+        work.write_text(f"of turn {turn}\n")
+        reports.record_turn(Seen(), 0)
+    lab.app.caller = operator
+    taken = points(lab, "ada")
+    assert [point["why"] for point in taken] == ["before a turn", "before a turn"]
+    assert "+of turn 0" in show_checkpoint(lab.app, taken[0]["id"])["diff"]
+    assert "+of turn 1" in show_checkpoint(lab.app, taken[1]["id"])["diff"]
+
+
+def test_F85_a_store_that_cannot_be_read_hides_no_other(lab: Lab) -> None:
+    lab.create(SELDOM)
+    for name in ("ada", "ben"):
+        lab.start(name, f"echo x > x; touch $HEADCOUNT_HOME/{name}; sleep 1000")
+        lab.wait_flag(name)
+        nudge(lab.app, name, "look again")
+    broken, whole = list_checkpoints(lab.app)
+    (ref,) = (path for path in Path(broken["path"], "refs").rglob("*") if path.is_file())
+    ref.write_text("garbage\n")
+    rows = list_checkpoints(lab.app)
+    assert [bool(row["failed"]) for row in rows] == [True, False]
+    assert rows[1]["points"] == whole["points"]
+    assert read_report(lab.app, TEAM)
 
 
 def test_one_that_is_being_taken_does_not_replace_the_one_before_a_pause(lab: Lab) -> None:
