@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +22,7 @@ from headcount.app.member_checkpoints import list_checkpoints, restore_checkpoin
 from headcount.app.members import pause
 from headcount.app.page import read_member
 from headcount.app.report import read_report
-from headcount.app.retention import DAY_S, Kept, choose, find_kept
+from headcount.app.retention import DAY_S, Kept, Retention, choose, find_kept
 from headcount.app.witness import nudge
 from headcount.cli import main
 from headcount.domain.policy import Policy
@@ -324,6 +326,39 @@ def test_an_engine_without_git_takes_none(lab_without_git: Lab) -> None:
     assert list_checkpoints(lab.app) == []
     with pytest.raises(HeadcountError):
         show_checkpoint(lab.app, "ada@1")
+
+
+def test_F90_checkpoints_of_a_workspace_that_its_member_deleted_are_never_removed(
+    lab: Lab, tmp_path: Path
+) -> None:
+    lab.create(replace(QUICK, checkpoint_s=0.2))
+    lab.start("ada", 'echo precious > work.txt; touch "$HEADCOUNT_HOME/ada-wrote"; sleep 1000')
+    lab.wait_flag("ada-wrote")
+    wait(lambda: points(lab, "ada"), "a checkpoint")
+    shutil.rmtree(lab.workspace("ada#1"))
+    answer = lab.finish(lab.ask(force=True))
+    assert "`headcount checkpoints ada` may have it" in answer["warnings"][0]
+    assert "checkpoints" not in {one.kind for one in find_kept(lab.app)}
+    restore_checkpoint(lab.app, "ada", points(lab, "ada")[-1]["id"], into=str(tmp_path / "back"))
+    assert (tmp_path / "back" / "work.txt").read_text() == "precious\n"
+
+
+def test_F94_retention_continues_after_something_that_cannot_be_removed(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    removed = threading.Event()
+
+    def fail() -> None:
+        raise PermissionError(13, "Permission denied")
+
+    kept = [Kept("archive", "old", 1, 0.0, fail), Kept("archive", "newer", 1, 1.0, removed.set)]
+    monkeypatch.setattr("headcount.app.retention.find_kept", lambda _: kept)
+    retention = Retention(lab.app)
+    retention.start()
+    try:
+        assert removed.wait(LIMIT_S)
+    finally:
+        retention.close()
 
 
 def test_checkpoints_stay_after_the_close_until_they_are_old(lab: Lab) -> None:
