@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import open_app
 from headcount.app.native_teams import observe
-from headcount.app.team_status import OVER, outcome_words, status
+from headcount.app.team_status import outcome_words, status
 from headcount.cli.command_parser import add_member, add_team, add_team_word
 from headcount.cli.terminal_output import Live, is_live, plain, table
 
@@ -79,6 +79,10 @@ def describe_team(team: TeamStatus) -> list[str]:
         lines.append(f"  task {task['id']}: {plain(task['subject'])} - {task['status']}{owner}{why}")
     lines += describe_limits(team["team"], team["limits"])
     lines += describe_dialogs(team["dialogs"])
+    lines += [
+        f'  {one["member"]} asks: {plain(one["subject"])} Answer with `headcount reply {one["id"]} "…"`.'
+        for one in team["questions"]
+    ]
     lines += _run_lines(team)
     lines += _engine_lines(team)
     if team["escalations"]:
@@ -107,7 +111,7 @@ def _run_lines(team: TeamStatus) -> list[str]:
         return []
     why = f": {plain(run['reason'])}" if run["reason"] else ""
     lines = [f"  run: {run['status'].replace('_', ' ')}{why}"]
-    if team["status"] != "shutdown" and (run["status"] in OVER or not team["driven"]):
+    if team["status"] != "shutdown" and (run["status"] in ("complete", "blocked") or not team["driven"]):
         lines.append("  Continue it with `headcount run FILE`.")
     return lines
 
@@ -191,10 +195,11 @@ def describe_native(team: dict[str, Any]) -> list[str]:
 
 # --- attach ----------------------------------------------------------------------------------------------
 #
-# `headcount attach`: the terminal of a member. Detach with Ctrl-b d.
+# `headcount attach`: the terminal of a member. Return with F12 or Ctrl-b d.
 
 
 def configure_attach(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "F12 returns, also inside your own tmux."
     add_member(parser)
     add_team(parser)
 
