@@ -89,6 +89,13 @@ def user_home(place: Path, url: str, trusted: Path | None = None) -> dict[str, s
         "GOOGLE_GEMINI_BASE_URL": url,
         "GEMINI_API_KEY": "dummy",
         "STANDIN_KEY": "dummy",
+        "OPENAI_API_KEY": "dummy",
+        "OPENAI_BASE_URL": f"{url}/v1",
+        "OPENAI_MODEL": "stand-in",
+        "COPILOT_PROVIDER_BASE_URL": f"{url}/v1",
+        "COPILOT_PROVIDER_API_KEY": "dummy",
+        "COPILOT_MODEL": "gpt-5",
+        "COPILOT_OFFLINE": "true",
         "OPENCODE_DISABLE_MODELS_FETCH": "1",
         "OPENCODE_DISABLE_AUTOUPDATE": "1",
     }
