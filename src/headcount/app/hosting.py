@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headcount.agents.client import Seen
+    from headcount.agents.host import Answer, Wanted
     from headcount.app.doing import DoingFile
     from headcount.app.session import Session
     from headcount.domain.records import Mail
@@ -93,6 +94,7 @@ class MemberReports:
     def record_turn(self, seen: Seen, code: int) -> None:
         """Record what a turn cost and how it ended, for status and budget."""
         team, key = self._team(), self._session.caller.who
+        self._end_asks(team, key)
         with self._session.store.write(team=team) as tx:
             so_far = tx.fact(team, key, "usage") or {}
             used = {"tokens": so_far.get("tokens", 0) + seen.tokens, "turns": so_far.get("turns", 0) + 1}
@@ -112,6 +114,15 @@ class MemberReports:
             self._doing = DoingFile(self._session.home, caller.team_name or "", caller.who)
         self._doing.report(text)
 
+    def _end_asks(self, team: str, key: str) -> None:
+        """End what is open after a turn: no client of this member waits for an answer any more."""
+        with self._session.store.read() as tx:
+            waits = any(ask.key == key for ask in tx.asks(team, state="open"))
+        if waits:
+            from headcount.app.permissions import end_open_asks
+
+            end_open_asks(self._session, "its client has ended")
+
     def limit_end(self, resets_at: float | None, count: int) -> float:
         """When to try again: as the client says, else a little later each time (`limit_wait_s`).
 
@@ -127,6 +138,11 @@ class MemberReports:
 
     def park(self, reason: str, until: float) -> None:
         self._report("Limited", reason=reason[:500], until=utc(until))
+
+    def ask(self, wanted: Wanted, gone: int | None = None) -> Answer:
+        from headcount.app import permissions  # needed by few turns, and this is on the path of every hook
+
+        return permissions.ask(self._session, wanted, gone)
 
     def warn(self, text: str) -> None:
         team = self._team()

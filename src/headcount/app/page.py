@@ -15,7 +15,7 @@ from headcount.app.progress import waits_for
 from headcount.app.report import describe_salvage
 from headcount.app.stand_down_answer import report as read_stand_down
 from headcount.app.task_run import describe_run
-from headcount.app.team_status import read_dialogs, shown_activity
+from headcount.app.team_status import read_asks, shown_activity
 from headcount.app.timeline import Timeline
 from headcount.domain.findings import Findings
 from headcount.domain.names import show
@@ -122,7 +122,7 @@ class Onlooker:
     def _members(self, tx: Tx, team: Team, changed: set[str], unread: dict[str, int]) -> dict[str, Row]:
         policy = policy_of(tx.team_settings(team.id))
         self._count_findings(tx, team, changed)
-        waiting = {one["member"] for one in read_dialogs(tx, team)}
+        waiting = {one["member"] for one in read_asks(tx, team.id, team.name)}
         rows: dict[str, Row] = {}
         for key, member in team.members.items():
             lane = self._timeline.lanes.get(key)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     from headcount.app.app import App
+    from headcount.app.permissions import AskAnswer
     from headcount.ports import Tx
     from headcount.protocol.member import Member
     from headcount.protocol.phase import Phase
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
         usage: Mapping[str, Mapping[str, Any]]
         limits: list[LimitStatus]
         dialogs: list[DialogStatus]
+        asks: list[AskAnswer]
         escalations: list[str]
         warnings: list[str]
 
@@ -78,7 +80,7 @@ OVER = ("complete", "blocked", ESCALATED)  # nothing more happens until a person
 
 
 def roster(team: Team, waiting: Container[str] = ()) -> list[MemberStatus]:
-    """Return all incarnations, so that a reused name hides none (E1). `waiting` are in a dialog."""
+    """Return all incarnations, so that a reused name hides none (E1). `waiting` wait for a person."""
     return [
         {
             "name": m.name,
@@ -129,6 +131,26 @@ def read_dialogs(tx: Tx, team: Team) -> list[DialogStatus]:
     ]  # fmt: skip
 
 
+def read_asks(tx: Tx, team_id: str, team_name: str, *, every: bool = False) -> list[AskAnswer]:
+    """Return the open permission requests, or `every` one; and the dialogs that only a terminal answers."""
+    found = tx.asks(team_id, state=None if every else "open")
+    names = {member.key: member.name for member in tx.member_cards(team_id) if member.live}
+    dialogs = [(key, fact) for key, fact in tx.facts(team_id, DIALOG).items() if fact and key in names]
+    if not found and not dialogs:
+        return []
+    import time
+
+    from headcount.app.permissions import as_json as ask_as_json
+    from headcount.app.permissions import dialog_as_json
+
+    # The process that waited for one of these was killed.
+    current = [ask for ask in found if every or ask.until > time.time()]
+    return [
+        *(ask_as_json(ask, team_name) for ask in current),
+        *(dialog_as_json(team_name, key, names[key], fact) for key, fact in dialogs),
+    ]
+
+
 def status(app: App, team_name: str | None = None) -> list[TeamStatus]:
     """Return every open team, or the named one even when it is closed."""
     app.check("status")
@@ -138,7 +160,7 @@ def status(app: App, team_name: str | None = None) -> list[TeamStatus]:
 
 
 def _team_status(app: App, tx: Tx, team: Team) -> TeamStatus:
-    dialogs = read_dialogs(tx, team)
+    asks = read_asks(tx, team.id, team.name)
     return {
         "team": team.name,
         "teamId": team.id,
@@ -147,12 +169,13 @@ def _team_status(app: App, tx: Tx, team: Team) -> TeamStatus:
         "suspended": suspended_driver(app.home),
         "broken": (tx.fact(team.id, "", "broken") or {}).get("error"),  # `engine.writing.BROKEN`
         "run": read_run_state(team),
-        "members": roster(team, {one["member"] for one in dialogs}),
+        "members": roster(team, {one["member"] for one in asks}),
         "tasks": [as_json(task) for task in tx.tasks(team.id)],
         "unread": tx.count_unread(team.id),
         "usage": tx.facts(team.id, "usage"),
         "limits": read_limits(tx, team),
-        "dialogs": dialogs,
+        "dialogs": read_dialogs(tx, team),
+        "asks": asks,
         "escalations": [e.id for e in team.escalations.values() if e.state in ("open", "parked")],
         "warnings": list(team.warnings),
     }

@@ -62,7 +62,7 @@ class Reports:
     def report_activity(self, text: str) -> None:
         self.doing.append(text)
 
-    def ask(self, wanted: Wanted) -> Answer:
+    def ask(self, wanted: Wanted, gone: int | None = None) -> Answer:
         self.asked.append(wanted)
         return self.decide(wanted)
 

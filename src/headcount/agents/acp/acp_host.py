@@ -352,7 +352,7 @@ class AcpHost(Host):
         assert self._link is not None
         wanted = read_wanted(call)
         self._do(f"waiting for permission: {wanted.title}")
-        answer = self._reports.ask(wanted)
+        answer = self._reports.ask(wanted, self._link.ended)
         self._do(_MODEL)
         return answer.allowed
 
