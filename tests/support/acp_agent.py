@@ -1,7 +1,7 @@
 """An agent that speaks ACP and does what its script says: `python acp_agent.py SCRIPT`, a JSON file.
 
-    {"prompts": [[ACTION, …], …], "capabilities": {…}, "new": {…}, "silent": ["initialize"], "refuses": {"session/load": {…}},
-     "ignores_eof": true, "ignores_cancel": true}
+    {"prompts": [[ACTION, …], …], "capabilities": {…}, "new": {…}, "silent": ["initialize"],
+     "refuses": {"session/load": {…}}, "ignores_eof": true, "ignores_cancel": true}
 
 Each prompt takes the next list of actions, also after the agent was started again. What the host sends is in
 SCRIPT.log, one message a line.

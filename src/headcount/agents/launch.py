@@ -120,7 +120,7 @@ def resolve_via(agent: str, command: tuple[str, ...], via: str) -> tuple[str, tu
 
 
 def trusting_client(agent: str, command: tuple[str, ...]) -> str:
-    """Return the client that must trust the repository before this agent starts; an adapter runs that client."""
+    """Return the client that must trust the repository; an adapter runs one of the known clients."""
     return (find_agent(command).client or agent) if agent == ACP else agent
 
 
@@ -140,7 +140,7 @@ def check_agent(agent: str, command: tuple[str, ...] = (), *, installed: bool = 
 
 
 def _check_program(command: tuple[str, ...]) -> None:
-    """Refuse an ACP agent whose program is not here. A path is relative to the definition, and tried later."""
+    """Refuse an ACP agent whose program is not on PATH. A path is relative to the definition."""
     if command and "/" not in command[0] and shutil.which(command[0]) is None:
         install = find_agent(command).install
         raise WorldError(

@@ -1,4 +1,4 @@
-"""The corners of ACP, with a scripted agent: what it may send, refuse or leave out, and what the host does."""
+"""The corners of ACP with a scripted agent: what it may send, refuse or leave out, and what the host does."""
 
 from __future__ import annotations
 
@@ -259,13 +259,13 @@ def test_requests_that_headcount_does_not_serve_are_refused(stage: Stage) -> Non
 
 
 def test_F115_no_line_of_an_agent_ends_the_host(stage: Stage) -> None:
+    updates = [7, {"sessionUpdate": "agent_message_chunk", "content": 7},
+               {"sessionUpdate": "tool_call", "locations": 5, "kind": 7, "rawInput": []},
+               {"sessionUpdate": "usage_update", "cost": "much", "_meta": {"usage": 3}}]  # fmt: skip
     odd = ["", "not JSON", "[1, 2]", "7", '{"jsonrpc": "2.0"}', '{"id": 99, "result": {}}', "[" * 100_000,
-           '{"method": "session/update"}', '{"method": "session/update", "params": {"update": 7}}',
-           '{"method": "session/update", "params": {"update": {"sessionUpdate": "agent_message_chunk", "content": 7}}}',
-           '{"method": "session/update", "params": {"update": {"sessionUpdate": "tool_call", "locations": 5}}}',
-           '{"method": "session/update", "params": {"update": {"sessionUpdate": "usage_update", "cost": "much"}}}',
-           '{"id": null, "method": "session/request_permission", "params": []}',
-           '{"id": "odd", "method": "session/request_permission", "params": {"options": 7}}']  # fmt: skip
+           '{"method": "session/update"}', '{"id": null, "method": "session/request_permission", "params": []}',
+           '{"id": "odd", "method": "session/request_permission", "params": {"options": 7}}',
+           *(json.dumps({"method": "session/update", "params": {"update": one}}) for one in updates)]  # fmt: skip
     reports = stage.run([*({"raw": line} for line in odd), END], [END], mail=2)
     assert [code for _, code in reports.turns] == [0, 0]
 

@@ -71,7 +71,6 @@ class _Progress:
         self.tokens = 0
         self.calls = 0
         self.said = ""
-        self.retries = 0
         self.limit = ""
 
 
@@ -131,9 +130,8 @@ class AcpHost(Host):
         try:
             prompt = self._connect(turn)
             self._do(_MODEL)
-            if self._link is not None:
-                self._link.new_errors()
-            result = self._exchange("session/prompt", {"sessionId": self._session, "prompt": [_text(prompt)]})
+            words = [{"type": "text", "text": prompt}]
+            result = self._exchange("session/prompt", {"sessionId": self._session, "prompt": words})
             code, seen = self._judge(result)
         except Refused as error:
             code, seen = 1, _trouble(str(error), login=error.code == _AUTH_REQUIRED)
@@ -148,11 +146,9 @@ class AcpHost(Host):
             if self._link is not None:
                 self._link.rest()
         if seen.overflow:
+            self._leave()
             self._session = ""
-        if code:
-            sys.stdout.write(
-                f"\nThe turn failed: {seen.limit or seen.overflow or seen.login or seen.error}\n"
-            )
+        sys.stdout.write("\n")
         sys.stdout.flush()
         return code, seen
 
@@ -175,22 +171,35 @@ class AcpHost(Host):
 
     def _bury(self) -> tuple[int, Seen]:
         """Return how an agent that ended did so, and end what it has left."""
-        assert self._link is not None
-        code, last = self._link.code(), self._link.errors.strip().rpartition("\n")[2]
-        self._leave()
-        return code, _trouble(last) if last else Seen(error="the agent has ended")
+        last = self._link.errors[-1] if self._link is not None and self._link.errors else "it has ended"
+        return self._leave() or 1, _trouble(last)
 
     # --- the session
 
     def _connect(self, turn: Turn) -> str:
         """Start the agent and a session where there is none, and return the prompt for it."""
-        if self._link is not None and self._session:
+        if self._link is not None and self._link.has_ended():
+            self._reports.warn(f"{self._agent.title} had ended while it was idle, and is started again")
+            self._leave()
+        if self._link is not None:
+            self._link.errors.clear()
             return turn.stdin
-        if self._link is None:
-            with contextlib.suppress(OSError):
-                os.unlink(f"{self._setup.directory}/{TOOLS_LISTED}")
-            self._do("starting")
-            self._link = Link(turn.argv, self._env)
+        with contextlib.suppress(OSError):
+            os.unlink(f"{self._setup.directory}/{TOOLS_LISTED}")
+        self._do("starting")
+        self._link = Link(turn.argv, self._env)
+        try:
+            loaded = self._open_session()
+        except Refused:
+            self._leave()
+            raise
+        self._wait_for_tools()
+        if loaded or self._agent.has_brief:
+            return turn.stdin
+        return f"{self._setup.instructions}\n\n{turn.stdin}"
+
+    def _open_session(self) -> bool:
+        """Load the session of the process before this one, or begin another. Return whether it was loaded."""
         hello = self._exchange("initialize", {
             "protocolVersion": _VERSION,
             "clientCapabilities": {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False},
@@ -202,13 +211,10 @@ class AcpHost(Host):
             )
         can = _inner(hello, "agentCapabilities")
         self._can_close = "close" in _inner(can, "sessionCapabilities")
-        loaded = bool(self._session and self._agent.loads and can.get("loadSession")) and self._load()
-        if not loaded:
-            self._begin()
-        self._wait_for_tools()
-        if loaded or self._agent.has_brief:
-            return turn.stdin
-        return f"{self._setup.instructions}\n\n{turn.stdin}"
+        if self._session and self._agent.loads and can.get("loadSession") and self._load():
+            return True
+        self._begin()
+        return False
 
     def _session_params(self) -> Message:
         servers = [] if self._agent.has_server else [server_entry(self._setup, self._env)]
@@ -248,7 +254,7 @@ class AcpHost(Host):
             self._exchange("session/set_model", {"sessionId": self._session, "modelId": model}, _START_S)
 
     def _wait_for_tools(self) -> None:
-        """Wait until an agent that may not do so itself has listed our tools: its first request needs them."""
+        """Wait until the agent has listed our tools, unless it does so itself before its first request."""
         if self._agent.has_server:
             return
         listed, deadline = f"{self._setup.directory}/{TOOLS_LISTED}", time.monotonic() + _TOOLS_S
@@ -284,7 +290,7 @@ class AcpHost(Host):
         return _inner(message, "result")
 
     def _handle(self, limit_s: float | None) -> Message | None:
-        """Take one message. Answer it if it is a request of the agent, return it if it is an answer to ours."""
+        """Take one message. Answer a request of the agent, return an answer to ours."""
         assert self._link is not None
         message = self._link.take(limit_s)
         if message is None:
@@ -363,21 +369,18 @@ class AcpHost(Host):
         link, progress = self._link, self._progress
         if self._agent.at_limit != "stderr" or link is None or progress.limit:
             return False
-        found = [line for line in link.new_errors() if _LIMIT.search(line)]
-        progress.retries += len(found)
-        if progress.retries < _RETRIES:
-            return False
-        progress.limit = found[-1] if found else ""
+        found = [line for line in list(link.errors) if _LIMIT.search(line)]
+        progress.limit = found[-1] if len(found) >= _RETRIES else ""
         return bool(progress.limit)
 
-    def _leave(self) -> None:
+    def _leave(self) -> int:
         """End the agent: cancel its turn, close its session, close its input, SIGTERM, SIGKILL.
 
-        The runtime then proves that nothing of it is left.
+        Return its exit code. The runtime then proves that nothing of it is left.
         """
         link, self._link = self._link, None
         if link is None:
-            return
+            return 0
         with contextlib.suppress(AgentGone):
             if self._prompt_id is not None:
                 link.notify("session/cancel", {"sessionId": self._session})
@@ -386,7 +389,7 @@ class AcpHost(Host):
                 closing = link.request("session/close", {"sessionId": self._session})
                 self._await(link, closing, _CLOSE_S)
         self._prompt_id = None
-        link.leave(self._agent.ends_on_eof)
+        return link.leave(self._agent.ends_on_eof)
 
     def _await(self, link: Link, wanted: int, limit_s: float) -> None:
         """Wait for one answer on the way out. Permission requests are cancelled."""
@@ -400,10 +403,6 @@ class AcpHost(Host):
 
 
 # --- what messages mean ------------------------------------------------------------------------------------
-
-
-def _text(words: str) -> Message:
-    return {"type": "text", "text": words}
 
 
 def _refused(error: object) -> Refused:
@@ -486,7 +485,7 @@ def read_wanted(call: Message) -> Wanted:
 
 
 def is_own(call: Message, workspace: str) -> bool:
-    """Return whether `permissions = "edit"` covers a request: headcount's tools, and files of its workspace."""
+    """Return whether `permissions = "edit"` covers it: headcount's tools, and edits in the workspace."""
     kind = str(call.get("kind") or "other")
     if kind in ("other", "read", "think") and "command" not in _inner(call, "rawInput"):
         names = (str(call.get("title") or ""), str(call.get("name") or ""))

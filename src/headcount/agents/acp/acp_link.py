@@ -17,7 +17,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections import deque
 from typing import Any
 
@@ -34,7 +33,7 @@ _HEAD = 4096  # of a line that is too long: enough for its id and method in ever
 _ID = re.compile(rb'"id"\s*:\s*(-?\d+|"[^"\\]*")')
 _METHOD = re.compile(rb'"method"\s*:\s*"([^"\\]*)"')
 METHOD_NOT_FOUND, INVALID_REQUEST = -32601, -32600
-_ERRORS_KEPT = 2000
+_EOF_S, _TERM_S, _KILL_S = 1.5, 0.7, 1.0
 
 
 class AgentGone(Exception):
@@ -60,9 +59,8 @@ class Link:
         )
         self.ended = os.pidfd_open(self.child.pid)
         """Readable when the process has ended."""
-        self.errors = ""
-        """The end of what it wrote to standard error, which is passed on to ours."""
-        self._unseen_errors: deque[str] = deque(maxlen=100)
+        self.errors: deque[str] = deque(maxlen=100)
+        """What it wrote to standard error lately, about a line each. It is passed on to ours, too."""
         self._arrived: queue.Queue[Message | None] = queue.Queue(_WAITING_MESSAGES)
         self._wanted = False
         self._gone = False
@@ -122,37 +120,31 @@ class Link:
         output, errors = self.child.stdout.fileno(), self.child.stderr.fileno()
         lines = _Lines()
         waiting = select.poll()
-        for fd in (output, errors, self.ended):
+        waiting.register(self.ended, select.POLLIN)
+        for fd in (output, errors):
+            os.set_blocking(fd, False)
             waiting.register(fd, select.POLLIN)
-        ready: set[int] = set()
-        open_ = {output, errors}
-        while output in open_ and self.ended not in ready:
+        open_, ended = {output, errors}, False
+        while output in open_ and not ended:
             ready = {fd for fd, _ in waiting.poll()}
-            for fd in ready & open_:
-                data = os.read(fd, _AT_ONCE)
-                if not data:
+            ended = self.ended in ready
+            for fd in list(open_ if ended else open_ & ready):
+                if not self._take_all(fd, lines if fd == output else None):
                     waiting.unregister(fd)
                     open_.discard(fd)
-                elif fd == errors:
+        self._arrived.put(None)
+
+    def _take_all(self, fd: int, lines: _Lines | None) -> bool:
+        """Read what a pipe holds now. False: it is closed."""
+        with contextlib.suppress(BlockingIOError):
+            while data := os.read(fd, _AT_ONCE):
+                if lines is None:
                     self._pass_on(data)
                 else:
                     for message in lines.read(data):
                         self._hand_over(message)
-        self._drain(output, errors, lines)
-        self._wanted = True
-        self._arrived.put(None)
-
-    def _drain(self, output: int, errors: int, lines: _Lines) -> None:
-        """Read what the pipes still hold after the end, without waiting for more."""
-        for fd in (output, errors):
-            os.set_blocking(fd, False)
-            with contextlib.suppress(OSError):
-                while data := os.read(fd, _AT_ONCE):
-                    if fd == errors:
-                        self._pass_on(data)
-                    else:
-                        for message in lines.read(data):
-                            self._hand_over(message)
+            return False
+        return True
 
     def _hand_over(self, message: Message) -> None:
         if self._wanted:
@@ -161,50 +153,37 @@ class Link:
             with contextlib.suppress(queue.Full):
                 self._arrived.put_nowait(message)
 
-    def new_errors(self) -> list[str]:
-        """Return what it wrote to standard error since the last call, about a line each."""
-        return [self._unseen_errors.popleft() for _ in range(len(self._unseen_errors))]
-
     def _pass_on(self, data: bytes) -> None:
         text = data.decode(errors="replace")
-        self._unseen_errors.extend(text.split("\n"))
-        self.errors = (self.errors + text)[-_ERRORS_KEPT:]
+        self.errors.extend(line for line in text.split("\n") if line.strip())
         sys.stderr.write(text)
         sys.stderr.flush()
 
     # --- the end
 
-    def leave(self, closes_on_eof: bool) -> None:
-        """End the process: close its input, then SIGTERM, then SIGKILL to its group. Does not prove it."""
+    def leave(self, ends_on_eof: bool) -> int:
+        """End the process: close its input, then SIGTERM, then SIGKILL, to its group. Return its exit code.
+
+        The host does not reap it before the last signal, so that no other group can have its number.
+        """
         assert self.child.stdin is not None
         with contextlib.suppress(OSError):
             self.child.stdin.close()
-        for signum, wait_s in (
-            (None, 1.5 if closes_on_eof else 0.0),
-            (signal.SIGTERM, 0.7),
-            (signal.SIGKILL, 1.0),
-        ):
-            if signum is not None:
-                with contextlib.suppress(OSError):
-                    os.killpg(self.child.pid, signum)
-            if self._ends_within(wait_s):
-                break
-        # The leader is not reaped before this, so that its group is still its own.
-        with contextlib.suppress(OSError):
-            os.killpg(self.child.pid, signal.SIGKILL)
-        self.child.poll()
+        if not self.has_ended(_EOF_S if ends_on_eof else 0.0):
+            self._signal(signal.SIGTERM)
+            self.has_ended(_TERM_S)
+        self._signal(signal.SIGKILL)
+        self.has_ended(_KILL_S)
+        return self.child.poll() or 0
 
-    def _ends_within(self, wait_s: float) -> bool:
+    def _signal(self, number: int) -> None:
+        with contextlib.suppress(OSError):
+            os.killpg(self.child.pid, number)
+
+    def has_ended(self, wait_s: float = 0.0) -> bool:
         waiting = select.poll()
         waiting.register(self.ended, select.POLLIN)
         return bool(waiting.poll(wait_s * 1000))
-
-    def code(self) -> int:
-        """Return the exit code, negative for a signal; 1 if it closed its output and lives."""
-        deadline = time.monotonic() + 1.0
-        while (code := self.child.poll()) is None and time.monotonic() < deadline:
-            self._ends_within(0.1)
-        return code or 1
 
 
 class _Lines:

@@ -1,8 +1,7 @@
 """List what differs between agents that speak ACP: one row each, seen with the versions named in the docs.
 
-An agent is found by its program. One that is not listed gets the last row, which assumes nothing: the brief
-is in its first prompt, it gets headcount's server by the protocol alone, and it answers every permission
-request itself only as far as its user has configured it.
+An agent is found by its program. One that is not listed gets the row `UNKNOWN`, which assumes nothing. Then
+the brief is in the first prompt, and the agent learns of headcount's server by the protocol alone.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ class AcpAgent:
     second_prompt: str = "waits"
     """What it does with a prompt during a turn: `waits` or `cancels`. headcount never sends one."""
     at_limit: str = "error"
-    """How it reports a usage limit: an `error`, as `text` of a turn that "ended", on `stderr`, or `silent`."""
+    """How it reports a usage limit: an `error`, `text` of a turn that "ended", on `stderr`, or `silent`."""
     conversations: tuple[str, ...] = ()
 
     @property

@@ -113,7 +113,7 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
     ),
     "client": (
         Spec(
-            "client NAME [--model MODEL] [--permissions edit|full] [--trusted ROOT] [--terminal] [-- COMMAND…]",
+            "client NAME [--model MODEL] [--permissions edit|full] [--trusted ROOT] [--terminal] [COMMAND…]",
             "Host an agent client for a member. The engine starts it; not for use by hand.",
             required=("NAME",),
             most=1000,
