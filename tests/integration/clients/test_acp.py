@@ -1,39 +1,102 @@
-"""Agents that speak ACP, as real programs: tools in the first turn, mail, asks, limits, the end."""
+"""Agents that speak ACP, as real programs: tools in the first turn, mail, asks, limits, crashes, the end.
+
+`python -m bench.acp` does the same often, and prints figures.
+"""
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import pytest
-from client_lab import Lab, fingerprint, git
-from test_two_members import APPROVE, commit_file
+from client_lab import POLICY, Lab, fingerprint, git
+from test_two_members import APPROVE
 
 from headcount.agents.acp.known_agents import AGENTS
 from headcount.app.mail import send
+from headcount.app.permissions import decide_ask, list_asks
+
+HERE = {"call": "send_message", "with": {"type": "message", "recipient": "lead", "content": "here"}}
+# No agent runs another program unasked with permissions = "edit".
+COMMIT = """python3 -c "open('ann.txt', 'w')" && git add ann.txt && git commit -q -m 'by ann'"""
+LEAVE = {"if_last": "asked to stand down", "do": [APPROVE], "again": True}
+SLOW = {"error": 429, "kind": "rate_limit_error", "message": "Rate limit: too many requests.",
+        "headers": {"x-should-retry": "false"}}  # fmt: skip
+
+
+def start(lab: Lab, name: str, prompt: str) -> str:
+    return lab.start("ann", "acp", command=AGENTS[name].argv, prompt=prompt)
+
+
+def wait_ask(lab: Lab, limit_s: float = 60) -> dict[str, Any]:
+    deadline = time.monotonic() + limit_s
+    while not (found := list_asks(lab.app, "crew")):
+        assert time.monotonic() < deadline, lab.output("ann#1")
+        time.sleep(0.05)
+    return dict(found[0])
+
+
+def adapter(lab: Lab, key: str) -> int:
+    """The process that the member's host has started."""
+    found = {process.pid: process for process in lab.processes(key)}
+    host = next(p for p in found.values() if p.ppid not in found)
+    return next(p.pid for p in found.values() if p.ppid == host.pid)
 
 
 @pytest.mark.parametrize("name", AGENTS)
-def test_an_acp_agent_has_the_tools_at_once_takes_mail_in_one_session_and_leaves_nothing(
+def test_an_acp_agent_has_its_tools_at_once_takes_mail_asks_and_leaves_nothing(
     name: str, open_lab: Callable[..., Lab]
 ) -> None:
-    here = {"call": "send_message", "with": {"type": "message", "recipient": "lead", "content": "here"}}
-    react = [
-        {"if_last": "asked to stand down", "do": [APPROVE]},
-        {"if_last": "Now commit.", "do": [{"shell": commit_file("ann")}]},
-    ]
-    lab = open_lab([{"when": "You are ann", "react": react, "steps": [[here]]}])
+    commit = {"if_last": "Now commit.", "do": [{"shell": COMMIT}]}
+    lab = open_lab([{"when": "You are ann", "react": [LEAVE, commit], "steps": [[HERE]]}])
+    lab.permit("edit")
     users = fingerprint(lab.home)
-    key = lab.start("ann", "acp", command=AGENTS[name].argv, prompt="Say that you are here.")
+    key = start(lab, name, "Say that you are here.")
     lab.wait(key, lambda m: m.activity == "idle")
-    assert lab.standin.missing == []
+    assert lab.standin.missing == [], "headcount's tools are in the first request"
     send(lab.app, "ann", "More", "Now commit.", "crew")
-    lab.wait(key, lambda m: m.activity == "working")
-    lab.wait(key, lambda m: m.activity == "idle")
-    assert "Say that you are here." in lab.standin.requests[-1]["all"], (
-        "the second turn has the first one's session"
-    )
+    if name != "codex":  # its sandbox decides, and denies without asking
+        ask = wait_ask(lab)
+        assert "git commit" in ask["command"], ask
+        decide_ask(lab.app, ask["id"], "allow", team="crew")
+        lab.wait(key, lambda m: m.activity == "idle")
+        assert git(lab.workspace(key), "log", "-1", "--format=%s") == "by ann"
+    assert "Say that you are here." in lab.standin.requests[-1]["all"], "in the session of the first turn"
     answer = lab.finish(lab.stand_down())
     assert answer["status"] == "shutdown" and answer["members"][0]["outcome"] == "clean", answer
-    assert git(lab.app.root, "show", "headcount/crew/ann:ann.txt") == "by ann"
     assert lab.alive() == []
     assert fingerprint(lab.home) == users
+
+
+@pytest.mark.parametrize("name", ["copilot"])
+def test_an_acp_agent_at_its_limit_is_parked_and_works_again(name: str, open_lab: Callable[..., Lab]) -> None:
+    lab = open_lab(
+        [{"when": "You are ann", "react": [LEAVE], "steps": [[SLOW], [HERE]]}],
+        replace(POLICY, limit_wait_s=1),
+    )
+    key = start(lab, name, "Say that you are here.")
+    lab.wait_note("limited")
+    lab.wait(key, lambda m: m.activity == "idle")
+    assert [entry.kind for entry in lab.journal("limited", "limit_over")] == ["limited", "limit_over"]
+
+
+@pytest.mark.parametrize("name", ["copilot"])
+def test_an_adapter_killed_in_its_turn_is_started_again_and_does_the_work(
+    name: str, open_lab: Callable[..., Lab]
+) -> None:
+    steps: list[Any] = [[{"sleep": 600}], [HERE]]
+    lab = open_lab([{"when": "You are ann", "react": [LEAVE], "steps": steps}])
+    key = start(lab, name, "Say that you are here.")
+    deadline = time.monotonic() + 60
+    while not lab.standin.requests:
+        assert time.monotonic() < deadline, lab.output(key)
+        time.sleep(0.05)
+    os.kill(adapter(lab, key), signal.SIGKILL)
+    lab.wait(key, lambda m: m.activity == "idle")
+    assert len(lab.journal("turn_failed")) == 1
+    answer = lab.finish(lab.stand_down())
+    assert answer["status"] == "shutdown" and lab.alive() == []

@@ -356,7 +356,7 @@ class AcpHost(Host):
 
     def _ask(self, call: Message) -> bool:
         assert self._link is not None
-        wanted = read_wanted(call)
+        wanted = read_wanted(call, titled=self._agent.titled)
         self._do(f"waiting for permission: {wanted.title}")
         answer = self._reports.ask(wanted, self._link.ended)
         self._do(_MODEL)
@@ -468,20 +468,20 @@ def describe_call(call: Message) -> str:
     return title
 
 
-def read_wanted(call: Message) -> Wanted:
-    """Return what a permission request is about, for those who decide."""
+def read_wanted(call: Message, *, titled: bool = False) -> Wanted:
+    """Return what a permission request is about. `titled`: the title of a command is its command line."""
     given, kind = _inner(call, "rawInput"), str(call.get("kind") or "")
-    command = given.get("command")
+    title, command = str(call.get("title") or kind or "something"), given.get("command")
     if isinstance(command, list):
         command = shlex.join(map(str, command))
+    elif titled and kind == "execute":
+        command = title
+    shown = [str(_inner(part, "content").get("text") or "") for part in _listed(call.get("content"))]
+    detail = json.dumps(given, indent=2, ensure_ascii=False) if given else "\n".join(shown)
     if kind == "execute":
-        words = command if isinstance(command, str) else str(call.get("title") or "")
-        return Wanted("command", words[:200], words, words if isinstance(command, str) else "", os.getcwd())
-    title = str(call.get("title") or kind or "something")
-    detail = json.dumps(given, indent=2, ensure_ascii=False)[:4000] if given else ""
-    return Wanted(
-        "edit" if kind in ("edit", "delete", "move") else "tool", title[:200], detail, "", os.getcwd()
-    )
+        line = command if isinstance(command, str) else ""
+        return Wanted("command", line or title, line or detail, line, os.getcwd())
+    return Wanted("edit" if kind in ("edit", "delete", "move") else "tool", title, detail, "", os.getcwd())
 
 
 def is_own(call: Message, workspace: str) -> bool:

@@ -55,6 +55,8 @@ class AcpAgent:
     """Its own settings hold the brief; otherwise the first prompt does."""
     modes: Mapping[str, str] = field(default_factory=dict)
     """The session mode for each of our `permissions`."""
+    titled: bool = False
+    """The title of a command is its command line. Elsewhere the model may write it."""
     counts: bool = False
     """It reports tokens with every answer of the model, so a turn without any had none."""
     loads: bool = True
@@ -140,7 +142,7 @@ def _opencode(setup: Setup, environ: Mapping[str, str]) -> Ready:
         permission = settings["permission"]
         permission["external_directory"] = permission["bash"]["*"] = "ask"
     env["OPENCODE_CONFIG_CONTENT"] = json.dumps(settings)
-    return Ready(env)
+    return Ready(env, ["--print-logs", "--log-level", "ERROR"])
 
 
 # --- others ------------------------------------------------------------------------------------------------
@@ -217,13 +219,14 @@ _ROWS = (
     ),
     AcpAgent(
         "gemini", "Gemini CLI", ("gemini", "--acp"), "@google/gemini-cli", client="gemini", prepare=_gemini,
-        has_server=True, has_brief=True, modes={"edit": "autoEdit", "full": "yolo"}, counts=True, loads=False,
+        has_server=True, has_brief=True, modes={"edit": "autoEdit", "full": "yolo"}, titled=True,
+        counts=True, loads=False,
         ends_on_eof=False, second_prompt="cancels", at_limit="stderr",
         conversations=("config/.gemini/tmp", "config/.gemini/history"),
     ),
     AcpAgent(
         "opencode", "opencode", ("opencode", "acp"), "opencode-ai", client="opencode", prepare=_opencode,
-        has_server=True, has_brief=True, counts=True, at_limit="silent",
+        has_server=True, has_brief=True, counts=True, at_limit="stderr",
         conversations=tuple(
             f"config/.local/share/opencode/{name}"
             for name in ("storage", "opencode.db", "opencode.db-wal", "opencode.db-shm", "snapshot")
