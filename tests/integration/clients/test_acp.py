@@ -23,6 +23,8 @@ from headcount.app.permissions import decide_ask, list_asks
 HERE = {"call": "send_message", "with": {"type": "message", "recipient": "lead", "content": "here"}}
 # No agent runs another program unasked with permissions = "edit".
 COMMIT = """python3 -c "open('ann.txt', 'w')" && git add ann.txt && git commit -q -m 'by ann'"""
+# Codex asks only to leave its sandbox.
+OUTSIDE = {"sandbox_permissions": "require_escalated", "justification": "to commit"}
 LEAVE = {"if_last": "asked to stand down", "do": [APPROVE], "again": True}
 SLOW = {"error": 429, "kind": "rate_limit_error", "message": "Rate limit: too many requests.",
         "headers": {"x-should-retry": "false"}}  # fmt: skip
@@ -51,20 +53,20 @@ def adapter(lab: Lab, key: str) -> int:
 def test_an_acp_agent_has_its_tools_at_once_takes_mail_asks_and_leaves_nothing(
     name: str, open_lab: Callable[..., Lab]
 ) -> None:
-    commit = {"if_last": "Now commit.", "do": [{"shell": COMMIT}]}
-    lab = open_lab([{"when": "You are ann", "react": [LEAVE, commit], "steps": [[HERE]]}])
+    commit = {"shell": COMMIT, "with": OUTSIDE if name == "codex" else {}}
+    react = [LEAVE, {"if_last": "Now commit.", "do": [commit]}]
+    lab = open_lab([{"when": "You are ann", "react": react, "steps": [[HERE]]}])
     lab.permit("edit")
     users = fingerprint(lab.home)
     key = start(lab, name, "Say that you are here.")
     lab.wait(key, lambda m: m.activity == "idle")
     assert lab.standin.missing == [], "headcount's tools are in the first request"
     send(lab.app, "ann", "More", "Now commit.", "crew")
-    if name != "codex":  # its sandbox decides, and denies without asking
-        ask = wait_ask(lab)
-        assert "git commit" in ask["command"], ask
-        decide_ask(lab.app, ask["id"], "allow", team="crew")
-        lab.wait(key, lambda m: m.activity == "idle")
-        assert git(lab.workspace(key), "log", "-1", "--format=%s") == "by ann"
+    ask = wait_ask(lab)
+    assert "git commit" in ask["command"], ask
+    decide_ask(lab.app, ask["id"], "allow", team="crew")
+    lab.wait(key, lambda m: m.activity == "idle")
+    assert git(lab.workspace(key), "log", "-1", "--format=%s") == "by ann"
     assert "Say that you are here." in lab.standin.requests[-1]["all"], "in the session of the first turn"
     answer = lab.finish(lab.stand_down())
     assert answer["status"] == "shutdown" and answer["members"][0]["outcome"] == "clean", answer
