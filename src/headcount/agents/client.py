@@ -49,6 +49,10 @@ class Setup:
     repository: str = ""
     """The repository's root, which the user trusts in this client."""
     instructions: str = ""
+    allow: tuple[str, ...] = ()
+    """Patterns of commands that it may run unasked, for clients that decide by rules of their own."""
+    deny: tuple[str, ...] = ()
+    ask_timeout_s: float = 600
 
 
 class Turn(NamedTuple):

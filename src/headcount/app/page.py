@@ -25,6 +25,7 @@ from headcount.protocol.team import decisions_now
 
 if TYPE_CHECKING:
     from headcount.app.app import App
+    from headcount.app.permissions import AskAnswer
     from headcount.app.timeline import Lane
     from headcount.domain.policy import Policy
     from headcount.ports import Entry, Mail, Tx
@@ -43,6 +44,7 @@ class View(NamedTuple):
     about: Row
     members: dict[str, Row]
     escalations: list[Row]
+    asks: list[AskAnswer]
     tasks: list[Row]
     salvage: list[Row]
     mail: dict[str, Row]
@@ -92,6 +94,7 @@ class Onlooker:
             about=self._about(tx, team, new),
             members=self._members(tx, team, changed, unread),
             escalations=_escalations(team, policy_of(tx.team_settings(team.id))),
+            asks=read_asks(tx, team.id, team.name),
             tasks=_tasks(tx, team),
             salvage=_salvage(tx, team),
             mail={m.id: _mail(m) for m in tx.inbox(team.id, None)[-_MAIL:]},
@@ -150,7 +153,7 @@ def make_patch(before: View | None, after: View) -> dict[str, Any]:
     if before is None or before.about["teamId"] != after.about["teamId"]:
         return {"whole": True, **after._asdict()}
     patch: dict[str, Any] = {}
-    for name in ("about", "escalations", "tasks", "salvage"):
+    for name in ("about", "escalations", "asks", "tasks", "salvage"):
         if getattr(before, name) != getattr(after, name):
             patch[name] = getattr(after, name)
     for name in ("members", "mail"):

@@ -153,7 +153,8 @@ def _tell(tx: Tx, card: TeamCard, session: Session, ask: Ask, policy: Policy) ->
     if policy.notify:
         tx.add_acts(card.id, [Act(ActKind.NOTIFY, ask.key, 0, {"ask": ask.id, "tag": ask.id})])
     channels = [ENGINE, f"team/{card.name}"]
-    if policy.on_ask == "lead" and session.caller.kind != LEAD:
+    leads = [member.key for member in tx.member_cards(card.id) if member.role == LEAD and member.live]
+    if policy.on_ask == "lead" and leads and ask.key not in leads:
         body = (
             f"{ask.key} requests permission and waits for your answer until {utc(ask.until)}.\n\n"
             f"{ask.title}\n{_indented(ask)}\n"

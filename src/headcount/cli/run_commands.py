@@ -14,7 +14,7 @@ from headcount.app.resident import driving, ensure_driven
 from headcount.app.standing_down import decide_call
 from headcount.app.task_run import Base, abort, begin_run, follow_run, has_changed, take_over_hint
 from headcount.cli.command_parser import add_team_word, exit_code, take_signals
-from headcount.cli.status_commands import describe_dialogs, describe_limits
+from headcount.cli.status_commands import describe_asks, describe_dialogs, describe_limits
 from headcount.cli.terminal_output import Live, paint, plain
 
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ def _progress_lines(now: dict[str, Any]) -> list[str]:
         *(plain(_task_line(task, width)) for task in now["tasks"]),
         *describe_limits(now["team"], now["limits"]),
         *describe_dialogs(now["dialogs"]),
+        *describe_asks(now["asks"]),
         *_stalled(now),
         *_decisions(now),
         *(f"  {hint}" for hint in _decide_hints(now)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+import time
 from typing import TYPE_CHECKING
 
 from headcount.app.app import open_app
@@ -15,6 +16,8 @@ from headcount.app.standing_down import decide, decide_call, escalations, hint_f
 from headcount.app.team_status import outcome_words
 from headcount.cli.command_parser import add_team, add_team_word
 from headcount.cli.terminal_output import Live, paint, plain
+from headcount.domain.asks import DECISIONS
+from headcount.errors import UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from headcount.app.stand_down_answer import EscalationAnswer, GoneAnswer, StandDownAnswer
 
 _SHOWN = 12
+_LONGEST_S = 1e9
 _STATUS_COLOURS = {"shutdown": "green", "rejected": "yellow", "escalated": "yellow", "stuck": "red"}
 
 
@@ -33,19 +37,30 @@ def configure_down(parser: argparse.ArgumentParser) -> None:
     add("--member", action="append", metavar="MEMBER", help="only this member; the team stays; repeatable")
     add("--reason", default="", metavar="REASON", help="the reason that members read")
     add("--force", action="store_true", help="stop members even if they refuse; unsaved work is saved first")
+    add("--now", action="store_true", help="like --force, and do not wait for answers")
     add("--keep-team", action="store_true", help="stop every member, keep the team open")
-    add("--no-wait", action="store_true", help="send the request and exit 0; do not wait for answers")
+    add("--no-wait", action="store_true", help="send the request and exit 0; do not follow it")
+    add("--timeout", type=_seconds, metavar="SECONDS", help="stop following after so long, and exit 1")
+
+
+def _seconds(word: str) -> float:
+    seconds = float(word)
+    if not 0 < seconds < _LONGEST_S:
+        raise ValueError(word)
+    return seconds
 
 
 def run_down(args: argparse.Namespace) -> int:
     app = open_app(make=False)
     team = app.pick_team(args.team)
-    answer = stand_down(app, team, args.member, args.reason, force=args.force, keep_team=args.keep_team)
+    answer = stand_down(
+        app, team, args.member, args.reason, force=args.force, keep_team=args.keep_team, now=args.now
+    )
     if answer["status"] != "shutdown":
         ensure_driven(app)
     if not args.no_wait and not is_over(answer["status"]):
         try:
-            answer = _follow_stand_down(app, team, args.member, answer, quiet=args.json)
+            answer = _follow_stand_down(app, team, args, answer)
         except KeyboardInterrupt:
             again = _same_call(team, args.member)
             print(f"\nStopped watching. The stand-down goes on: follow it with `{again}`.", file=sys.stderr)
@@ -60,14 +75,18 @@ def run_down(args: argparse.Namespace) -> int:
 
 
 def _follow_stand_down(
-    app: App, team: str, names: list[str] | None, answer: StandDownAnswer, quiet: bool
+    app: App, team: str, args: argparse.Namespace, answer: StandDownAnswer
 ) -> StandDownAnswer:
     live = Live(sys.stderr)
+    until = time.monotonic() + (args.timeout or _LONGEST_S)
     for answer, state in follow_members(app, team, answer):  # noqa: B020 - the last one is the answer
         if not is_over(answer["status"]):
             ensure_driven(app)  # whoever ends the engine meanwhile does not leave us waiting
-        if not quiet:
-            live.show(progress(answer, _head(team, names), state))
+        if not args.json:
+            live.show(progress(answer, _head(team, args.member), state))
+        if not is_over(answer["status"]) and time.monotonic() >= until:
+            print(f"Stopped watching after {args.timeout:g} s. The stand-down goes on.", file=sys.stderr)
+            break
     return answer
 
 
@@ -193,16 +212,30 @@ _CONSEQUENCES = {
 
 
 def configure_decide(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("id", metavar="ID", help="as in `headcount escalations`")
-    parser.add_argument("decision", choices=tuple(_CONSEQUENCES), help="see below")
-    parser.add_argument("--reason", default="", metavar="REASON", help="why; the report shows it")
+    parser.add_argument("id", metavar="ID", help="as in `headcount escalations` or `headcount asks`")
+    parser.add_argument("decision", choices=(*_CONSEQUENCES, *DECISIONS), help="see below")
+    parser.add_argument(
+        "--reason", default="", metavar="REASON", help="why; the report shows it, and the agent reads it"
+    )
+    parser.add_argument(
+        "--always",
+        action="store_true",
+        help="with allow or deny: also this command from now on, in this team",
+    )
     add_team(parser)
     parser.epilog = " ".join(
-        f"{decision}: {then[0].lower()}{then[1:]}." for decision, then in _CONSEQUENCES.items()
+        f"{decision}: {then[0].lower()}{then[1:]}."
+        for decision, then in {**_CONSEQUENCES, "allow, deny": "Answer a permission request"}.items()
     )
 
 
 def run_decide(args: argparse.Namespace) -> int:
+    if args.decision in DECISIONS:
+        from headcount.cli.ask_commands import run_decide_ask
+
+        return run_decide_ask(args)
+    if args.always:
+        raise UsageError("--always goes with allow or deny", "an escalation is decided once", code="usage")
     app = open_app(make=False)
     decided = decide(app, args.id, args.decision, args.reason, args.team)
     if not app.caller.is_member:

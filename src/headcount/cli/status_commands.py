@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headcount.app.app import App
+    from headcount.app.permissions import AskAnswer
     from headcount.app.team_status import DialogStatus, LimitStatus, MemberStatus, TeamStatus
 
 
@@ -79,6 +80,11 @@ def describe_team(team: TeamStatus) -> list[str]:
         lines.append(f"  task {task['id']}: {plain(task['subject'])} - {task['status']}{owner}{why}")
     lines += describe_limits(team["team"], team["limits"])
     lines += describe_dialogs(team["dialogs"])
+    lines += describe_asks(team["asks"])
+    lines += [
+        f'  {one["member"]} asks: {plain(one["subject"])} Answer with `headcount reply {one["id"]} "…"`.'
+        for one in team["questions"]
+    ]
     lines += _run_lines(team)
     lines += _engine_lines(team)
     if team["escalations"]:
@@ -156,6 +162,16 @@ def describe_dialogs(dialogs: list[DialogStatus]) -> list[str]:
     ]
 
 
+def describe_asks(asks: list[AskAnswer]) -> list[str]:
+    """Return lines about permission requests; those in a terminal are among the dialogs."""
+    return [
+        f"  Permission: {one['member']} requests {one['id']}: {plain(one['title'])} "
+        f"(`headcount decide {one['id']} allow|deny`)"
+        for one in asks
+        if one["id"]
+    ]
+
+
 def _clock(until: str) -> str:
     """Return a time on the user's clock, with the day if it is not today."""
     from datetime import datetime
@@ -191,10 +207,11 @@ def describe_native(team: dict[str, Any]) -> list[str]:
 
 # --- attach ----------------------------------------------------------------------------------------------
 #
-# `headcount attach`: the terminal of a member. Detach with Ctrl-b d.
+# `headcount attach`: the terminal of a member. Return with F12 or Ctrl-b d.
 
 
 def configure_attach(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "F12 returns, also inside your own tmux."
     add_member(parser)
     add_team(parser)
 

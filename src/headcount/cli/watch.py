@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.app.members import attach_command
 from headcount.app.page import Onlooker
+from headcount.app.permissions import decide_ask
 from headcount.app.resident import ensure_driven
 from headcount.app.standing_down import decide, stand_down
 from headcount.app.unsaved_work import looking
@@ -50,6 +51,7 @@ class Watch:
         self._keys: dict[str, Callable[[], str | None]] = {
             "d": self._ask_stand_down,
             "e": self._ask_decision,
+            "p": self._ask_permission,
             "a": self._attach,
             "c": self._capture,
         }
@@ -103,7 +105,7 @@ class Watch:
         everyone = f"{live} member{'s' * (live != 1)}"
         lines = [
             f"Stand down? t the team {self._team}, {everyone}",
-            f"            m only {name}  f the team, by force",
+            f"            m only {name}  f the team, by force  n the same, without waiting for answers",
             "Whatever is unsaved is kept first. Any other key: nothing.",
         ]
         self._ask(
@@ -112,11 +114,12 @@ class Watch:
                 "t": lambda: self._stand_down(None),
                 "m": lambda: self._stand_down([name]),
                 "f": lambda: self._stand_down(None, force=True),
+                "n": lambda: self._stand_down(None, now=True),
             },
         )
 
-    def _stand_down(self, names: list[str] | None, *, force: bool = False) -> str:
-        answer = stand_down(self._app, self._team, names, force=force)
+    def _stand_down(self, names: list[str] | None, *, force: bool = False, now: bool = False) -> str:
+        answer = stand_down(self._app, self._team, names, force=force, now=now)
         ensure_driven(self._app)
         asked = len(answer["members"]) - len(answer.get("alreadyGone", ()))
         return f"Asked {asked} to stand down."
@@ -145,6 +148,39 @@ class Watch:
             decided = decide(self._app, escalation, decision, team=self._team)
             ensure_driven(self._app)
             return f"Decided {escalation}: {decision} for {decided['member']}."
+
+        return act
+
+    # --- permission requests
+
+    def _ask_permission(self) -> str | None:
+        if not self._view.asks:
+            return "No permission is requested."
+        one = next((a for a in self._view.asks if a["member"] == self._scene.chosen), self._view.asks[0])
+        ask = one["id"]
+        if ask is None:
+            return f"{one['member']} asks in its terminal: choose it, and press a to attach."
+        always = "  A allow always" if one["command"] else ""
+        shown = (one["command"] or one["detail"]).splitlines()
+        self._ask(
+            [
+                f"{ask} {one['member']}: {one['title']}",
+                *(f"    {line}" for line in shown[:4]),
+                *([f"    … {len(shown) - 4} more lines: `headcount asks`"] if len(shown) > 4 else []),
+                f"y allow  n deny{always}  any other key: nothing",
+            ],
+            {
+                "y": self._permitting(ask, "allow"),
+                "n": self._permitting(ask, "deny"),
+                "A": self._permitting(ask, "allow", always=True),
+            },
+        )
+        return None
+
+    def _permitting(self, ask: str, decision: str, *, always: bool = False) -> Callable[[], str]:
+        def act() -> str:
+            answered = decide_ask(self._app, ask, decision, always=always, team=self._team)
+            return f"Answered {ask}: {answered['state']} for {answered['member']}."
 
         return act
 

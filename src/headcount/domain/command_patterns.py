@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 _LONGEST = 16_000
 # Outside of quotes a shell gives each of these a meaning: operators and redirections, substitutions, patterns
 # of file names, braces, home directories, comments, history.
 _ACTIVE = frozenset(";&|<>()$`*?[]{}~#!")
+_OPERATORS = frozenset(";&|<>()`")
 _ACTIVE_IN_DOUBLE_QUOTES = frozenset("$`!")
 _STAR = "\ue000"  # stands for * while the words of a pattern are read
 
@@ -28,26 +29,14 @@ def read_words(command: str) -> list[str]:
     text = command.strip(" \t\n")
     if not text or len(text) > _LONGEST:
         raise UnsafeCommand("it is empty or too long")
-    quote, escaped, before = "", False, " "
-    for letter in text:
+    before = " "
+    for letter, quote, escaped in _read_letters(text):
         if (letter < " " and letter != "\t") or "\x7f" <= letter <= "\x9f" or "\ud800" <= letter <= "\udfff":
             raise UnsafeCommand("it has more than one line, or a control character")
-        if escaped:
-            if quote and letter in _ACTIVE_IN_DOUBLE_QUOTES:
-                raise UnsafeCommand(f"\\{letter} is read differently by shells")
-            escaped = False
-        elif quote == "'":
-            quote = "" if letter == "'" else quote
-        elif letter == "\\":
-            escaped = True
-        elif quote == '"':
-            if letter in _ACTIVE_IN_DOUBLE_QUOTES:
-                raise UnsafeCommand(f"{letter} is active in double quotes")
-            quote = "" if letter == '"' else quote
-        elif letter in _ACTIVE or (letter == "=" and before in " \t"):
+        if quote == '"' and letter in _ACTIVE_IN_DOUBLE_QUOTES:
+            raise UnsafeCommand(f"{letter} is active in double quotes")
+        if not quote and not escaped and (letter in _ACTIVE or (letter == "=" and before in " \t")):
             raise UnsafeCommand(f"{letter} is not in quotes")
-        elif letter in "'\"":
-            quote = letter
         before = letter
     try:
         words = shlex.split(text)
@@ -56,6 +45,31 @@ def read_words(command: str) -> list[str]:
     if not words or "=" in words[0]:
         raise UnsafeCommand("it begins with an assignment")
     return words
+
+
+def _read_letters(text: str) -> Iterator[tuple[str, str, bool]]:
+    """Return each letter, the quote that it stands in, and whether a backslash is before it."""
+    quote, escaped = "", False
+    for letter in text:
+        yield letter, quote, escaped
+        if escaped:
+            escaped = False
+        elif letter == "\\" and quote != "'":
+            escaped = True
+        elif quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'\"":
+            quote = letter
+
+
+def is_compound(command: str) -> bool:
+    """Return whether a shell would run more than one program: by an operator, a substitution, a new line."""
+    return any(
+        letter == "\n"
+        or (letter in "`$" and quote == '"')
+        or (letter in _OPERATORS and not quote and not escaped)
+        for letter, quote, escaped in _read_letters(command.strip())
+    )
 
 
 def read_pattern(pattern: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from headcount.app import standing_down, witness
+from headcount.app import permissions, standing_down, witness
 from headcount.app.page import read_member
 from headcount.app.report import read_report
 from headcount.app.resident import ensure_driven
@@ -14,6 +14,7 @@ from headcount.web.report_page import write_report
 
 if TYPE_CHECKING:
     from headcount.app.app import App
+    from headcount.app.permissions import AskAnswer
     from headcount.app.stand_down_answer import EscalationAnswer, StandDownAnswer
 
 Reading = Callable[..., Any]
@@ -30,6 +31,7 @@ def stand_down(app: App, body: Body, team: str) -> StandDownAnswer:
         _text(body, "reason"),
         force=body.get("force") is True,
         keep_team=body.get("keepTeam") is True,
+        now=body.get("now") is True,
     )
     ensure_driven(app)
     return answer
@@ -39,6 +41,12 @@ def decide(app: App, body: Body, team: str, escalation: str) -> EscalationAnswer
     answer = standing_down.decide(app, escalation, _text(body, "decision"), _text(body, "reason"), team)
     ensure_driven(app)
     return answer
+
+
+def decide_ask(app: App, body: Body, team: str, ask: str) -> AskAnswer:
+    return permissions.decide_ask(
+        app, ask, _text(body, "decision"), _text(body, "reason"), always=body.get("always") is True, team=team
+    )
 
 
 def nudge(app: App, body: Body, team: str, member: str) -> dict[str, Any]:
@@ -65,6 +73,7 @@ READING: dict[str, Reading] = {
 CHANGING: dict[str, Changing] = {
     "/api/teams/{team}/stand-down": stand_down,
     "/api/teams/{team}/escalations/{escalation}": decide,
+    "/api/teams/{team}/asks/{ask}": decide_ask,
     "/api/teams/{team}/members/{member}/nudge": nudge,
 }
 

@@ -45,6 +45,7 @@ class Reports:
         self.warned: list[str] = []
         self.parked: list[str] = []
         self.decide: Callable[[Wanted], Answer] = lambda wanted: Answer(True)
+        self.idle: Callable[[], None] = lambda: None
 
     def unread(self) -> list[Mail]:
         return self.mail[:1]
@@ -55,6 +56,7 @@ class Reports:
     def wait_for_mail(self) -> None:
         if not self.mail:
             raise Enough
+        self.idle()
 
     def record_turn(self, seen: Seen, code: int) -> None:
         self.turns.append((seen, code))
@@ -87,6 +89,7 @@ class Stage:
         self.script = place / "script.json"
         self.reports = Reports([])
         self.code: int | None = None
+        self.host: AcpHost | None = None
 
     def run(
         self,
@@ -94,14 +97,16 @@ class Stage:
         mail: int = 1,
         row: AcpAgent = UNKNOWN,
         permissions: str = "edit",
+        deny: tuple[str, ...] = (),
         **script: Any,
     ) -> Reports:
         self.script.write_text(json.dumps({"prompts": prompts, **script}))
         self.reports.mail = Reports([f"order {n}" for n in range(mail)]).mail
         command = (sys.executable, "-S", "-E", str(AGENT), str(self.script))
-        host = AcpHost(self.reports, row, command, Options(permissions=permissions))  # type: ignore[arg-type]
+        options = Options(permissions=permissions, deny=deny)
+        self.host = AcpHost(self.reports, row, command, options)  # type: ignore[arg-type]
         try:
-            self.code = host.run_turns()
+            self.code = self.host.run_turns()
         except Enough:
             pass
         return self.reports
@@ -118,7 +123,8 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     (tmp_path / "w").mkdir()
     monkeypatch.chdir(tmp_path / "w")
     for name, value in {
-        "HOME": str(tmp_path / "state"), "TEAM": "crew", "MEMBER": "ann", "GENERATION": "1", "TOKEN": "secret",
+        "HOME": str(tmp_path / "state"), "TEAM": "crew", "MEMBER": "ann", "GENERATION": "1",
+        "TOKEN": "secret",
         "PROMPT_FILE": os.devnull,
     }.items():  # fmt: skip
         monkeypatch.setenv(f"HEADCOUNT_{name}", value)
@@ -262,10 +268,11 @@ def test_F115_no_line_of_an_agent_ends_the_host(stage: Stage) -> None:
     updates = [7, {"sessionUpdate": "agent_message_chunk", "content": 7},
                {"sessionUpdate": "tool_call", "locations": 5, "kind": 7, "rawInput": []},
                {"sessionUpdate": "usage_update", "cost": "much", "_meta": {"usage": 3}}]  # fmt: skip
+    ask, update = "session/request_permission", "session/update"
     odd = ["", "not JSON", "[1, 2]", "7", '{"jsonrpc": "2.0"}', '{"id": 99, "result": {}}', "[" * 100_000,
-           '{"method": "session/update"}', '{"id": null, "method": "session/request_permission", "params": []}',
-           '{"id": "odd", "method": "session/request_permission", "params": {"options": 7}}',
-           *(json.dumps({"method": "session/update", "params": {"update": one}}) for one in updates)]  # fmt: skip
+           json.dumps({"method": update}), json.dumps({"id": None, "method": ask, "params": []}),
+           json.dumps({"id": "odd", "method": ask, "params": {"options": 7}}),
+           *(json.dumps({"method": update, "params": {"update": one}}) for one in updates)]  # fmt: skip
     reports = stage.run([*({"raw": line} for line in odd), END], [END], mail=2)
     assert [code for _, code in reports.turns] == [0, 0]
 
@@ -350,3 +357,23 @@ def test_the_cost_of_a_turn_is_what_the_session_cost_more(stage: Stage) -> None:
 
     reports = stage.run([cost(0.25), END], [cost(0.75), END], mail=2)
     assert [seen.cost_usd for seen, _ in reports.turns] == [0.25, 0.5]
+
+
+def test_usual_commands_are_not_asked_unless_the_settings_deny_them(stage: Stage) -> None:
+    def ask(command: str) -> dict[str, Any]:
+        return {"ask": {"toolCall": {**RUN, "rawInput": {"command": command}}, "options": OPTIONS}}
+
+    commands = ["git commit -m x", "git commit -m x; rm -rf ~", "git reset --hard"]
+    asked = stage.run([*map(ask, commands), END], deny=("git reset *",)).asked
+    assert [one.command for one in asked] == commands[1:]
+
+
+def test_an_agent_that_ended_while_it_was_idle_is_started_again_without_a_failed_turn(stage: Stage) -> None:
+    stage.reports.idle = lambda: _wait_ended(stage)
+    reports = stage.run([END, {"exit": 3}], [END], mail=2)
+    assert [code for _, code in reports.turns] == [0, 0] and "while it was idle" in reports.warned[0]
+
+
+def _wait_ended(stage: Stage) -> None:
+    assert stage.host is not None and stage.host._link is not None
+    assert stage.host._link.has_ended(30)

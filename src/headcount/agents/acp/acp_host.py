@@ -23,9 +23,19 @@ from typing import Any
 
 from headcount.agents.acp.acp_link import INVALID_REQUEST, METHOD_NOT_FOUND, AgentGone, Link, Message, Refused
 from headcount.agents.acp.known_agents import AcpAgent, server_entry
-from headcount.agents.client import NOTHING, Client, Screen, Seen, Setup, Turn, reset_time
+from headcount.agents.client import (
+    NOTHING,
+    Client,
+    Screen,
+    Seen,
+    Setup,
+    Turn,
+    allowed_commands,
+    reset_time,
+)
 from headcount.agents.host import Wanted
 from headcount.agents.host.host_process import Host, Options, not_started
+from headcount.domain.command_patterns import decide_by_patterns
 from headcount.domain.mail_text import plain
 from headcount.domain.names import TOOLS_LISTED
 
@@ -350,9 +360,16 @@ class AcpHost(Host):
         """Answer a permission request: by the member's permissions, else by `Reports.ask`."""
         call, options = _inner(params, "toolCall"), _listed(params.get("options"))
         allowed = self._prompt_id is not None and (
-            self._setup.permissions == "full" or is_own(call, os.getcwd()) or self._ask(call)
+            self._setup.permissions == "full" or self._is_usual(call) or self._ask(call)
         )
         return choose(options, allowed)
+
+    def _is_usual(self, call: Message) -> bool:
+        """Return whether `permissions = "edit"` covers a request, and the settings do not deny it."""
+        command = read_wanted(call, titled=self._agent.titled).command
+        usual = [f"{words} *" for words in allowed_commands()]
+        decided = decide_by_patterns(command, usual, self._setup.deny) if command else None
+        return is_own(call, os.getcwd()) if decided is None else decided[0]
 
     def _ask(self, call: Message) -> bool:
         assert self._link is not None
@@ -485,7 +502,7 @@ def read_wanted(call: Message, *, titled: bool = False) -> Wanted:
 
 
 def is_own(call: Message, workspace: str) -> bool:
-    """Return whether `permissions = "edit"` covers it: headcount's tools, and edits in the workspace."""
+    """Return whether a call is one of headcount's tools, or an edit of files in the workspace."""
     kind = str(call.get("kind") or "other")
     if kind in ("other", "read", "think") and "command" not in _inner(call, "rawInput"):
         names = (str(call.get("title") or ""), str(call.get("name") or ""))

@@ -96,7 +96,8 @@ def _claude(setup: Setup, environ: Mapping[str, str]) -> Ready:
         "extraArgs": {"strict-mcp-config": None},
     }
     if setup.permissions != "full":
-        options["allowedTools"] = list(claude._ALLOWED)
+        options["allowedTools"] = list(claude.ALLOWED)
+        options["disallowedTools"] = [claude.rule(pattern) for pattern in setup.deny]
     meta = {"claudeCode": {"options": options}, "systemPrompt": {"append": setup.instructions}}
     return Ready(env, meta=meta)
 
@@ -171,7 +172,8 @@ def _qwen(setup: Setup, environ: Mapping[str, str]) -> Ready:
     if setup.permissions != "full":
         rules = settings.get("permissions", {})
         allow = [*rules.get("allow", []), *(f"Bash({words} *)" for words in allowed_commands())]
-        settings["permissions"] = {**rules, "allow": allow}
+        deny = [*rules.get("deny", []), *(f"Bash({pattern})" for pattern in setup.deny)]
+        settings["permissions"] = {**rules, "allow": allow, "deny": deny}
     write_json(f"{own}/settings.json", settings)
     write_file(f"{own}/{_BRIEF_FILE}", setup.instructions)
     # Without this variable it starts its first turn before it has connected to the server.
@@ -201,6 +203,8 @@ def _copilot(setup: Setup, environ: Mapping[str, str]) -> Ready:
     else:
         words += ["--allow-tool", SERVER, "--allow-tool", "write"]
         words += [word for one in allowed_commands() for word in ("--allow-tool", f"shell({one}:*)")]
+        for pattern in setup.deny:
+            words += ["--deny-tool", f"shell({pattern.removesuffix(' *')}{':*' * pattern.endswith(' *')})"]
     return Ready({"COPILOT_HOME": own}, words)
 
 
