@@ -94,7 +94,7 @@ class AcpHost(Host):
         self._prompt_id: int | None = None
         self._progress = _Progress()
         self._cost = self._cost_told = 0.0
-        self._doing = ""
+        self._shown = ""
         self._mode = agent.modes.get(options.permissions, "")
         super().__init__(reports, self._as_client(command), options)
 
@@ -347,8 +347,8 @@ class AcpHost(Host):
             self._do(text)
 
     def _do(self, text: str) -> None:
-        if text != self._doing:
-            self._doing = text
+        if text != self._shown:
+            self._shown = text
             self._reports.report_activity(text)
             if text != _MODEL:
                 sys.stdout.write(f"\n* {plain(text)}\n")
