@@ -16,7 +16,6 @@ else by "Nothing more to do." Requests without tools (titles, summaries) get "ok
     {"write": "/w/a.txt", "content": "…"}    the client's own tool for that
     {"sleep": 5}                        thought about for so long
     {"context": 190000}                 so many tokens were read for it (Anthropic Messages)
-    {"break": true}                     the connection breaks off in the middle of the answer
     {"error": 429, "kind": "…"}         the interface's own error, with its headers; `{reset}` in those is the
                                         moment `resets_in` seconds later, which is noted in `resets`
 
@@ -26,7 +25,6 @@ client does not list is answered with text, and counted in `missing`.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 import threading
@@ -152,21 +150,10 @@ class _Handler(BaseHTTPRequestHandler):
         if error is not None:
             headers = self.server.date_headers(error)
             return self._send(error["error"], "application/json", dialect.error(error), headers)
-        if any("break" in block for block in blocks):
-            return self._break_off()
         spoken = [block for block in blocks if not block.keys() & {"sleep", "context"}]
         request["context"] = max((block.get("context", 0) for block in blocks), default=0)
         kind, answer = dialect.write(request, spoken, self.path)
         return self._send(200, kind, answer)
-
-    def _break_off(self) -> None:
-        with contextlib.suppress(OSError):
-            self.send_response(200)
-            self.send_header("content-type", "text/event-stream")
-            self.send_header("content-length", "100000")
-            self.end_headers()
-            self.wfile.write(b"data: {\n")
-        self.close_connection = True
 
     def _send(self, status: int, kind: str, body: bytes, headers: dict[str, str] | None = None) -> None:
         try:
