@@ -50,13 +50,13 @@ plugins = false
 """
 
 
-def installed() -> Path:
+def installed(*names: str) -> Path:
     """Where `.ci/clients` has put the clients. Missing where CI should have them, that is a failure."""
     place = Path(os.environ.get("HEADCOUNT_CLIENTS") or _ROOT / ".clients")
     programs = place / "node_modules" / ".bin"
     if not place.exists() and not os.environ.get("CI"):
         pytest.skip("the agent clients are not installed here: run .ci/clients")
-    missing = [name for name in CLIENTS if not (programs / name).exists()]
+    missing = [name for name in (*CLIENTS, *names) if not (programs / name).exists()]
     assert not missing, f"{programs} has no {', '.join(missing)}: run .ci/clients"
     return programs
 

@@ -1,6 +1,6 @@
 """Agents that speak ACP, as real programs: tools in the first turn, mail, asks, limits, crashes, the end.
 
-`python -m bench.acp` does the same often, and prints figures.
+`python -m bench.acp` runs them often, and prints figures.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from client_lab import POLICY, Lab, fingerprint, git
+from client_lab import POLICY, Lab, fingerprint, git, installed
 from test_two_members import APPROVE
 
 from headcount.agents.acp.known_agents import AGENTS
 from headcount.app.mail import send
 from headcount.app.permissions import decide_ask, list_asks
 
+# The quickest here; all of them with HEADCOUNT_ACP_AGENTS="claude codex gemini opencode qwen copilot".
+SOME = os.environ.get("HEADCOUNT_ACP_AGENTS", "copilot").split()
 HERE = {"call": "send_message", "with": {"type": "message", "recipient": "lead", "content": "here"}}
 # No agent runs another program unasked with permissions = "edit".
 COMMIT = """python3 -c "open('ann.txt', 'w')" && git add ann.txt && git commit -q -m 'by ann'"""
@@ -31,6 +33,7 @@ SLOW = {"error": 429, "kind": "rate_limit_error", "message": "Rate limit: too ma
 
 
 def start(lab: Lab, name: str, prompt: str) -> str:
+    installed(AGENTS[name].argv[0])
     return lab.start("ann", "acp", command=AGENTS[name].argv, prompt=prompt)
 
 
@@ -74,7 +77,7 @@ def test_an_acp_agent_has_its_tools_at_once_takes_mail_asks_and_leaves_nothing(
     assert fingerprint(lab.home) == users
 
 
-@pytest.mark.parametrize("name", ["copilot"])
+@pytest.mark.parametrize("name", SOME)
 def test_an_acp_agent_at_its_limit_is_parked_and_works_again(name: str, open_lab: Callable[..., Lab]) -> None:
     lab = open_lab(
         [{"when": "You are ann", "react": [LEAVE], "steps": [[SLOW], [HERE]]}],
@@ -86,7 +89,7 @@ def test_an_acp_agent_at_its_limit_is_parked_and_works_again(name: str, open_lab
     assert [entry.kind for entry in lab.journal("limited", "limit_over")] == ["limited", "limit_over"]
 
 
-@pytest.mark.parametrize("name", ["copilot"])
+@pytest.mark.parametrize("name", SOME)
 def test_an_adapter_killed_in_its_turn_is_started_again_and_does_the_work(
     name: str, open_lab: Callable[..., Lab]
 ) -> None:
