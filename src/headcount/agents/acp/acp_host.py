@@ -34,10 +34,11 @@ from headcount.agents.client import (
     reset_time,
 )
 from headcount.agents.host import Wanted
-from headcount.agents.host.host_process import Host, Options, not_started
+from headcount.agents.host.host_process import Host, Options
 from headcount.domain.command_patterns import decide_by_patterns
 from headcount.domain.mail_text import plain
 from headcount.domain.names import TOOLS_LISTED
+from headcount.errors import ProcessError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -150,8 +151,6 @@ class AcpHost(Host):
         except TimeoutError as error:
             self._leave()
             code, seen = 1, _trouble(f"{error} {self._progress.limit}")
-        except OSError as error:
-            raise not_started(self._client, error) from error
         finally:
             if self._link is not None:
                 self._link.rest()
@@ -197,7 +196,12 @@ class AcpHost(Host):
         with contextlib.suppress(OSError):
             os.unlink(f"{self._setup.directory}/{TOOLS_LISTED}")
         self._do("starting")
-        self._link = Link(turn.argv, self._env)
+        try:
+            self._link = Link(turn.argv, self._env)
+        except OSError as error:
+            raise ProcessError(
+                f"Did not start {self._agent.title}", str(error), code="client-missing"
+            ) from error
         try:
             loaded = self._open_session()
         except Refused:

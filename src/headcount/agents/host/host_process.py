@@ -88,7 +88,7 @@ class Host:
         try:
             return subprocess.Popen(self._client.terminal(setup, prompt), env=self._env), setup
         except OSError as error:
-            raise not_started(self._client, error) from error
+            raise _not_started(self._client, error) from error
 
     # --- turn by turn
 
@@ -144,7 +144,7 @@ class Host:
             with _as_file(turn.stdin) as prompt:
                 self._child = subprocess.Popen(turn.argv, env=env, stdin=prompt, stdout=subprocess.PIPE)
         except OSError as error:
-            raise not_started(self._client, error) from error
+            raise _not_started(self._client, error) from error
         seen = Seen()
         with self._child as child:
             for line in read_lines(child):
@@ -187,7 +187,7 @@ def _shim(setup: Setup) -> str:
     return os.path.dirname(path)
 
 
-def not_started(client: Client, error: OSError) -> ProcessError:
+def _not_started(client: Client, error: OSError) -> ProcessError:
     return ProcessError(
         f"Did not start {client.title}",
         str(error),
