@@ -62,6 +62,22 @@ class Turn(NamedTuple):
     stdin: str
 
 
+class Step(NamedTuple):
+    """One thing that a client or its model did. `agents/activity.py` makes activity and transcripts of it."""
+
+    kind: str
+    """`told` (a prompt), `waiting` (for the model), `said`, `tool`, `result`, `refused`."""
+    text: str = ""
+    """The prompt, the words, the activity, the output or the reason."""
+    id: str = ""
+    """Of the tool call."""
+    about: str = ""
+    """The command or the path of a tool."""
+    failed: bool = False
+    partial: bool = False
+    """Its text continues in the next line."""
+
+
 class Seen(NamedTuple):
     """The content of one line of a client's output or record. Empty for most lines."""
 
@@ -82,9 +98,13 @@ class Seen(NamedTuple):
     activity: str = ""
     """What the client is doing now: "editing src/x.py", "running pytest: 2 failed"."""
     cost_usd: float = 0.0
-    """What the client says that this cost, in dollars."""
+    """The cost that the client reports, in dollars."""
+    sum: str = ""
+    """`turn` or `conversation`: the tokens are its sum, not those of one answer. A cost beside them is always
+    that of the conversation."""
     refused: str = ""
     """A command that the client denied without asking anyone."""
+    steps: tuple[Step, ...] = ()
 
 
 NOTHING = Seen()
@@ -120,6 +140,8 @@ class Record(NamedTuple):
     files: str
     """Where, as a glob below the client's directory, which may have any name."""
     read: Callable[[str], Seen]
+    in_turns: str = ""
+    """`usage` or `all`: read without a terminal too, because the stream has it too late or not at all."""
 
 
 class Screen(NamedTuple):
@@ -189,8 +211,8 @@ GIT_COMMANDS = (
 # Commands of headcount that the same member may run unasked. None of them starts a program that it names.
 OWN_COMMANDS = (
     "inbox", "read", "send", "done", "idle", "approve", "reject", "task", "review", "status", "escalations",
-    "decide", "down", "witness", "pause", "resume", "cycle", "logs", "report", "explain", "help", "--help",
-    "--version",
+    "asks", "decide", "down", "witness", "pause", "resume", "cycle", "logs", "report", "explain", "help",
+    "--help", "--version",
 )  # fmt: skip
 
 

@@ -44,6 +44,9 @@ class Reports:
         self.asked: list[Wanted] = []
         self.warned: list[str] = []
         self.parked: list[str] = []
+        self.used: list[Seen] = []
+        self.above = False
+        self.first: Mail | None = None
         self.decide: Callable[[Wanted], Answer] = lambda wanted: Answer(True)
         self.idle: Callable[[], None] = lambda: None
 
@@ -60,6 +63,10 @@ class Reports:
 
     def record_turn(self, seen: Seen, code: int) -> None:
         self.turns.append((seen, code))
+
+    def record_usage(self, seen: Seen) -> bool:
+        self.used.append(seen)
+        return self.above
 
     def report_activity(self, text: str) -> None:
         self.doing.append(text)
@@ -102,6 +109,8 @@ class Stage:
     ) -> Reports:
         self.script.write_text(json.dumps({"prompts": prompts, **script}))
         self.reports.mail = Reports([f"order {n}" for n in range(mail)]).mail
+        if self.reports.first is not None:
+            self.reports.mail[0] = self.reports.first
         command = (sys.executable, "-S", "-E", str(AGENT), str(self.script))
         options = Options(permissions=permissions, deny=deny)
         self.host = AcpHost(self.reports, row, command, options)  # type: ignore[arg-type]
@@ -356,7 +365,17 @@ def test_the_cost_of_a_turn_is_what_the_session_cost_more(stage: Stage) -> None:
         return {"update": {"sessionUpdate": "usage_update", "used": 1, "cost": {"amount": amount}}}
 
     reports = stage.run([cost(0.25), END], [cost(0.75), END], mail=2)
-    assert [seen.cost_usd for seen, _ in reports.turns] == [0.25, 0.5]
+    assert [seen.cost_usd for seen in reports.used] == [0.25, 0.5]
+    assert [seen.cost_usd for seen, _ in reports.turns] == [0.0, 0.0]
+
+
+def test_above_a_budget_a_turn_is_cancelled_in_the_middle_if_a_request_waits(stage: Stage) -> None:
+    usage = {"sessionUpdate": "agent_message_chunk", "_meta": {"usage": {"totalTokens": 70}}}
+    request = Mail("m9", "crew#1", "lead", "ann#1", "Stand down", "order 0", request_id="r1")
+    stage.reports.above, stage.reports.first = True, request
+    reports = stage.run([{"update": usage}, {"hang": True}], [END])
+    assert [seen.tokens for seen in reports.used] == [70] and len(stage.sent("session/cancel")) == 1
+    assert [(seen.tokens, code) for seen, code in reports.turns] == [(0, 0)]
 
 
 def test_usual_commands_are_not_asked_unless_the_settings_deny_them(stage: Stage) -> None:

@@ -107,7 +107,7 @@ def test_an_ask_waits_for_the_operator_and_is_in_the_journal(world: World) -> No
     assert (answered["answer"], answered["by"]) == ("allowed", "operator")
 
 
-def test_the_first_answer_wins_and_a_later_one_names_it(world: World) -> None:
+def test_F106_the_first_answer_wins_and_a_later_one_names_it(world: World) -> None:
     asking, ask = ask_in_background(world)
     permissions.decide_ask(session(world), ask.id, "deny", "no")
     with pytest.raises(Declined) as refusal:

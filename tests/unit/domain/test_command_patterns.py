@@ -51,7 +51,7 @@ PLAIN = {
 
 
 @pytest.mark.parametrize("command", TRICKS)
-def test_what_is_not_one_simple_command_matches_nothing(command: str) -> None:
+def test_F108_what_is_not_one_simple_command_matches_nothing(command: str) -> None:
     assert decide_by_patterns(command, ["pytest *", "pytest", "rm *", "sh *"], ["pytest *"]) is None
 
 

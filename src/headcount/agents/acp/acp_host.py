@@ -83,6 +83,7 @@ class _Progress:
         self.calls = 0
         self.said = ""
         self.limit = ""
+        self.over_budget = False
 
 
 class AcpHost(Host):
@@ -164,14 +165,26 @@ class AcpHost(Host):
     def _judge(self, result: Message) -> tuple[int, Seen]:
         """Return how a turn ended. "Ended" counts only with some tokens or a tool call."""
         progress = self._progress
-        tokens = max(progress.tokens, _count(result))
+        tokens = max(_count(result) - progress.tokens, 0)
         reason = str(result.get("stopReason"))
-        answered = tokens or progress.calls or (progress.said and not self._agent.counts)
-        if reason != "cancelled" and answered:
+        counted = tokens or progress.tokens or progress.calls
+        answered = counted or (progress.said and not self._agent.counts)
+        if (reason != "cancelled" and answered) or progress.over_budget:
             return 0, Seen(tokens=tokens, cost_usd=self._take_cost())
         said = progress.limit or progress.said.strip()
         text = f"its turn ended ({reason}) without an answer of the model{f': {said}' if said else ''}"
         return 1, _trouble(text)._replace(tokens=tokens)
+
+    def _spend(self, tokens: int) -> None:
+        """Record a part of the cost in mid-turn. Above a budget, end the turn if a request waits."""
+        self._progress.tokens += tokens
+        seen = Seen(tokens=tokens, cost_usd=self._take_cost())
+        if not seen.tokens and not seen.cost_usd:
+            return
+        if self._reports.record_usage(seen) and not self._progress.over_budget and self._has_request():
+            self._progress.over_budget = True
+            assert self._link is not None
+            self._link.notify("session/cancel", {"sessionId": self._session})
 
     def _take_cost(self) -> float:
         """Return what the session has cost since the last turn. Agents report its sum."""
@@ -338,7 +351,7 @@ class AcpHost(Host):
         elif kind == "usage_update":
             amount = _inner(update, "cost").get("amount")
             self._cost = max(self._cost, amount) if isinstance(amount, (int, float)) else self._cost
-        progress.tokens += _total(_inner(update, "_meta", "usage"))
+        self._spend(_total(_inner(update, "_meta", "usage")))
 
     def _note_call(self, update: Message) -> None:
         done = update.get("status") in ("completed", "failed")
