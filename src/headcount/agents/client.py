@@ -89,6 +89,8 @@ class Seen(NamedTuple):
     """The conversation no longer fits."""
     login: str = ""
     """Nobody is logged in any more, and a person has to; in the words of the client."""
+    error: str = ""
+    """Another error that ended the turn; in the words of the client."""
     turn: str = ""
     """`begun` or `ended`, in a record."""
     answer: str = ""

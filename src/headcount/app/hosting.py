@@ -182,10 +182,10 @@ class MemberReports:
     def park(self, reason: str, until: float) -> None:
         self._report("Limited", reason=reason[:500], until=utc(until))
 
-    def ask(self, wanted: Wanted) -> Answer:
+    def ask(self, wanted: Wanted, gone: int | None = None) -> Answer:
         from headcount.app import permissions  # needed by few turns, and this is on the path of every hook
 
-        return permissions.ask(self._session, wanted)
+        return permissions.ask(self._session, wanted, gone)
 
     def warn(self, text: str) -> None:
         team = self._team()

@@ -75,9 +75,9 @@ class Reports(Protocol):
 
     def end_dialog(self) -> None: ...
 
-    def ask(self, wanted: Wanted) -> Answer:
+    def ask(self, wanted: Wanted, gone: int | None = None) -> Answer:
         """Wait until policy, a person, the lead or the time limit has answered. Denied with a reason when the
-        member is stood down."""
+        member is stood down. `gone` is readable when the client has left."""
 
     def warn(self, text: str) -> None: ...
 
