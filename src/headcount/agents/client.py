@@ -69,6 +69,8 @@ class Seen(NamedTuple):
     """The conversation no longer fits."""
     login: str = ""
     """Nobody is logged in any more, and a person has to; in the words of the client."""
+    error: str = ""
+    """Another error that ended the turn; in the words of the client."""
     turn: str = ""
     """`begun` or `ended`, in a record."""
     answer: str = ""
@@ -125,6 +127,16 @@ class Screen(NamedTuple):
         return f"{self.asks}|{self.limit}" if self.limit else self.asks
 
 
+class LoginCheck(NamedTuple):
+    """A command by which the client itself tells whether a user is logged in. It exits with 1 if not."""
+
+    argv: tuple[str, ...]
+    variable: str
+    """It names the client's directory. The command writes there, so it gets a directory of its own."""
+    settings: Callable[[Mapping[str, str]], str]
+    """The user's settings file, which is copied there: it may name another way to log in."""
+
+
 @dataclass(frozen=True, slots=True)
 class Client:
     name: str
@@ -136,6 +148,9 @@ class Client:
     """Whether the user has told this client to trust the folder, by the client's own records."""
     trust_hint: str
     """How a person makes that decision; `{root}` is the folder, quoted for a shell."""
+    account: Callable[[Mapping[str, str]], str]
+    """Returns the account by the user's variables and files, without secrets. It is "" if they name none:
+    then no user is logged in, unless `login_check` finds one."""
     prepare: Callable[[Setup, Mapping[str, str]], dict[str, str]]
     """Writes its files into `setup.directory`; what to add to its environment."""
     first_turn: Callable[[Setup, str], Turn]
@@ -151,6 +166,8 @@ class Client:
     conversations: tuple[str, ...] = ()
     """What the archive keeps of the client's directory: its records of conversations. The rest is settings
     and logins of the user, and headcount removes it when the team closes."""
+    login_check: LoginCheck | None = None
+    login_hint: str = ""
     writes_when_asked: str = ""
     """The variable that names its directory, if it writes there when it is only asked for its version."""
 
@@ -196,6 +213,13 @@ def write_file(path: str, content: str) -> str:
     with os.fdopen(fd, "w", encoding="utf-8") as file:
         file.write(content)
     return path
+
+
+def fingerprint(secret: str) -> str:
+    """Return what tells one secret from another, and does not give it away."""
+    import hashlib
+
+    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()[:12]
 
 
 def write_json(path: str, value: object) -> str:

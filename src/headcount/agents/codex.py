@@ -13,6 +13,7 @@ from headcount.agents.client import (
     NOTHING,
     SERVER,
     Client,
+    LoginCheck,
     Record,
     Screen,
     Seen,
@@ -20,7 +21,9 @@ from headcount.agents.client import (
     Turn,
     allowed_commands,
     as_event,
+    fingerprint,
     mirror,
+    read_json,
     reset_time,
     write_file,
 )
@@ -47,6 +50,22 @@ def _trusts(root: str, environ: Mapping[str, str]) -> bool:
 
 def _users_directory(environ: Mapping[str, str]) -> str:
     return environ.get("CODEX_HOME") or f"{environ.get('HOME', '')}/.codex"
+
+
+def _account(environ: Mapping[str, str]) -> str:
+    users = _users_directory(environ)
+    settings = _read_settings(users)
+    for name in ("profile", "model_provider"):
+        if settings.get(name, "openai") != "openai":
+            return f"{name} {settings[name]}"
+    auth = read_json(f"{users}/auth.json")
+    tokens = auth.get("tokens")
+    keys = [environ.get("CODEX_API_KEY"), tokens.get("account_id") if isinstance(tokens, dict) else None]
+    found = next(filter(None, [*keys, auth.get("OPENAI_API_KEY")]), None)
+    if found:
+        return fingerprint(str(found))
+    elsewhere = settings.get("cli_auth_credentials_store", "file") != "file"
+    return "login" if auth or elsewhere else ""
 
 
 def _read_settings(directory: str) -> dict[str, Any]:
@@ -148,7 +167,11 @@ def _read_line(line: str) -> Seen:
         usage = event.get("usage") or {}
         return Seen(tokens=usage.get("input_tokens", 0) + usage.get("output_tokens", 0))
     if event.get("type") in ("turn.failed", "error"):
-        return _read_error(str((event.get("error") or event).get("message", "")))
+        text = str((event.get("error") or event).get("message", ""))
+        seen = _read_error(text)
+        # An `error` alone may be one that it recovers from.
+        final = event.get("type") == "turn.failed" and not seen.limit
+        return seen._replace(error=text or "its turn failed") if final else seen
     return NOTHING
 
 
@@ -188,6 +211,7 @@ CLIENT = Client(
     oldest=(0, 166, 0),
     trusts=_trusts,
     trust_hint="Run `codex` in {root} once, and accept its question about trust",
+    account=_account,
     prepare=_prepare,
     first_turn=lambda setup, prompt: _headless(setup, prompt),
     next_turn=lambda setup, prompt: _headless(setup, prompt, "resume", "--last"),
@@ -202,4 +226,10 @@ CLIENT = Client(
     exit_text="/quit",
     conversations=("config/sessions", "config/archived_sessions"),
     record=Record("config/sessions/**/*.jsonl", _read_record),
+    login_check=LoginCheck(
+        ("codex", "login", "status"),
+        "CODEX_HOME",
+        lambda environ: f"{_users_directory(environ)}/config.toml",
+    ),
+    login_hint="Log in with `codex login`",
 )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from headcount.agents.registry import CLIENTS, check_installed
+from headcount.agents.registry import CLIENTS, check_installed, check_login
 from headcount.errors import UsageError
 
 HEADCOUNT = (sys.executable, "-P", "-m", "headcount")
@@ -92,7 +92,7 @@ def plan_launch(agent: str, order: Order) -> Launch:
 
 
 def check_agent(agent: str, *, installed: bool = False) -> None:
-    """Check that an agent is known and, if requested, installed and new enough."""
+    """Check that an agent is known and, if requested, installed, new enough and logged in."""
     if agent not in AGENTS:
         raise UsageError(
             f"There is no agent {agent!r}",
@@ -102,6 +102,7 @@ def check_agent(agent: str, *, installed: bool = False) -> None:
         )
     if installed and agent in CLIENTS:
         check_installed(agent)
+        check_login(agent, os.environ)
 
 
 # --- command ---------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from headcount.app.progress import waits_for
 from headcount.app.report import describe_salvage
 from headcount.app.stand_down_answer import report as read_stand_down
 from headcount.app.task_run import describe_run
-from headcount.app.team_status import read_dialogs, shown_activity
+from headcount.app.team_status import read_dialogs, read_stopped, shown_activity
 from headcount.app.timeline import Timeline
 from headcount.domain.findings import Findings
 from headcount.domain.names import show
@@ -123,11 +123,12 @@ class Onlooker:
         policy = policy_of(tx.team_settings(team.id))
         self._count_findings(tx, team, changed)
         waiting = {one["member"] for one in read_dialogs(tx, team)}
+        stopped = read_stopped(tx, team)
         rows: dict[str, Row] = {}
         for key, member in team.members.items():
             lane = self._timeline.lanes.get(key)
             dirty = self.seen.get(key, self._findings.get(key)) if member.live else None
-            activity = shown_activity(member, waiting)
+            activity = shown_activity(member, waiting, stopped)
             basis = (member, activity, len(lane.spans) if lane else 0, unread.get(key, 0), dirty)
             kept = self._rows.get(key)
             if kept is None or kept[0] != basis:
@@ -208,6 +209,7 @@ def _member(member: Member, lane: Lane | None, unread: int, dirty: int | None, p
         "issues": list(member.issues),
         "outcome": member.outcome,
         "failure": member.failure,
+        "cause": member.cause,
         "attempts": member.attempts,
         "salvage": list(member.refs),
         "unread": unread,

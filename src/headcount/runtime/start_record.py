@@ -124,7 +124,16 @@ class ExitStatus:
             return f"never ran: {self.error}"
         if self.code is not None:
             return f"exited with code {self.code}"
-        return f"ended by signal {self.signal}" if self.signal else "gone, nobody saw how"
+        return describe_signal(self.signal) if self.signal else "gone, nobody saw how"
+
+
+def describe_signal(number: int) -> str:
+    import signal
+
+    try:
+        return f"killed by {signal.Signals(number).name}"
+    except ValueError:
+        return f"killed by signal {number}"
 
 
 @dataclass(frozen=True, slots=True)

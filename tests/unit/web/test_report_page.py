@@ -36,8 +36,8 @@ def moved(seq: int, at: float, before: str, after: str) -> Entry:
 def a_member(**more: Any) -> dict[str, Any]:
     return {
         "name": "ada", "generation": 1, "role": "worker", "state": "gone", "outcome": "clean", "task": None,
-        "answer": "approved", "answerReason": "", "attempts": 1, "issues": [], "failure": None, "branch": "b",
-        "processes": None, "salvage": [], "spans": [], "marks": [], "checkpoints": [], **more,
+        "answer": "approved", "answerReason": "", "attempts": 1, "issues": [], "failure": None, "cause": None,
+        "branch": "b", "processes": None, "salvage": [], "spans": [], "marks": [], "checkpoints": [], **more,
     }  # fmt: skip
 
 

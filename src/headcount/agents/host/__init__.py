@@ -1,7 +1,7 @@
 """The host: the process that a member of a known client runs as (`headcount client`).
 
-It starts the client, reads what the client prints or records, and reports that to the team. The two protocols
-below are all that it needs from headcount; `app/hosting.py` implements them.
+It starts the client, reads what the client prints or records, and reports that to the team. The protocols
+below are all that it needs from headcount; `app/hosting.py` and `runtime/turn_tree.py` implement them.
 """
 
 from __future__ import annotations
@@ -22,16 +22,31 @@ class Reports(Protocol):
 
     def mark_read(self, mail: Sequence[Mail]) -> None: ...
 
+    def mail_while_idle(self) -> list[str]:
+        """The ids of unread mail of a member that is idle; none if it is not, or if nobody shall wake it."""
+
     def wait_for_mail(self) -> None:
         """Until there is mail. A nudge on standard input is a hint to read it: its mail is there."""
+
+    def show(self, mail: Sequence[Mail]) -> None:
+        """The prompt of the turn that begins has this mail: nobody needs to tell it again."""
 
     def begin_work(self) -> None: ...
 
     def end_work(self) -> None:
         """Report idle, unless the member has reported more (done, an answer) or has mail to continue with."""
 
-    def record_turn(self, seen: Seen, code: int) -> None:
-        """For status and budget: what a turn cost, and how it ended."""
+    def record_turn(self, seen: Seen, code: int, cause: str = "") -> None:
+        """For status and budget: what a turn cost, how it ended, and why it failed."""
+
+    def restarts(self) -> int:
+        """How often in a row a client that failed is started again."""
+
+    def record_rest(self, ended: Sequence[str]) -> None:
+        """The processes that a failed turn left, and that were ended."""
+
+    def fail(self, cause: str) -> None:
+        """The client failed too often. The exit of this process follows, and means a failure."""
 
     def limit_end(self, resets_at: float | None, count: int) -> float:
         """When to try again after the usage limit was reached, `count` times in a row."""
@@ -53,6 +68,19 @@ class Reports(Protocol):
     def warn(self, text: str) -> None: ...
 
 
+class Processes(Protocol):
+    """The processes that the turns of a client leave."""
+
+    def begin(self) -> dict[str, str]:
+        """Return what a new turn adds to the environment of its client."""
+
+    def end_rest(self) -> list[str]:
+        """End everything that the turn left, and return what it was. Raise if something stays alive."""
+
+    def reap(self, client: int = 0) -> None:
+        """Wait for orphans that have ended; not for the client."""
+
+
 class Terminal(Protocol):
     """The member's own terminal."""
 
@@ -65,3 +93,6 @@ class Terminal(Protocol):
 
     def type(self, text: str, tag: str) -> bool:
         """Type by the rules of a nudge: only on a screen at rest, once for a tag, and seen to be taken."""
+
+    def wake(self, text: str) -> bool:
+        """Type only on a screen at rest without a dialog, and on an empty input line."""

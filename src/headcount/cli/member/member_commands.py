@@ -193,6 +193,7 @@ def client(call: Call) -> int:
     from headcount.agents.registry import CLIENTS
     from headcount.app.hosting import MemberReports, MemberTerminal
     from headcount.errors import NotAllowed
+    from headcount.runtime.turn_tree import TurnTree
 
     name = call.words.plain[0]
     if name not in CLIENTS:
@@ -213,7 +214,7 @@ def client(call: Call) -> int:
     in_terminal = words.has("--terminal")
     permissions = words.get("--permissions") or "edit"
     options = Options(words.get("--model") or "", permissions, words.get("--trusted") or "", in_terminal)
-    host = Host(MemberReports(call.session), CLIENTS[name], options)
+    host = Host(MemberReports(call.session), CLIENTS[name], options, TurnTree())
     if not in_terminal:
         return host.run_turns()
     home, mark = os.environ["HEADCOUNT_HOME"], os.environ["HEADCOUNT_MARK"]
