@@ -279,8 +279,11 @@ class Workspaces(Protocol):
         """Copy files into a new workspace and `run` its commands, unless that was done before. Members that
         share it wait for the first. `tell` is for what was not copied."""
 
-    def find(self, team: str, member: str, generation: int, plan: Mapping[str, Any]) -> Workspace | None:
-        """What `create` has made, if it is there."""
+    def find(
+        self, team: str, member: str, generation: int, plan: Mapping[str, Any], *, finish: bool = True
+    ) -> Workspace | None:
+        """What `create` has made, if it is there. With `finish`, what it had only begun is completed, so no
+        other `create` of it may be under way."""
 
     def read(self, workspace: Workspace, policy: Policy, plan: Mapping[str, Any]) -> Findings: ...
     def salvage(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,8 @@ _AGENT = """\
 case $HEADCOUNT_MEMBER in
   spec|quality) headcount review pass "$HEADCOUNT_TASK" ;;
   *) echo "$HEADCOUNT_MEMBER" > "$HEADCOUNT_MEMBER.txt" && git add . && git commit -q -m Work
-     [ -z "$HEADCOUNT_TASK" ] || headcount done ;;
+     [ -z "$HEADCOUNT_TASK" ] || headcount done
+     [ -n "$HEADCOUNT_TASK" ] || headcount send operator -s "Tabs or spaces?" -m "I cannot decide" ;;
 esac
 while mail=$(headcount inbox --unread --wait 60); do
   case $mail in *shutdown_request*) headcount approve && exit ;; esac
@@ -94,6 +95,8 @@ def _play(reader: Reader) -> dict[str, Any]:
     escalated = ask("down --member cy")
     answers |= {
         "status": ask("status"),
+        "todo": ask("todo"),
+        "reply": _reply(ask),
         "escalations": ask("escalations"),
         "findings": ask("witness findings cy"),
         "decide": ask("decide e1 force-kill"),
@@ -110,6 +113,12 @@ def _play(reader: Reader) -> dict[str, Any]:
     answers["down, escalated"] = escalated
     answers["home"] = str(reader.home)
     return answers
+
+
+def _reply(ask: Callable[[str], Any]) -> Any:
+    """To the question that ada has sent."""
+    asked = next(need["id"] for need in ask("todo") if need["kind"] == "question")
+    return ask(f"reply {asked} Spaces")
 
 
 def _shown() -> dict[str, Any]:

@@ -79,7 +79,9 @@ class FakeWorkspaces:
         if plan.get("setup"):
             run(str(plan["setup"]))
 
-    def find(self, team: str, member: str, generation: int, plan: Mapping[str, Any]) -> Workspace | None:
+    def find(
+        self, team: str, member: str, generation: int, plan: Mapping[str, Any], *, finish: bool = True
+    ) -> Workspace | None:
         self.repository.on_call("find")
         made = self.repository.workspaces.get(f"/workspaces/{team}/{member}-{generation}")
         return made.value if made is not None and made.there else None

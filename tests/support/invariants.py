@@ -12,7 +12,7 @@ from headcount.domain import templates
 from headcount.protocol import events as ev
 from headcount.protocol.effects import ActKind
 from headcount.protocol.happened import RequestRejected
-from headcount.protocol.member import Member, State
+from headcount.protocol.member import Answer, Member, State
 from headcount.protocol.team import DRAINING, Status
 from tests.support.onlooker import LAST, SENT_BACK, Seen, Step, Violation, is_mute
 
@@ -90,10 +90,14 @@ def _goes_on(member: Member, step: Step, seen: Mapping[str, Seen]) -> bool:
 
 
 def I5_a_member_answers_only_for_itself(step: Step, seen: Mapping[str, Seen]) -> Iterator[str]:
-    """What one member says becomes nobody else's answer, and a lead is never stood down without its team."""
+    """What one member says becomes nobody else's answer, and a lead is never stood down without its team.
+
+    That an operator does not wait for an answer is no answer.
+    """
     speaker = getattr(step.event, "key", None)
+    silent = (None, Answer.UNANSWERED) if getattr(step.event, "now", False) else (None,)
     for before, after in step.moved:
-        if before is not None and after.answer not in (None, before.answer) and after.key != speaker:
+        if before is not None and after.answer not in (*silent, before.answer) and after.key != speaker:
             yield f"{after.key} is said to have {after.answer} by an event about {speaker}"
     # A lead that is cycled leaves its office to its next generation: that is no stand-down of the team's.
     opens = isinstance(step.event, ev.StandDown | ev.Spent) and not getattr(step.event, "cycling", False)
@@ -174,7 +178,9 @@ def two_phases(step: Step, seen: Mapping[str, Seen]) -> Iterator[str]:
     rejected = {event.request for event in step.ready.happened if isinstance(event, RequestRejected)}
     for before, after in step.moved:
         opened = isinstance(step.event, ev.StandDown | ev.Spent)
-        if before is not None and opened and _must_be_asked(step, before, after):
+        # Without a wait for answers, asking and what follows are one step.
+        asked_now = getattr(step.event, "now", False) and after.ask is not None
+        if before is not None and opened and not asked_now and _must_be_asked(step, before, after):
             yield f"{after.key} is {after.state}, and was not asked"
         request = step.after.requests.get(after.request or "")
         if before is None or request is None or not request.asking or isinstance(step.event, ev.Exited):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headcount.protocol import events as ev
 from headcount.protocol.happened import EscalationDecided
-from headcount.protocol.member import Member, State
+from headcount.protocol.member import Answer, Member, State
 from headcount.protocol.team import Status
 
 if TYPE_CHECKING:
@@ -86,6 +86,8 @@ def remember(seen: Mapping[str, Seen], step: Step) -> dict[str, Seen]:
             now[escalation.key] = now[escalation.key]._replace(leave=True, overruled=True)
     for before, after in step.moved:
         if before is not None and before.state in _AT_WORK and _not_asked(step, before, after):
+            now[after.key] = now[after.key]._replace(leave=True)
+        if getattr(step.event, "now", False) and after.answer is Answer.UNANSWERED:
             now[after.key] = now[after.key]._replace(leave=True)
         if after.ended and not after.settled:
             now[after.key] = now[after.key]._replace(gave_up=True)

@@ -67,7 +67,7 @@ class People:
 
     def _down(self, force: bool = False) -> ev.Event:
         self._requests += 1
-        return ev.StandDown(f"r{self._requests}", force=force)
+        return ev.StandDown(f"r{self._requests}", force=force, now=force and self._requests % 2 == 0)
 
     def look(self) -> None:
         """Somebody sees each escalation sooner or later, and decides or does not."""

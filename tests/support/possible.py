@@ -70,6 +70,7 @@ def _people(team: Team, choices: Choices) -> Iterator[ev.Event]:
         yield ev.StandDown("r-team")
     if choices.force and (open_one is None or not open_one.force or team.status is Status.ESCALATED):
         yield ev.StandDown("r-force", force=True)
+        yield ev.StandDown("r-now", force=True, now=True)
     if choices.named and open_one is None:
         yield from (_named(m, force=False) for m in team.members.values() if not m.settled)
         if choices.force:

@@ -175,7 +175,7 @@ class MemberReports:
         shown = "\n".join(f"    {line}" for line in screen)
         body = (
             f"{who} needs a person, and does nothing until then. It shows:\n\n{shown}\n\n"
-            "Answer it in its terminal, and leave that with Ctrl-b d:\n\n"
+            "Answer it in its terminal, and leave that with F12 or Ctrl-b d:\n\n"
             f"    headcount attach {member} --team {team}\n\n"
             "Nothing is typed there meanwhile: what it is told waits in its mailbox."
         )

@@ -88,6 +88,7 @@ _TELL: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
     "stand_down": lambda d: f"stand-down of {_members(len(d['targets']))} requested",
     "answered": _answered,
     "all_answered": lambda _: "all have answered; inspecting all members",
+    "answers_not_awaited": lambda _: "not waiting for answers, as the operator decided",
     "rejected": lambda _: "withdrawn: a member refused; no member was stopped",
     "verified_clean": lambda _: "clean",
     "found_dirty": _dirty,

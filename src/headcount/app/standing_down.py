@@ -28,11 +28,12 @@ def stand_down(
     *,
     force: bool = False,
     keep_team: bool = False,
+    now: bool = False,
 ) -> StandDownAnswer:
     """Open a stand-down, or join the open one, and return its progress.
 
-    The check, the step and the answer are one transaction. For a closed team the answer is its receipt, so
-    a repeated request is not an error.
+    `now` implies `force`, and waits for no answer. The check, the step and the answer are one transaction.
+    For a closed team the answer is its receipt, so a repeated request is not an error.
     """
     import uuid
 
@@ -40,6 +41,7 @@ def stand_down(
     from headcount.protocol.events import StandDown
 
     app.check("stand_down_team" if names is None else "stand_down_member")
+    force = force or now
     if force:
         app.check("force")
     _check_reason(app, reason)
@@ -51,7 +53,7 @@ def stand_down(
         if team.status is Status.SHUTDOWN:
             return report(tx, team, None)
         _check_wanted(team, wanted)
-        event = StandDown(request_id, wanted, reason, force, keep_team, by=app.caller.who)
+        event = StandDown(request_id, wanted, reason, force, keep_team, by=app.caller.who, now=now)
         applied = apply(tx, team, [event], policy, app.make_start)
         answer = report(tx, applied.team, _request_for(applied.team, request_id, wanted), gone)
     app.ring(applied)

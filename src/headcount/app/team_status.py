@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headcount.app.lock import is_driven, suspended_driver
+from headcount.app.mail import boxes_of
 from headcount.app.tasks import as_json
+from headcount.domain.display import utc
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping
@@ -48,6 +50,12 @@ if TYPE_CHECKING:
         text: str
         attach: str
 
+    class QuestionStatus(TypedDict):
+        id: str
+        member: str
+        at: str
+        subject: str
+
     class RunStatus(TypedDict):
         status: str
         reason: str
@@ -68,6 +76,7 @@ if TYPE_CHECKING:
         usage: Mapping[str, Mapping[str, Any]]
         limits: list[LimitStatus]
         dialogs: list[DialogStatus]
+        questions: list[QuestionStatus]
         escalations: list[str]
         warnings: list[str]
 
@@ -170,6 +179,21 @@ def read_dialogs(tx: Tx, team: Team) -> list[DialogStatus]:
     ]  # fmt: skip
 
 
+def read_questions(app: App, tx: Tx, team: Team) -> list[QuestionStatus]:
+    """Return the unread messages of members to the caller, if the caller can answer as operator or lead.
+
+    The operator also has the mail to a lead while there is none.
+    """
+    if app.caller.kind not in ("operator", "lead"):
+        return []
+    boxes = boxes_of(tx, app, app.find_team(tx, team.name))
+    return [
+        {"id": mail.id, "member": mail.sender, "at": utc(mail.sent_at), "subject": mail.subject}
+        for mail in tx.inbox(team.id, boxes, unread=True)
+        if "#" in mail.sender and mail.type == "message" and mail.template is None
+    ]
+
+
 def status(app: App, team_name: str | None = None) -> list[TeamStatus]:
     """Return every open team, or the named one even when it is closed."""
     app.check("status")
@@ -194,6 +218,7 @@ def _team_status(app: App, tx: Tx, team: Team) -> TeamStatus:
         "usage": tx.facts(team.id, "usage"),
         "limits": read_limits(tx, team),
         "dialogs": dialogs,
+        "questions": read_questions(app, tx, team),
         "escalations": [e.id for e in team.escalations.values() if e.state in ("open", "parked")],
         "warnings": list(team.warnings),
     }

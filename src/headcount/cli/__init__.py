@@ -24,6 +24,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "witness": ("lead_commands", "inspect a member's workspace and screen, judge it, nudge it"),
     "task": ("lead_commands", "create, list, claim and complete tasks"),
     "status": ("status_commands", "show the members, what they do, and what needs your decision"),
+    "todo": ("desk_commands", "list what waits for you: questions, decisions, dialogs, failures"),
+    "reply": ("desk_commands", "answer a message from a member"),
     "down": ("stand_down_commands", "stand down a team or some of its members"),
     "escalations": ("stand_down_commands", "list what needs your decision"),
     "salvage": ("report_commands", "list, check and restore saved work"),

@@ -21,7 +21,17 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "start here": ("demo", "init", "doctor"),
     "define a team": ("build", "graph", "skills"),
     "start and lead it": ("up", "run", "spawn", "task", "pause", "resume", "cycle", "witness", "abort"),
-    "see what it does": ("status", "serve", "attach", "logs", "checkpoints", "report", "trace"),
+    "see what it does": (
+        "status",
+        "todo",
+        "reply",
+        "serve",
+        "attach",
+        "logs",
+        "checkpoints",
+        "report",
+        "trace",
+    ),
     "end it": ("down", "escalations", "decide", "salvage", "prune", "sweep", "adopt"),
     "for programs, and others": ("mcp", "engine", "explain", "completion"),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+import time
 from typing import TYPE_CHECKING
 
 from headcount.app.app import open_app
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from headcount.app.stand_down_answer import EscalationAnswer, GoneAnswer, StandDownAnswer
 
 _SHOWN = 12
+_LONGEST_S = 1e9
 _STATUS_COLOURS = {"shutdown": "green", "rejected": "yellow", "escalated": "yellow", "stuck": "red"}
 
 
@@ -33,19 +35,30 @@ def configure_down(parser: argparse.ArgumentParser) -> None:
     add("--member", action="append", metavar="MEMBER", help="only this member; the team stays; repeatable")
     add("--reason", default="", metavar="REASON", help="the reason that members read")
     add("--force", action="store_true", help="stop members even if they refuse; unsaved work is saved first")
+    add("--now", action="store_true", help="like --force, and do not wait for answers")
     add("--keep-team", action="store_true", help="stop every member, keep the team open")
-    add("--no-wait", action="store_true", help="send the request and exit 0; do not wait for answers")
+    add("--no-wait", action="store_true", help="send the request and exit 0; do not follow it")
+    add("--timeout", type=_seconds, metavar="SECONDS", help="stop following after so long, and exit 1")
+
+
+def _seconds(word: str) -> float:
+    seconds = float(word)
+    if not 0 < seconds < _LONGEST_S:
+        raise ValueError(word)
+    return seconds
 
 
 def run_down(args: argparse.Namespace) -> int:
     app = open_app(make=False)
     team = app.pick_team(args.team)
-    answer = stand_down(app, team, args.member, args.reason, force=args.force, keep_team=args.keep_team)
+    answer = stand_down(
+        app, team, args.member, args.reason, force=args.force, keep_team=args.keep_team, now=args.now
+    )
     if answer["status"] != "shutdown":
         ensure_driven(app)
     if not args.no_wait and not is_over(answer["status"]):
         try:
-            answer = _follow_stand_down(app, team, args.member, answer, quiet=args.json)
+            answer = _follow_stand_down(app, team, args, answer)
         except KeyboardInterrupt:
             again = _same_call(team, args.member)
             print(f"\nStopped watching. The stand-down goes on: follow it with `{again}`.", file=sys.stderr)
@@ -60,14 +73,18 @@ def run_down(args: argparse.Namespace) -> int:
 
 
 def _follow_stand_down(
-    app: App, team: str, names: list[str] | None, answer: StandDownAnswer, quiet: bool
+    app: App, team: str, args: argparse.Namespace, answer: StandDownAnswer
 ) -> StandDownAnswer:
     live = Live(sys.stderr)
+    until = time.monotonic() + (args.timeout or _LONGEST_S)
     for answer, state in follow_members(app, team, answer):  # noqa: B020 - the last one is the answer
         if not is_over(answer["status"]):
             ensure_driven(app)  # whoever ends the engine meanwhile does not leave us waiting
-        if not quiet:
-            live.show(progress(answer, _head(team, names), state))
+        if not args.json:
+            live.show(progress(answer, _head(team, args.member), state))
+        if not is_over(answer["status"]) and time.monotonic() >= until:
+            print(f"Stopped watching after {args.timeout:g} s. The stand-down goes on.", file=sys.stderr)
+            break
     return answer
 
 

@@ -79,6 +79,10 @@ def describe_team(team: TeamStatus) -> list[str]:
         lines.append(f"  task {task['id']}: {plain(task['subject'])} - {task['status']}{owner}{why}")
     lines += describe_limits(team["team"], team["limits"])
     lines += describe_dialogs(team["dialogs"])
+    lines += [
+        f'  {one["member"]} asks: {plain(one["subject"])} Answer with `headcount reply {one["id"]} "…"`.'
+        for one in team["questions"]
+    ]
     lines += _run_lines(team)
     lines += _engine_lines(team)
     if team["escalations"]:
@@ -192,10 +196,11 @@ def describe_native(team: dict[str, Any]) -> list[str]:
 
 # --- attach ----------------------------------------------------------------------------------------------
 #
-# `headcount attach`: the terminal of a member. Detach with Ctrl-b d.
+# `headcount attach`: the terminal of a member. Return with F12 or Ctrl-b d.
 
 
 def configure_attach(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "F12 returns, also inside your own tmux."
     add_member(parser)
     add_team(parser)
 

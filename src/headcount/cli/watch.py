@@ -103,7 +103,7 @@ class Watch:
         everyone = f"{live} member{'s' * (live != 1)}"
         lines = [
             f"Stand down? t the team {self._team}, {everyone}",
-            f"            m only {name}  f the team, by force",
+            f"            m only {name}  f the team, by force  n the same, without waiting for answers",
             "Whatever is unsaved is kept first. Any other key: nothing.",
         ]
         self._ask(
@@ -112,11 +112,12 @@ class Watch:
                 "t": lambda: self._stand_down(None),
                 "m": lambda: self._stand_down([name]),
                 "f": lambda: self._stand_down(None, force=True),
+                "n": lambda: self._stand_down(None, now=True),
             },
         )
 
-    def _stand_down(self, names: list[str] | None, *, force: bool = False) -> str:
-        answer = stand_down(self._app, self._team, names, force=force)
+    def _stand_down(self, names: list[str] | None, *, force: bool = False, now: bool = False) -> str:
+        answer = stand_down(self._app, self._team, names, force=force, now=now)
         ensure_driven(self._app)
         asked = len(answer["members"]) - len(answer.get("alreadyGone", ()))
         return f"Asked {asked} to stand down."

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import signal
 import sys
 import termios
 import threading
 import tty
+from collections import deque
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,9 +27,15 @@ if TYPE_CHECKING:
 _ENTER = "\x1b[?1049h\x1b[?25l"
 _LEAVE = "\x1b[?25h\x1b[?1049l"
 _KEYS = {
-    b"\x1b[A": "up", b"\x1bOA": "up", b"\x1b[B": "down", b"\x1bOB": "down", b"\x1b[5~": "page up",
-    b"\x1b[6~": "page down", b"\x1b": "escape", b"\r": "enter", b"\n": "enter",
+    "\x1b[A": "up", "\x1bOA": "up", "\x1b[B": "down", "\x1bOB": "down", "\x1b[5~": "page up",
+    "\x1b[6~": "page down", "\x1b": "escape", "\r": "enter", "\n": "enter",
 }  # fmt: skip
+_KEY = re.compile(r"\x1b\[[0-9;]*[ -/]*[@-~]|\x1bO.|.", re.DOTALL)
+
+
+def split_keys(typed: str) -> list[str]:
+    """Return the keys in what a terminal sent at once."""
+    return [_KEYS.get(one, one) for one in _KEY.findall(typed)]
 
 
 class Screen:
@@ -36,6 +44,7 @@ class Screen:
     def __init__(self) -> None:
         self._in, self._out = sys.stdin.fileno(), sys.stdout.fileno()
         self._drawn: tuple[Any, ...] | None = None
+        self._typed: deque[str] = deque()
         self._woken, self._waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     @contextmanager
@@ -90,15 +99,18 @@ class Screen:
 
     def wait(self, timeout_s: float) -> str | None:
         """Return the next key, or None after a wake-up or a timeout."""
+        if self._typed:
+            return self._typed.popleft()
         ready, _, _ = select.select([self._in, self._woken], [], [], timeout_s)
         if self._woken in ready:
             os.read(self._woken, 4096)
         if self._in not in ready:
             return None
-        pressed = os.read(self._in, 32)
+        pressed = os.read(self._in, 4096)
         if not pressed:
             return "q"  # the terminal is gone
-        return _KEYS.get(pressed) or pressed.decode("utf-8", "replace")[:1]
+        self._typed.extend(split_keys(pressed.decode("utf-8", "replace")))
+        return self._typed.popleft()
 
     def _take(self) -> None:
         tty.setcbreak(self._in)
@@ -212,13 +224,20 @@ def _header(width: int, paint: Paint) -> str:
 def _row(row: dict[str, Any], chosen: bool, width: int, paint: Paint) -> str:
     name = row["key"] if row["generation"] > 1 else row["name"]
     state = state_word(row)
-    cells = [name, state, str(row["dirty"] or "-"), str(row["unread"] or "-"), row["task"] or "-"]
+    cells = [name, state, _unsaved(row), str(row["unread"] or "-"), row["task"] or "-"]
     columns = [columns for _, columns in _columns(width)]
     shown = [fit(fit(plain(cell), c - 1), c) for cell, c in zip(cells, columns, strict=False)]
     shown[1] = paint(shown[1], _COLOURS.get(state, "dim"))
     used = 2 + sum(columns)
     rest = fit(plain(_what_now(row)), max(0, width - used)).rstrip()
     return f"{paint('>', 'bold') if chosen else ' '} {''.join(shown)}{rest}"
+
+
+def _unsaved(row: dict[str, Any]) -> str:
+    """Return how much is unsaved: `-` for nothing, `?` while its workspace was not read yet."""
+    if row["dirty"] is None:
+        return "?" if row["state"] not in ("gone", "starting") else ""
+    return str(row["dirty"] or "-")
 
 
 def _what_now(row: dict[str, Any]) -> str:

@@ -141,4 +141,5 @@ class Checkpointing:
     def _find(self, job: Job) -> Workspace | None:
         if job.workspace is not None:
             return Workspace.from_dict(job.workspace)
-        return job.world.workspaces.find(*whose_workspace(job), job.start)
+        # Its start may be at it: to complete it now would take git's lock away from there.
+        return job.world.workspaces.find(*whose_workspace(job), job.start, finish=False)

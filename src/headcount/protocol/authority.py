@@ -93,6 +93,8 @@ OF_COMMAND = {
     "task": "task_list",
     "status": "status",
     "down": "stand_down_member",
+    "todo": "decide",
+    "reply": "decide",
     "escalations": "status",
     "decide": "decide",
     "salvage": "salvage",

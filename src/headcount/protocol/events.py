@@ -49,6 +49,7 @@ class StandDown(Event):
     keep_team: bool = False  # do not close the team afterwards
     by: str = "operator"
     cycling: bool = False
+    now: bool = False  # do not wait for answers to this request
 
 
 @dataclass(frozen=True, slots=True)

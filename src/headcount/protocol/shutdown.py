@@ -54,6 +54,8 @@ def stand_down(turn: Turn, event: StandDown) -> None:
         _join(turn, joined, event)
     else:
         _open(turn, event, targets, overlapping)
+    if event.now:
+        _do_not_wait(turn, targets, event.by)
     if event.cycling:
         for key in targets:
             member = turn.members[key]
@@ -138,6 +140,16 @@ def _force(turn: Turn, key: str, by: str) -> None:
     """Apply force to a nudged or escalated member. An inspection reads force from the request."""
     if turn.members[key].state in (State.NUDGED, State.ESCALATED):
         turn.fire(key, Trigger.FORCED, Facts(by=by))
+
+
+def _do_not_wait(turn: Turn, keys: Iterable[str], by: str) -> None:
+    """Treat members that were asked and have not answered as if their time were over. A member that is still
+    starting is asked later, and has its time."""
+    turn.note("answers_not_awaited", "", by=by)
+    for key in keys:
+        member = turn.members[key]
+        if member.state is State.ASKED and member.answer is None:
+            turn.fire(key, Trigger.UNANSWERED, Facts("not waited for", Answer.UNANSWERED))
 
 
 def _try_again(turn: Turn, key: str) -> None:

@@ -40,6 +40,7 @@ _LAUNCH_S = 0.5
 _LAUNCH_PAUSE_S = 0.05
 _TYPING = "typing"  # in its directory: the lock of whoever types into its terminal
 _EXIT_PAUSE_S = 3.0
+_DETACH_KEY = "F12"
 
 
 class TmuxRuntime(ProcessRuntime):
@@ -117,8 +118,12 @@ class TmuxRuntime(ProcessRuntime):
             raise Declined(
                 "There is no terminal to attach to", "its tmux server has ended", code="no-terminal"
             )
+        # Inside a tmux of the person, Ctrl-b d leaves that one.
+        returning = ["bind-key", "-n", _DETACH_KEY, "detach-client", ";"]
         # -E: a person who attaches has no mark, and must not take that of the session away.
-        return ["tmux", "-S", self.socket, "attach-session", "-E", "-t", handle.record.session]
+        return [
+            "tmux", "-S", self.socket, *returning, "attach-session", "-E", "-t", handle.record.session,
+        ]  # fmt: skip
 
     def capture(self, handle: Handle) -> str:
         """The screen; after its end, the end of the log."""

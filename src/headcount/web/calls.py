@@ -30,6 +30,7 @@ def stand_down(app: App, body: Body, team: str) -> StandDownAnswer:
         _text(body, "reason"),
         force=body.get("force") is True,
         keep_team=body.get("keepTeam") is True,
+        now=body.get("now") is True,
     )
     ensure_driven(app)
     return answer

@@ -101,8 +101,10 @@ class EngineWorkspaces:
         """Every workspace of this state directory that git knows of, wherever it is."""
         return Workspaces(self._opened, self._root).list(self._name)
 
-    def find(self, team: str, member: str, generation: int, plan: Mapping[str, Any]) -> Workspace | None:
-        return self._made(plan).find(team, _owner(member, plan), generation)
+    def find(
+        self, team: str, member: str, generation: int, plan: Mapping[str, Any], *, finish: bool = True
+    ) -> Workspace | None:
+        return self._made(plan).find(team, _owner(member, plan), generation, finish=finish)
 
     def read(self, workspace: Workspace, policy: Policy, plan: Mapping[str, Any]) -> Findings:
         return read_findings(

@@ -86,13 +86,14 @@ class Workspaces:
             raise GitError("Did not make a workspace", f"{base} is not a commit", code="git-worktree")
         return commit
 
-    def find(self, team: str, member: str, generation: int) -> Workspace | None:
-        """The workspace of this incarnation, if `create` has made one, or had begun to."""
+    def find(self, team: str, member: str, generation: int, *, finish: bool = True) -> Workspace | None:
+        """The workspace of this incarnation, if `create` has made one. What it had only begun is completed
+        with `finish`, and is None without."""
         wanted = Workspace(team, member, generation, "")
         if self.repo is None:
             path = _place(self.root, team, member, generation)
             return replace(wanted, path=path) if os.path.isdir(path) else None
-        return _Maker(self.repo, self.root, wanted, self.repo.linked()).find()
+        return _Maker(self.repo, self.root, wanted, self.repo.linked()).find(finish)
 
     def list(self, name: str = "") -> list[Workspace]:
         """Every complete workspace of ours that git knows of, by its record; no other worktree. It is below
@@ -165,10 +166,11 @@ class _Maker:
                 return self._begin(path, base, detached)
         raise Declined(f"Did not make a workspace for {self.wanted.member}", f"too many exist in {self.root}")
 
-    def find(self) -> Workspace | None:
+    def find(self, finish: bool) -> Workspace | None:
         for path, git_dir in self._places():
             if git_dir and self._is_ours(git_dir):
-                return read_record(self.repo, path) or self._resume(path, git_dir)
+                made = read_record(self.repo, path)
+                return self._resume(path, git_dir) if made is None and finish else made
             if not git_dir and not os.path.lexists(path) and is_free(self.repo, path):
                 return None
         return None

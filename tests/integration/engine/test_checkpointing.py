@@ -23,6 +23,7 @@ from headcount.app.witness import nudge
 from headcount.cli import main
 from headcount.domain.policy import Policy
 from headcount.errors import Declined, HeadcountError, NotAllowed, UsageError
+from headcount.protocol.member import State
 from headcount.workspace.safe_files import exclusive
 
 from .lab import LIMIT_S, PATIENT, QUICK, TEAM, Lab, git
@@ -142,6 +143,25 @@ def test_one_that_is_being_taken_does_not_replace_the_one_before_a_pause(lab: La
             assert not paused.done()
         assert paused.result()["confirmed"]
     assert [p["why"] for p in points(lab, "ada")] == ["before a nudge", "before a pause"]
+
+
+def test_F117_a_checkpoint_that_is_due_during_a_long_checkout_does_not_fail_the_start(lab: Lab) -> None:
+    home = Path(lab.app.home)
+    wait_there = f"touch {home}/in-checkout; until [ -e {home}/go ]; do sleep 0.02; done; cat"
+    git(lab.app.root, "config", "filter.slow.smudge", wait_there)
+    Path(lab.app.root, ".gitattributes").write_text("slow.txt filter=slow\n")
+    Path(lab.app.root, "slow.txt").write_text("slow\n")
+    git(lab.app.root, "add", ".")
+    git(lab.app.root, "commit", "-qm", "slow")
+    lab.create(OFTEN)
+    with ThreadPoolExecutor() as pool:
+        started = pool.submit(lab.start, "ada", "touch $HEADCOUNT_HOME/ready; sleep 1000")
+        lab.wait_flag("in-checkout")
+        time.sleep(3)  # longer than a lock of git is respected that nobody can be using
+        (home / "go").touch()
+        assert started.result().state is State.RUNNING
+    lab.wait_flag("ready")
+    assert git(lab.workspace("ada#1"), "status", "--porcelain") == ""
 
 
 def test_a_stand_down_takes_one_and_keeps_it_after_the_close(lab: Lab, tmp_path: Path) -> None:

@@ -121,6 +121,21 @@ def test_A5_one_that_died_while_nobody_looked_is_not_waited_for(lab: Lab) -> Non
     assert lab.marked() == []
 
 
+@pytest.mark.parametrize("joins", [False, True], ids=["at once", "later"])
+def test_an_operator_in_a_hurry_waits_for_no_answer_and_loses_nothing(lab: Lab, joins: bool) -> None:
+    lab.create(replace(PATIENT, answer_timeout_s=3600))
+    start(lab, "ada", DIRTY)
+    if joins:
+        waiting = headcount(lab, "down", TEAM, "--timeout", "0.5", code=1)
+        assert (waiting["status"], waiting["pendingApprovals"]) == ("pending_shutdown", ["ada"])
+    answer = headcount(lab, "down", TEAM, "--now")
+    [member] = answer["members"]
+    assert (answer["status"], member["answer"]) == ("shutdown", "unanswered")
+    assert (member["outcome"], member["salvage"] is not None) == ("forced", True)
+    assert [entry.data["by"] for entry in lab.journal("answers_not_awaited")] == ["operator"]
+    assert lab.marked() == []
+
+
 def test_A6_the_request_is_in_the_mailbox_that_the_member_reads(lab: Lab) -> None:
     lab.create(PATIENT)
     read = f'{READY}; headcount inbox --wait 20 --json > "$HEADCOUNT_HOME/seen"; headcount approve; {WAIT}'

@@ -112,6 +112,25 @@ def test_a_attaches_to_a_members_terminal_and_detaching_comes_back(lab: TermLab)
     lab.see("1 of 1 members alive", "q quit")
 
 
+def test_inside_a_tmux_of_the_user_a_key_leaves_the_member_and_not_that_tmux(lab: TermLab) -> None:
+    lab.create()
+    lab.start("ada", f"echo at your service; {POLITE}", runtime="tmux")
+    lab.open("attach", "ada")  # the lab's terminal is a tmux
+    lab.see("at your service")
+    lab.press("F12")
+    lab.see("ended with 0")
+
+
+def test_keys_that_arrive_together_all_count(lab: TermLab) -> None:
+    lab.create()
+    for name in ("ada", "ben", "cy"):
+        lab.start(name)
+    watch(lab)
+    lab.see("> ada")
+    lab.press("Down", "Down")
+    lab.see("> cy")
+
+
 def test_attaching_to_one_without_a_terminal_says_so(lab: TermLab) -> None:
     lab.create()
     lab.start("ada")

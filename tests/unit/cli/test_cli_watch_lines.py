@@ -8,7 +8,7 @@ import pytest
 
 from headcount.app.page import View
 from headcount.cli.terminal_output import fit, width_of
-from headcount.cli.watch_screen import Scene, draw
+from headcount.cli.watch_screen import Scene, draw, split_keys
 
 
 def bare(text: str, _: str) -> str:
@@ -75,3 +75,14 @@ def test_of_a_run_it_says_how_far_its_tasks_are_and_which_are_under_way() -> Non
 def test_the_word_for_one_that_ended_by_itself_fits_its_column() -> None:
     row = a_row("ada", state="gone", outcome="already_gone")
     assert "ended " in draw(a_view(row), Scene(), 80, 12, bare)[2]
+
+
+def test_nothing_unsaved_and_not_yet_read_look_different() -> None:
+    rows = (a_row("ada", dirty=0), a_row("ben"), a_row("cy", state="gone"), a_row("dan", dirty=3))
+    drawn = draw(a_view(*rows), Scene(), 80, 24, bare)
+    assert [line[32:40].strip() for line in drawn[2:6]] == ["-", "?", "", "3"]
+
+
+def test_keys_that_arrive_together_are_told_apart() -> None:
+    assert split_keys("\x1b[B\x1b[Bq\x1b[6~\x1bOA\r") == ["down", "down", "q", "page down", "up", "enter"]
+    assert split_keys("\x1b[1;5Cé\x1b") == ["\x1b[1;5C", "é", "escape"]

@@ -140,7 +140,7 @@ def test_a_nudge_a_pause_and_a_merge_come_after_a_checkpoint_in_their_lane() -> 
     assert [(who, why) for who, why, _ in stage.taken.whys] == [
         ("ada#1", "before a nudge"), ("ada#1", "before a pause"), ("ada#1", "before a merge")
     ]  # fmt: skip
-    assert {limit for _, _, limit in stage.taken.whys} == {2.0}
+    assert {limit for _, _, limit in stage.taken.whys} == {10.0}
 
 
 def test_a_stand_down_makes_one_due_and_waits_for_none() -> None:

@@ -74,6 +74,7 @@ export function askStandDown(state, names, onProblem) {
   const dialog = find("ask");
   const reason = el("input", { type: "text", id: "reason", placeholder: "Work complete" });
   const force = el("input", { type: "checkbox", id: "force" });
+  const now = el("input", { type: "checkbox", id: "now" });
   const whom = names ? names.join(", ") : `all members of ${state.about.team}`;
   const live = Object.values(state.members).filter((m) => m.state !== "gone");
   const number = names ? names.length : live.length;
@@ -81,7 +82,7 @@ export function askStandDown(state, names, onProblem) {
     event.preventDefault();
     dialog.close();
     try {
-      const body = { reason: reason.value, force: force.checked };
+      const body = { reason: reason.value, force: force.checked, now: now.checked };
       await standDown(state.about.team, names ? { ...body, members: names } : body);
       say(`Asked ${whom} to stand down`);
     } catch (problem) {
@@ -93,6 +94,7 @@ export function askStandDown(state, names, onProblem) {
       + "stopped. Everything unsaved is kept before anyone is killed."),
     el("label", { for: "reason" }, "Reason that they are told"), reason,
     el("label", { class: "check" }, force, " Override refusals, and save instead of sending back"),
+    el("label", { class: "check" }, now, " The same, without waiting for answers"),
     el("div", { class: "choices" }, el("button", { type: "submit", class: "danger", id: "go" }, "Stand down"),
       el("button", { type: "button", onclick: () => dialog.close() }, "Cancel"))));
   find("member").close();
