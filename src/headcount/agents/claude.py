@@ -175,7 +175,7 @@ def _read_line(line: str) -> Seen:
         return Seen(tokens=tokens, error=text or str(event.get("subtype") or ""))
     if kind == "assistant" and event.get("error") == "authentication_failed":
         return Seen(login="authentication_failed")
-    return NOTHING
+    return Seen(answered=True) if kind == "assistant" and not event.get("error") else NOTHING
 
 
 def _tokens(usage: Mapping[str, Any]) -> int:

@@ -71,6 +71,8 @@ class Seen(NamedTuple):
     """Nobody is logged in any more, and a person has to; in the words of the client."""
     error: str = ""
     """Another error that ended the turn; in the words of the client."""
+    answered: bool = False
+    """The model said something or called a tool. Without that a turn has not happened."""
     turn: str = ""
     """`begun` or `ended`, in a record."""
     answer: str = ""

@@ -172,7 +172,8 @@ def _read_line(line: str) -> Seen:
         # An `error` alone may be one that it recovers from.
         final = event.get("type") == "turn.failed" and not seen.limit
         return seen._replace(error=text or "its turn failed") if final else seen
-    return NOTHING
+    item = event.get("item") if event.get("type") == "item.completed" else None
+    return Seen(answered=True) if isinstance(item, dict) and item.get("type") != "error" else NOTHING
 
 
 def _read_error(text: str) -> Seen:

@@ -193,6 +193,8 @@ def _terminal(setup: Setup, prompt: str) -> list[str]:
 
 def _read_line(line: str) -> Seen:
     event = as_event(line)
+    if event.get("type") == "tool_use" or event.get("role") == "assistant":
+        return Seen(answered=True)
     if event.get("type") not in ("result", "error"):
         return NOTHING
     tokens = int((event.get("stats") or {}).get("total_tokens", 0))

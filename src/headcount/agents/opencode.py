@@ -157,7 +157,7 @@ def _read_line(line: str) -> Seen:
             return Seen(limit=text, resets_at=reset_time(json.dumps(data)))
         login = text if data.get("statusCode") == 401 else ""
         return Seen(error=text, login=login)
-    return NOTHING
+    return Seen(answered=True) if event.get("type") in ("text", "tool_use") else NOTHING
 
 
 CLIENT = Client(

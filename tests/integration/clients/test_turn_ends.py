@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from client_lab import POLICY, TEAM, Lab
 
+from headcount.agents.host.wake import WORDS
 from headcount.app.mail import inbox, send
 from headcount.app.report import read_report
 from headcount.app.team_status import status
@@ -23,6 +24,9 @@ from headcount.protocol.member import State
 ONCE = replace(POLICY, restarts=0)
 # The number of this turn, from 1.
 COUNT = 'turn=$(($(cat "$HOME/turns" 2>/dev/null || echo 0) + 1)); echo $turn > "$HOME/turns"\n'
+# What a client prints when the model has answered.
+ANSWER = """echo '{"type":"assistant","message":{"content":[]}}'\n"""
+CODEX_ANSWER = """echo '{"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":1}}'\n"""
 WAIT = 'until [ -s "{0}" ]; do sleep 0.02; done\n'
 # An agent that re-executed itself, and a shell command in a session of its own that ignores SIGTERM.
 LEFT = """\
@@ -58,7 +62,8 @@ def test_F95_the_next_turn_begins_when_nothing_of_a_killed_one_lives(
 ) -> None:
     ask = 'kill -0 "$(cat "$HOME/$one")" 2>/dev/null && echo $one'
     look = f'for one in agent shell; do {ask}; done > "$HOME/alive"'
-    script = f'{COUNT}if [ $turn = 1 ]; then\n{LEFT}kill -KILL $$\nfi\n{look}; echo seen >> "$HOME/alive"'
+    first = f"if [ $turn = 1 ]; then\n{LEFT}kill -KILL $$\nfi\n"
+    script = f'{COUNT}{first}{look}; echo seen >> "$HOME/alive"\n{ANSWER}'
     lab = open_fake_lab({"claude": script})
     key = lab.start("ann", "claude", prompt="Work.")
     assert read_file(lab.home / "alive") == "seen"
@@ -73,7 +78,7 @@ def test_F95_a_server_of_a_turn_that_ended_well_outlives_a_later_failed_one(
     open_fake_lab: Callable[..., Lab],
 ) -> None:
     server = "setsid sh -c 'echo $$ > \"$HOME/server\"; exec sleep 600' </dev/null >/dev/null 2>&1 &\n"
-    first = f"if [ $turn = 1 ]; then\n{server}{WAIT.format('$HOME/server')}exit 0\nfi\n"
+    first = f"if [ $turn = 1 ]; then\n{server}{WAIT.format('$HOME/server')}{ANSWER}exit 0\nfi\n"
     second = f"if [ $turn = 2 ]; then\n{LEFT}kill -KILL $$\nfi\n"
     lab = open_fake_lab({"claude": COUNT + first + second})
     key = lab.start("ann", "claude", prompt="Work.")
@@ -163,7 +168,7 @@ LONG = replace(POLICY, limit_wait_s=600)
 def test_F99_a_usage_limit_holds_only_members_of_its_client_and_account(
     open_fake_lab: Callable[..., Lab],
 ) -> None:
-    lab = open_fake_lab({"claude": LIMIT, "codex": 'touch "$HOME/worked"'}, LONG)
+    lab = open_fake_lab({"claude": LIMIT, "codex": f'touch "$HOME/worked"\n{CODEX_ANSWER}'}, LONG)
     ann = lab.start("ann", "claude", prompt="Work.")
     lab.wait(ann, lambda m: m.activity == "limited")
     bob = lab.start("bob", "codex", prompt="Work.")
@@ -204,10 +209,23 @@ def test_F101_a_client_that_was_stopped_by_a_signal_is_shown_as_stopped(
     assert wait_until(lambda: activity() == "working")
 
 
+def test_F102_a_turn_without_any_answer_of_the_model_is_not_done_whatever_the_client_calls_it(
+    open_fake_lab: Callable[..., Lab],
+) -> None:
+    """An empty stream: Gemini CLI exits with code 0 then."""
+    say = f'cat > "$HOME/prompt-$turn"\n[ $turn = 1 ] || {ANSWER}'
+    lab = open_fake_lab({"claude": f"{COUNT}{say}"})
+    key = lab.start("ann", "claude", prompt="Write ann.txt.")
+    lab.wait(key, lambda m: m.activity == "idle")
+    (failed,) = lab.journal("turn_failed")
+    assert failed.data["cause"] == "ended without an answer of the model"
+    assert all("Write ann.txt." in (lab.home / f"prompt-{turn}").read_text() for turn in (1, 2))
+
+
 def test_F103_a_nudge_that_woke_a_member_is_delivered(open_fake_lab: Callable[..., Lab]) -> None:
     """The mail comes with the nudge and wakes the member first, so the nudge meets a turn that has begun."""
     hold = 'until [ -e "$HOME/go" ]; do sleep 0.05; done\n'
-    lab = open_fake_lab({"claude": f"{COUNT}[ $turn = 1 ] && exit 0\n{hold}"})
+    lab = open_fake_lab({"claude": f"{COUNT}{ANSWER}[ $turn = 1 ] && exit 0\n{hold}"})
     key = lab.start("ann", "claude", prompt="Work.")
     lab.wait(key, lambda m: m.activity == "idle")
     assert nudge(lab.app, "ann", "Look at this.", TEAM)["delivered"]
@@ -222,9 +240,42 @@ def test_F104_tool_answers_do_not_count_mail_that_is_in_the_prompt(
     about = '{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}'
     begin = f'{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{about}}}'
     call = '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"task_list","arguments":{}}}'
-    script = f"set -- '{begin}' '{call}'\n{ask} > \"$HOME/answers\"; touch \"$HOME/answered\""
+    script = f"set -- '{begin}' '{call}'\n{ask} > \"$HOME/answers\"\n{CODEX_ANSWER}"
     lab = open_fake_lab({"codex": script})
     key = lab.start("ann", "codex", prompt="Work.")
     lab.wait(key, lambda m: m.activity == "idle")
     answers = (lab.home / "answers").read_text()
     assert '"id":2' in answers.replace(" ", "") and "unread" not in answers, answers
+
+
+# --- waking ----------------------------------------------------------------------------------------------
+
+IDLE = """\
+headcount idle >/dev/null
+printf '\\342\\235\\257 ready\\n'
+while IFS= read -r line; do echo "$line" >> "$HOME/typed"; done
+"""
+
+
+def test_mail_wakes_a_client_that_is_idle_in_a_terminal_once(open_fake_lab: Callable[..., Lab]) -> None:
+    lab = open_fake_lab({"claude": IDLE})
+    key = lab.start("ann", "claude", runtime="tmux")
+    lab.wait(key, lambda m: m.activity == "idle")
+    send(lab.app, "ann", "More", "Go on; rm -rf.", TEAM)
+    assert read_file(lab.home / "typed") == WORDS
+    send(lab.app, "ann", "And", "On.", TEAM)
+    assert wait_until(lambda: (lab.home / "typed").read_text() == f"{WORDS}\n" * 2)
+
+
+def test_nobody_is_woken_over_a_line_that_a_person_has_begun(open_fake_lab: Callable[..., Lab]) -> None:
+    lab = open_fake_lab({"claude": IDLE}, replace(POLICY, wake_on_mail=False))
+    key = lab.start("ann", "claude", runtime="tmux")
+    lab.wait(key, lambda m: m.activity == "idle")
+    lab.person_types(key, "half a line")
+    runtime, handle = lab.terminal(key)
+    assert wait_until(lambda: "half a line" in runtime.capture(handle))
+    assert not runtime.wake(handle, WORDS)
+    lab.person_types(key, "Enter")
+    assert read_file(lab.home / "typed") == "half a line"
+    assert runtime.wake(handle, WORDS)
+    assert wait_until(lambda: (lab.home / "typed").read_text() == f"half a line\n{WORDS}\n")

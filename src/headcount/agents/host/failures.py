@@ -15,9 +15,14 @@ _SHELL = 128  # a shell reports a signal as 128 and its number
 
 
 def describe(code: int, seen: Seen, last_line: str = "") -> str:
-    """Return why a turn or a client failed, "" if it ended well or at a usage limit."""
-    if seen.limit or not (code or seen.error):
+    """Return why a turn failed, "" if it ended well or at a usage limit.
+
+    Some clients exit with code 0 when the answer of the model breaks off before its first word.
+    """
+    if seen.limit or (not code and (seen.answered or (seen.tokens and not seen.error))):
         return ""
+    if not (code or seen.error):
+        return "ended without an answer of the model"
     if seen.login:
         return _short(f"not logged in: {seen.login}")
     if seen.overflow:
