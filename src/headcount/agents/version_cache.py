@@ -7,6 +7,7 @@ if it is a file of this user that nobody else can write. Without it a version is
 
 from __future__ import annotations
 
+import _thread
 import json
 import os
 import stat
@@ -14,6 +15,7 @@ import stat
 _NAME = "client-versions.json"
 _MOST = 1 << 16
 _KEPT = 50
+_LOCK = _thread.allocate_lock()  # clients are asked in several threads; another process may lose a version
 
 
 def identify(path: str) -> str:
@@ -30,8 +32,12 @@ def write(identity: str, version: str) -> None:
     directory = _directory()
     if not version or not directory:
         return
-    kept = {**_load(), identity: version}
-    text = json.dumps(dict(list(kept.items())[-_KEPT:]))
+    with _LOCK:
+        _write(directory, {**_load(), identity: version})
+
+
+def _write(directory: str, known: dict[str, str]) -> None:
+    text = json.dumps(dict(list(known.items())[-_KEPT:]))
     draft = f"{directory}/{_NAME}.{os.getpid()}"
     try:
         os.makedirs(directory, mode=0o700, exist_ok=True)
