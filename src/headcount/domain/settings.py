@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, Final, NamedTuple, NoReturn
 
+from headcount.domain.command_patterns import read_pattern
 from headcount.domain.names import SETTINGS_FILE, check_member_name
 from headcount.domain.policy import Limits, Policy
 from headcount.errors import UsageError
@@ -55,6 +56,12 @@ class Agents:
     )
     terminal: bool = field(
         default=False, metadata=_doc("clients in terminals that a person can attach to, instead of headless")
+    )
+    allow: tuple[str, ...] = field(
+        default=(), metadata=_doc("commands that members may run unasked; `*` is any word")
+    )
+    deny: tuple[str, ...] = field(
+        default=(), metadata=_doc("commands that members may not run, even if `allow` matches them")
     )
     workers: Mapping[str, Agent] = field(default_factory=dict)  # by name: [agents.NAME]
 
@@ -198,6 +205,14 @@ def _read_patterns(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _read_command_patterns(value: Any) -> tuple[str, ...]:
+    if type(value) is not list:
+        raise ValueError
+    for pattern in value:
+        read_pattern(_read_word(pattern))
+    return tuple(value)
+
+
 def _read_paths(value: Any) -> tuple[str, ...]:
     """Paths below the checkout."""
     paths = _read_command(value)
@@ -215,6 +230,7 @@ def _read_judge(value: Any) -> str | tuple[str, ...]:
 
 
 _SECONDS: Final = _seconds(least=1)
+_MONEY: Final = Kind("a number of dollars, 0 or more", _seconds().read)
 _FLAG: Final = Kind("true or false", _read_flag)
 _TEXT: Final = Kind("a text", _read_text)
 _WORD: Final = Kind("a text that is not empty", _read_word)
@@ -222,6 +238,9 @@ _COMMAND: Final = Kind('a command as a list of texts, such as ["./notify.sh", "-
 _PATHS: Final = Kind('a list of paths below your checkout, such as [".env"]', _read_paths)
 _JUDGE: Final = Kind('"rules", "witness", or a command as a list of texts', _read_judge)
 _PATTERNS: Final = Kind('a list of gitignore patterns, such as ["*.key", "!test.key"]', _read_patterns)
+_COMMANDS: Final = Kind(
+    'a list of commands without shell operators, such as ["make test", "pytest *"]', _read_command_patterns
+)
 
 # Where the type alone does not say what makes sense.
 _KINDS: Final = {
@@ -230,12 +249,16 @@ _KINDS: Final = {
     "policy.checkpoint_s": _seconds(),
     "policy.max_waits": _count(0),
     "policy.on_escalation": _choice("ask", "force-kill"),
+    "policy.on_ask": _choice("ask", "lead", "deny"),
     "policy.notify": _COMMAND,
     "policy.review_rounds": _count(0),
     "policy.task_restarts": _count(0),
     "policy.restarts": _count(0),
     "policy.budget_tokens": _count(0),
     "policy.budget_turns": _count(0),
+    "policy.budget_usd": _MONEY,
+    "policy.budget_team_usd": _MONEY,
+    "policy.budget_day_usd": _MONEY,
     "policy.cleanup_retries": _count(0),
     "policy.judge": _JUDGE,
     "policy.require_merged": _choice("run", "always", "never"),
@@ -245,6 +268,8 @@ _KINDS: Final = {
     "policy.containment": _choice("auto", "namespace", "cgroup", "subreaper"),
     "agents.default": _WORD,
     "agents.permissions": _choice("edit", "full"),
+    "agents.allow": _COMMANDS,
+    "agents.deny": _COMMANDS,
     "agents.NAME.agent": _WORD,
     "agents.NAME.command": Kind(_COMMAND.allowed, lambda value: _read_command(value or None)),
     "agents.NAME.model": _WORD,
@@ -383,7 +408,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
 
 def _from_text(text: str, key: Key) -> Any:
     """What the text would be in TOML: a list is JSON, a number a number, and texts need no quotes."""
-    if key.kind in (_COMMAND, _PATHS, _JUDGE, _PATTERNS) and text.lstrip().startswith("["):
+    if key.kind in (_COMMAND, _PATHS, _JUDGE, _PATTERNS, _COMMANDS) and text.lstrip().startswith("["):
         import json
 
         return json.loads(text)

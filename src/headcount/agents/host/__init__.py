@@ -6,13 +6,31 @@ below are all that it needs from headcount; `app/hosting.py` and `runtime/turn_t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headcount.agents.client import Seen
     from headcount.domain.records import Mail
+
+
+class Wanted(NamedTuple):
+    """A permission that a client requests."""
+
+    kind: str
+    """command, edit, tool or other."""
+    title: str
+    detail: str = ""
+    """The text that a person needs in order to decide: a diff, the input of a tool."""
+    command: str = ""
+    """The command line, for the patterns of `[agents] allow` and `deny`."""
+    directory: str = ""
+
+
+class Answer(NamedTuple):
+    allowed: bool
+    reason: str = ""
 
 
 class Reports(Protocol):
@@ -36,8 +54,11 @@ class Reports(Protocol):
     def end_work(self) -> None:
         """Report idle, unless the member has reported more (done, an answer) or has mail to continue with."""
 
+    def record_usage(self, seen: Seen) -> bool:
+        """For status and budget, in mid-turn: what an answer cost, and a refusal. True above a budget."""
+
     def record_turn(self, seen: Seen, code: int, cause: str = "") -> None:
-        """For status and budget: what a turn cost, how it ended, and why it failed."""
+        """For status and budget: how a turn ended, why it failed, and the rest of its cost."""
 
     def restarts(self) -> int:
         """How often in a row a client that failed is started again."""
@@ -47,6 +68,9 @@ class Reports(Protocol):
 
     def fail(self, cause: str) -> None:
         """The client failed too often. The exit of this process follows, and means a failure."""
+
+    def report_activity(self, text: str) -> None:
+        """Show what the client is doing. Cheap: it never fails, and never waits."""
 
     def limit_end(self, resets_at: float | None, count: int) -> float:
         """When to try again after the usage limit was reached, `count` times in a row."""
@@ -64,6 +88,10 @@ class Reports(Protocol):
         """Another dialog follows. This updates what others see, and sends no mail."""
 
     def end_dialog(self) -> None: ...
+
+    def ask(self, wanted: Wanted) -> Answer:
+        """Wait until policy, a person, the lead or the time limit has answered. Denied with a reason when the
+        member is stood down."""
 
     def warn(self, text: str) -> None: ...
 

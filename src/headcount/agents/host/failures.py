@@ -59,16 +59,23 @@ def _short(text: str) -> str:
 
 
 class Tail:
-    """The end of what a client prints on standard error, which is passed on to our own."""
+    """The last words of a client. Its standard error is passed on to our own."""
 
     def __init__(self) -> None:
         self._bytes = b""
+        self._printed = ""
 
     def pass_on(self, data: bytes) -> None:
         sys.stderr.buffer.write(data)
         sys.stderr.buffer.flush()
         self._bytes = (self._bytes + data)[-_TAIL_BYTES:]
 
+    def note(self, line: str) -> None:
+        """Remember a line of standard output that is not a report of the client."""
+        if line.strip() and not line.startswith("{"):
+            self._printed = line.strip()
+
     def last_line(self) -> str:
+        """Return the last line of standard error, or else of standard output."""
         lines = self._bytes.decode(errors="replace").split("\n")
-        return next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return next((line.strip() for line in reversed(lines) if line.strip()), self._printed)

@@ -213,7 +213,13 @@ def client(call: Call) -> int:
     words = call.words
     in_terminal = words.has("--terminal")
     permissions = words.get("--permissions") or "edit"
-    options = Options(words.get("--model") or "", permissions, words.get("--trusted") or "", in_terminal)
+    with call.session.store.read() as tx:
+        settings = tx.team_settings(call.caller.team or "")
+    allow, deny = tuple(settings.get("allow", ())), tuple(settings.get("deny", ()))
+    options = Options(
+        words.get("--model") or "", permissions, words.get("--trusted") or "", in_terminal, allow, deny,
+        settings.get("policy", {}).get("ask_timeout_s", Options().ask_timeout_s),
+    )  # fmt: skip
     host = Host(MemberReports(call.session), CLIENTS[name], options, TurnTree())
     if not in_terminal:
         return host.run_turns()
