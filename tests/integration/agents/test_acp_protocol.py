@@ -61,8 +61,11 @@ class Reports:
             raise Enough
         self.idle()
 
-    def record_turn(self, seen: Seen, code: int) -> None:
+    def record_turn(self, seen: Seen, code: int, cause: str = "") -> None:
         self.turns.append((seen, code))
+
+    def restarts(self) -> int:
+        return 2
 
     def record_usage(self, seen: Seen) -> bool:
         self.used.append(seen)
@@ -84,9 +87,24 @@ class Reports:
     def park(self, reason: str, until: float) -> None:
         self.parked.append(reason)
 
+    def show(self, mail: list[Mail]) -> None: ...
+    def record_rest(self, ended: list[str]) -> None: ...
+    def fail(self, cause: str) -> None: ...
     def begin_work(self) -> None: ...
     def end_work(self) -> None: ...
     def lift_limit(self) -> None: ...
+
+
+class NoProcesses:
+    """The tests' own process must not become a subreaper."""
+
+    def begin(self) -> dict[str, str]:
+        return {}
+
+    def end_rest(self) -> list[str]:
+        return []
+
+    def reap(self, client: int = 0) -> None: ...
 
 
 class Stage:
@@ -113,7 +131,7 @@ class Stage:
             self.reports.mail[0] = self.reports.first
         command = (sys.executable, "-S", "-E", str(AGENT), str(self.script))
         options = Options(permissions=permissions, deny=deny)
-        self.host = AcpHost(self.reports, row, command, options)  # type: ignore[arg-type]
+        self.host = AcpHost(self.reports, row, command, options, NoProcesses())  # type: ignore[arg-type]
         try:
             self.code = self.host.run_turns()
         except Enough:
