@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -331,23 +331,30 @@ def test_the_way_out_cancels_closes_and_ends_an_agent_that_ignores_all_of_it(
 
     def stop() -> None:
         deadline = time.monotonic() + 30
-        while "session/prompt" not in Path(f"{stage.script}.log").read_text() and time.monotonic() < deadline:
+        while not (tmp_path / "left").exists() and time.monotonic() < deadline:
             time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGTERM)
 
-    Path(f"{stage.script}.log").touch()
     stopper = threading.Thread(target=stop)
     stopper.start()
-    stage.run(
-        [{"child": f"exec -a left-{tmp_path.name} sleep 1000"}, {"hang": True}],
-        ignores_eof=True,
-        ignores_cancel=True,
-    )
+    left = tmp_path / "left"
+    child = {"child": f"echo $$ > {left}.new; mv {left}.new {left}; exec sleep 1000"}
+    stage.run([child, {"hang": True}], ignores_eof=True, ignores_cancel=True)
     stopper.join()
     assert stage.code == 0
     assert len(stage.sent("session/cancel")) == 1 and len(stage.sent("session/close")) == 1
-    found = subprocess.run(["pgrep", "-f", f"left-{tmp_path.name}"], capture_output=True, text=True)
-    assert found.stdout == ""
+    _wait_gone(int(left.read_text()))
+
+
+def _wait_gone(pid: int) -> None:
+    """Killed, and perhaps not yet waited for by whoever adopted it."""
+    deadline = time.monotonic() + 10
+    while os.path.exists(f"/proc/{pid}"):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/stat") as file:
+            if file.read().rpartition(")")[2].split()[0] == "Z":
+                return
+        assert time.monotonic() < deadline, f"{pid} is alive"
+        time.sleep(0.01)
 
 
 def test_activity_is_read_from_tool_calls(stage: Stage) -> None:
