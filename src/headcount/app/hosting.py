@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 import select
 import time
+from contextlib import suppress
 
 from headcount.app import mail, signals
 from headcount.app.doing import DoingFile, one_line
 from headcount.app.mail import write_mail
 from headcount.domain.display import utc
 from headcount.domain.names import LEAD, OPERATOR
+from headcount.errors import HeadcountError
 from headcount.protocol import authority
 from headcount.protocol.mailboxes import ENGINE, channel
 
@@ -37,6 +39,7 @@ _HEARD_S = 3.0
 _LIMIT_WAIT_S, _LIMIT_MOST_S = 60.0, 1800.0
 _DOUBLINGS = 20
 _FACT = "dialog"
+_CHECKPOINT_S = 10.0  # a turn waits no longer for its checkpoint than the engine's nudge does
 
 
 class MemberReports:
@@ -53,9 +56,21 @@ class MemberReports:
         mail.mark_read(self._session, list(shown))
 
     def begin_work(self) -> None:
-        """Report that the client began a turn. It does not end a usage limit; an answer of the model does."""
+        """Report that the client begins a turn, and take a checkpoint before it.
+
+        It does not end a usage limit; an answer of the model does. Before its first turn the workspace is as
+        git has checked it out, and needs no checkpoint.
+        """
         if self._state()[1] == "idle":
             self._report("WorkResumed")
+        team, key = self._team(), self._session.caller.who
+        with self._session.store.read() as tx:
+            has_worked = tx.fact(team, key, "usage") is not None
+        if has_worked:
+            from headcount.app.member_checkpoints import take_checkpoint
+
+            with suppress(HeadcountError, OSError):
+                take_checkpoint(self._session, team, key, "before a turn", _CHECKPOINT_S)
 
     def _state(self) -> tuple[str, str]:
         """Return the member's state and activity."""

@@ -43,7 +43,8 @@ class Reports(Protocol):
     def wait_for_mail(self) -> None:
         """Until there is mail. A nudge on standard input is a hint to read it: its mail is there."""
 
-    def begin_work(self) -> None: ...
+    def begin_work(self) -> None:
+        """Report a turn that is about to begin. It may take a checkpoint first, for a few seconds at most."""
 
     def end_work(self) -> None:
         """Report idle, unless the member has reported more (done, an answer) or has mail to continue with."""
