@@ -131,7 +131,7 @@ def test_a_request_to_exit_reaches_the_agent_alone(world: World) -> None:
     handle = world.start("polite")
     assert world.runtime.request_exit(handle)
     wait_until(lambda: not world.runtime.alive(handle))
-    assert str(world.runtime.wait_exit(handle, 60)) == "ended by signal 15"
+    assert str(world.runtime.wait_exit(handle, 60)) == "killed by SIGTERM"
     assert not world.runtime.request_exit(handle)
 
 

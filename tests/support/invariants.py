@@ -14,7 +14,7 @@ from headcount.protocol.effects import ActKind
 from headcount.protocol.happened import RequestRejected
 from headcount.protocol.member import Answer, Member, State
 from headcount.protocol.team import DRAINING, Status
-from tests.support.onlooker import LAST, SENT_BACK, Seen, Step, Violation
+from tests.support.onlooker import LAST, SENT_BACK, Seen, Step, Violation, is_mute
 
 STOPS = frozenset((ActKind.ASK_EXIT, ActKind.TERMINATE, ActKind.KILL))
 _OF_THE_TEAM = (ActKind.CLOSE_STEP, ActKind.MERGE, ActKind.ASK_REVIEW, ActKind.RUN_GATE)
@@ -180,7 +180,7 @@ def two_phases(step: Step, seen: Mapping[str, Seen]) -> Iterator[str]:
         opened = isinstance(step.event, ev.StandDown | ev.Spent)
         # Without a wait for answers, asking and what follows are one step.
         asked_now = getattr(step.event, "now", False) and after.ask is not None
-        if before is not None and opened and not asked_now and _must_be_asked(before, after):
+        if before is not None and opened and not asked_now and _must_be_asked(step, before, after):
             yield f"{after.key} is {after.state}, and was not asked"
         request = step.after.requests.get(after.request or "")
         if before is None or request is None or not request.asking or isinstance(step.event, ev.Exited):
@@ -193,9 +193,10 @@ def two_phases(step: Step, seen: Mapping[str, Seen]) -> Iterator[str]:
             yield f"{after.key} is asked twice"
 
 
-def _must_be_asked(before: Member, after: Member) -> bool:
+def _must_be_asked(step: Step, before: Member, after: Member) -> bool:
     free = before.state in SENT_BACK and before.request is None and after.request is not None
-    excused = before.role in LAST or (before.state is State.RUNNING and before.activity == "idle")
+    quiet = before.activity == "idle" or is_mute(step, before, after)
+    excused = before.role in LAST or (before.state is State.RUNNING and quiet)
     return free and not excused and after.state is not State.ASKED
 
 

@@ -154,11 +154,17 @@ def _heard(seen: Seen, event: ev.Event, member: Member) -> Seen:
 
 
 def _not_asked(step: Step, before: Member, after: Member) -> bool:
-    """It stands idle, or it is a lead or a witness whose turn has come."""
+    """It stands idle, is mute at a usage limit under force, or is a lead or a witness whose turn has come."""
     if before.role not in LAST:
-        return before.activity == "idle"
+        return before.activity == "idle" or is_mute(step, before, after)
     others = (m for m in step.after.members.values() if m.request == after.request)
     return all(m.settled for m in others if _rank(m) < _rank(after))
+
+
+def is_mute(step: Step, before: Member, after: Member) -> bool:
+    """At a usage limit nobody can answer, and force does not wait for it."""
+    request = step.after.requests.get(after.request or "")
+    return before.activity == "limited" and request is not None and request.forces(after.key)
 
 
 def _rank(member: Member) -> int:

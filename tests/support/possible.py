@@ -198,6 +198,7 @@ def _words_of_the_dead(key: str) -> Iterator[ev.Event]:
     yield ev.RefusedForGood(key, "too late")
     yield ev.TaskClaimed(key, "t2")
     yield ev.Spent(key, 9, 9)
+    yield ev.ClientFailed(key, "too late")
 
 
 def _late(key: str, epoch: int) -> Iterator[ev.Event]:

@@ -38,7 +38,7 @@ def check_run(step: Step, seen: Mapping[str, Seen], before: Ledger, after: Ledge
 def no_task_without_its_owner(team: Team, seen: Mapping[str, Seen]) -> Iterator[str]:
     """A task that waits for a member has one that is there, or one whose start is put off for a reason."""
     run = _run(team)
-    put_off = limited_by(team) is not None or team.draining
+    put_off = limited_by(team, "") is not None or team.draining
     for task in run.tasks.values():
         for seat in task.seats:
             member = team.members.get(seat.key or "")

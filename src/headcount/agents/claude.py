@@ -12,6 +12,7 @@ from headcount.agents.client import (
     NOTHING,
     SERVER,
     Client,
+    LoginCheck,
     Record,
     Screen,
     Seen,
@@ -20,6 +21,7 @@ from headcount.agents.client import (
     Turn,
     allowed_commands,
     as_event,
+    fingerprint,
     mirror,
     read_json,
     reset_time,
@@ -81,8 +83,36 @@ def _trusts(root: str, environ: Mapping[str, str]) -> bool:
     return isinstance(entry, dict) and entry.get("hasTrustDialogAccepted") is True
 
 
+# In the order in which Claude Code prefers them.
+_CLOUDS = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY")
+_KEYS = ("ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN")
+
+
+def _users_directory(environ: Mapping[str, str]) -> str:
+    return environ.get("CLAUDE_CONFIG_DIR") or f"{environ.get('HOME', '')}/.claude"
+
+
+def _account(environ: Mapping[str, str]) -> str:
+    users = _users_directory(environ)
+    settings = read_json(f"{users}/settings.json")
+    own = settings.get("env")
+    variables = {**environ, **(own if isinstance(own, dict) else {})}
+    for name in _CLOUDS:
+        if variables.get(name):
+            return name
+    keys = [variables[name] for name in _KEYS if variables.get(name)]
+    about = _read_about_user(environ)
+    login = about.get("oauthAccount")
+    keys += [str(login.get("accountUuid") or "")] if isinstance(login, dict) else []
+    keys += [str(about.get("primaryApiKey") or ""), str(settings.get("apiKeyHelper") or "")]
+    found = next(filter(None, keys), "")
+    if found:
+        return fingerprint(found)
+    return "subscription" if os.path.exists(f"{users}/.credentials.json") else ""
+
+
 def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
-    users = environ.get("CLAUDE_CONFIG_DIR") or f"{environ.get('HOME', '')}/.claude"
+    users = _users_directory(environ)
     own = f"{setup.directory}/config"
     mirror(users, own, copied=("settings.json",), left_out=(*_STATE, ".claude.json"))
     # The workspace is a worktree of the repository that the user trusts.
@@ -150,6 +180,8 @@ def _read_line(line: str) -> Seen:
         info = event.get("rate_limit_info") or {}
         if info.get("status") == "rejected":
             return Seen(limit="usage limit reached", resets_at=info.get("resetsAt"))
+    if kind == "assistant" and event.get("error") == "authentication_failed":
+        return Seen(login="authentication_failed")
     if kind in ("assistant", "user"):
         return _read_message(event)
     if kind == "system" and event.get("subtype") == "init":
@@ -171,7 +203,8 @@ def _read_result(event: Mapping[str, Any]) -> Seen:
         return seen._replace(overflow=text)
     if event.get("api_error_status") == 429 or "limit" in text.lower():
         return seen._replace(limit=text, resets_at=reset_time(text))
-    return seen
+    login = text if event.get("api_error_status") == 401 else ""
+    return seen._replace(login=login, error=text or str(event.get("subtype") or ""))
 
 
 def _read_message(event: Mapping[str, Any]) -> Seen:
@@ -240,6 +273,7 @@ CLIENT = Client(
     oldest=(2, 1, 177),
     trusts=_trusts,
     trust_hint="Run `claude` in {root} once, and accept its question about trust",
+    account=_account,
     prepare=_prepare,
     first_turn=lambda setup, prompt: _headless(setup, prompt, "--session-id"),
     next_turn=lambda setup, prompt: _headless(setup, prompt, "--resume"),
@@ -256,4 +290,10 @@ CLIENT = Client(
     hooked=True,
     conversations=("config/projects", "config/todos", "config/tasks", "config/file-history"),
     record=Record("config/projects/*/*.jsonl", _read_record),
+    login_check=LoginCheck(
+        ("claude", "auth", "status"),
+        "CLAUDE_CONFIG_DIR",
+        lambda environ: f"{_users_directory(environ)}/settings.json",
+    ),
+    login_hint="Log in with `claude auth login`, or set ANTHROPIC_API_KEY",
 )

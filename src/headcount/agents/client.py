@@ -91,6 +91,8 @@ class Seen(NamedTuple):
     """Nobody is logged in any more, and a person has to; in the words of the client."""
     error: str = ""
     """Another error that ended the turn; in the words of the client."""
+    answered: bool = False
+    """The model said something or called a tool. Without that a turn has not happened."""
     turn: str = ""
     """`begun` or `ended`, in a record."""
     answer: str = ""
@@ -111,6 +113,7 @@ NOTHING = Seen()
 
 
 _FURTHEST_S = 35 * 86400.0  # no window of a limit is longer than a month
+_ANSWERS = ("said", "tool")  # steps of the model
 _MOST_USD = 1e6  # no line of a client costs more; infinity and NaN are not below it
 
 
@@ -124,7 +127,9 @@ def understand(read: Callable[[str], Seen], line: str) -> Seen:
     known = isinstance(until, (int, float)) and 0 <= until < time.time() + _FURTHEST_S
     tokens = seen.tokens if isinstance(seen.tokens, int) else 0
     cost = seen.cost_usd if isinstance(seen.cost_usd, (int, float)) and 0 < seen.cost_usd < _MOST_USD else 0.0
-    return seen._replace(tokens=max(tokens, 0), cost_usd=cost, resets_at=until if known else None)
+    answered = seen.answered or any(step.kind in _ANSWERS for step in seen.steps)
+    resets_at = until if known else None
+    return seen._replace(tokens=max(tokens, 0), cost_usd=cost, resets_at=resets_at, answered=answered)
 
 
 def add_seen(so_far: Seen, now: Seen) -> Seen:
@@ -162,6 +167,16 @@ class Screen(NamedTuple):
         return f"{self.asks}|{self.limit}" if self.limit else self.asks
 
 
+class LoginCheck(NamedTuple):
+    """A command by which the client itself tells whether a user is logged in. It exits with 1 if not."""
+
+    argv: tuple[str, ...]
+    variable: str
+    """It names the client's directory. The command writes there, so it gets a directory of its own."""
+    settings: Callable[[Mapping[str, str]], str]
+    """The user's settings file, which is copied there: it may name another way to log in."""
+
+
 @dataclass(frozen=True, slots=True)
 class Client:
     name: str
@@ -173,6 +188,9 @@ class Client:
     """Whether the user has told this client to trust the folder, by the client's own records."""
     trust_hint: str
     """How a person makes that decision; `{root}` is the folder, quoted for a shell."""
+    account: Callable[[Mapping[str, str]], str]
+    """Returns the account by the user's variables and files, without secrets. It is "" if they name none:
+    then no user is logged in, unless `login_check` finds one."""
     prepare: Callable[[Setup, Mapping[str, str]], dict[str, str]]
     """Writes its files into `setup.directory`; what to add to its environment."""
     first_turn: Callable[[Setup, str], Turn]
@@ -188,6 +206,8 @@ class Client:
     conversations: tuple[str, ...] = ()
     """What the archive keeps of the client's directory: its records of conversations. The rest is settings
     and logins of the user, and headcount removes it when the team closes."""
+    login_check: LoginCheck | None = None
+    login_hint: str = ""
     writes_when_asked: str = ""
     """The variable that names its directory, if it writes there when it is only asked for its version."""
 
@@ -233,6 +253,13 @@ def write_file(path: str, content: str) -> str:
     with os.fdopen(fd, "w", encoding="utf-8") as file:
         file.write(content)
     return path
+
+
+def fingerprint(secret: str) -> str:
+    """Return what tells one secret from another, and does not give it away."""
+    import hashlib
+
+    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()[:12]
 
 
 def write_json(path: str, value: object) -> str:

@@ -14,6 +14,7 @@ from headcount.agents.client import (
     NOTHING,
     SERVER,
     Client,
+    LoginCheck,
     Record,
     Screen,
     Seen,
@@ -22,7 +23,9 @@ from headcount.agents.client import (
     Turn,
     allowed_commands,
     as_event,
+    fingerprint,
     mirror,
+    read_json,
     reset_time,
     write_file,
 )
@@ -49,6 +52,22 @@ def _trusts(root: str, environ: Mapping[str, str]) -> bool:
 
 def _users_directory(environ: Mapping[str, str]) -> str:
     return environ.get("CODEX_HOME") or f"{environ.get('HOME', '')}/.codex"
+
+
+def _account(environ: Mapping[str, str]) -> str:
+    users = _users_directory(environ)
+    settings = _read_settings(users)
+    for name in ("profile", "model_provider"):
+        if settings.get(name, "openai") != "openai":
+            return f"{name} {settings[name]}"
+    auth = read_json(f"{users}/auth.json")
+    tokens = auth.get("tokens")
+    keys = [environ.get("CODEX_API_KEY"), tokens.get("account_id") if isinstance(tokens, dict) else None]
+    found = next(filter(None, [*keys, auth.get("OPENAI_API_KEY")]), None)
+    if found:
+        return fingerprint(str(found))
+    elsewhere = settings.get("cli_auth_credentials_store", "file") != "file"
+    return "login" if auth or elsewhere else ""
 
 
 def _read_settings(directory: str) -> dict[str, Any]:
@@ -157,7 +176,11 @@ def _read_line(line: str) -> Seen:
         usage = event.get("usage") or {}
         return Seen(tokens=usage.get("input_tokens", 0) + usage.get("output_tokens", 0), sum="conversation")
     if kind in ("turn.failed", "error"):
-        return _read_error(str((event.get("error") or event).get("message", "")))
+        text = str((event.get("error") or event).get("message", ""))
+        seen = _read_error(text)
+        # An `error` alone may be one that it recovers from.
+        final = kind == "turn.failed" and not seen.limit
+        return seen._replace(error=text or "its turn failed") if final else seen
     if kind == "turn.started":
         return Seen(steps=(Step("waiting"),))
     item = event.get("item")
@@ -257,6 +280,7 @@ CLIENT = Client(
     oldest=(0, 166, 0),
     trusts=_trusts,
     trust_hint="Run `codex` in {root} once, and accept its question about trust",
+    account=_account,
     prepare=_prepare,
     first_turn=lambda setup, prompt: _headless(setup, prompt),
     next_turn=lambda setup, prompt: _headless(setup, prompt, "resume", "--last"),
@@ -271,4 +295,10 @@ CLIENT = Client(
     exit_text="/quit",
     conversations=("config/sessions", "config/archived_sessions"),
     record=Record("config/sessions/**/*.jsonl", _read_record, in_turns="usage"),
+    login_check=LoginCheck(
+        ("codex", "login", "status"),
+        "CODEX_HOME",
+        lambda environ: f"{_users_directory(environ)}/config.toml",
+    ),
+    login_hint="Log in with `codex login`",
 )

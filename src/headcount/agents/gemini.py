@@ -25,6 +25,7 @@ from headcount.agents.client import (
     Turn,
     allowed_commands,
     as_event,
+    fingerprint,
     mirror,
     read_json,
     reset_time,
@@ -143,6 +144,25 @@ def _users_directory(environ: Mapping[str, str]) -> str:
     return f"{environ.get('GEMINI_CLI_HOME') or environ.get('HOME', '')}/.gemini"
 
 
+_VARIABLES = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS")
+_WAYS = ("GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA", "GOOGLE_CLOUD_PROJECT", "CLOUD_SHELL")
+
+
+def _account(environ: Mapping[str, str]) -> str:
+    """It reads variables from files named `.env`, too; where one is, it may log in by it."""
+    users = _users_directory(environ)
+    found = next((environ[name] for name in _VARIABLES if environ.get(name)), "")
+    found = found or str(read_json(f"{users}/google_accounts.json").get("active") or "")
+    if found:
+        return fingerprint(found)
+    security = read_json(f"{users}/settings.json").get("security")
+    chosen = security.get("auth") if isinstance(security, dict) else None
+    way = str(chosen.get("selectedType") or "") if isinstance(chosen, dict) else ""
+    way = way or next((name for name in _WAYS if environ.get(name)), "")
+    files = (f"{users}/.env", f"{environ.get('HOME', '')}/.env", ".env", ".gemini/.env")
+    return way or next((path for path in files if os.path.exists(path)), "")
+
+
 def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
     users = _users_directory(environ)
     own = f"{setup.directory}/config"
@@ -233,8 +253,10 @@ def _read_line(line: str) -> Seen:
             return Seen(steps=(*refused, ended))
         case "result" | "error" as kind:
             tokens = int((event.get("stats") or {}).get("total_tokens", 0))
-            seen = _read_error(str((event.get("error") or event).get("message", "")), tokens)
-            return seen._replace(sum="turn" if kind == "result" else "")
+            text = str((event.get("error") or event).get("message", ""))
+            seen = _read_error(text, tokens)._replace(sum="turn" if kind == "result" else "")
+            final = kind == "result" and event.get("status") == "error" and not seen.limit
+            return seen._replace(error=text or "its turn failed") if final else seen
         case _:
             return NOTHING
 
@@ -292,6 +314,7 @@ CLIENT = Client(
     oldest=(0, 61, 0),
     trusts=_trusts,
     trust_hint="Run `gemini` in {root} once, and accept its question about trust",
+    account=_account,
     prepare=_prepare,
     first_turn=_first,
     next_turn=_next,
@@ -309,5 +332,6 @@ CLIENT = Client(
     hooked=True,
     conversations=("config/.gemini/tmp", "config/.gemini/history"),
     record=Record("config/.gemini/tmp/*/chats/*.jsonl", _read_record, in_turns="usage"),
+    login_hint="Run `gemini` once and log in, or set GEMINI_API_KEY",
     writes_when_asked="GEMINI_CLI_HOME",
 )

@@ -193,7 +193,7 @@ def _read_error(error: Mapping[str, Any]) -> Seen:
         return Seen(overflow=text)
     if data.get("statusCode") == 429 or "rate limit" in text.lower():
         return Seen(limit=text, resets_at=reset_time(json.dumps(data)))
-    return NOTHING
+    return Seen(error=text, login=text if data.get("statusCode") == 401 else "")
 
 
 CLIENT = Client(
@@ -203,6 +203,7 @@ CLIENT = Client(
     oldest=(1, 18, 33),
     trusts=lambda root, environ: True,
     trust_hint="",
+    account=lambda environ: "login",  # each of its providers has its own; it works without any, too
     prepare=_prepare,
     first_turn=lambda setup, prompt: _headless(setup, prompt),
     next_turn=lambda setup, prompt: _headless(setup, prompt, "--continue"),

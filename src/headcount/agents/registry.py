@@ -7,9 +7,10 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from functools import lru_cache
 
-from headcount.agents import claude, codex, gemini, opencode
+from headcount.agents import claude, codex, gemini, opencode, version_cache
 from headcount.agents.client import Client
 from headcount.errors import WorldError
 
@@ -24,15 +25,26 @@ def read_version(program: str, path: str | None = None) -> str:
     """Return the version that a program prints, or "". `path` is searched like PATH."""
     found = shutil.which(program, path=path)
     variable = CLIENTS[program].writes_when_asked if program in CLIENTS else ""
+    if found is None:
+        return ""
     try:
-        return "" if found is None else _ask_version(found, os.stat(found).st_mtime, variable)
+        return _read_cached(found, version_cache.identify(found), variable)
     except (OSError, subprocess.TimeoutExpired):
         return ""
 
 
 @lru_cache
-def _ask_version(found: str, _: float, variable: str) -> str:
-    """Run a program for its version, once for each file, because it may take seconds. Retry failures."""
+def _read_cached(found: str, identity: str, variable: str) -> str:
+    """Ask each file once, because it may take seconds. A failure is not cached."""
+    known = version_cache.read(identity)
+    if known:
+        return known
+    version = _ask_version(found, variable)
+    version_cache.write(identity, version)
+    return version
+
+
+def _ask_version(found: str, variable: str) -> str:
     with tempfile.TemporaryDirectory(prefix="headcount-") as elsewhere:
         done = subprocess.run(
             [found, "--version"], capture_output=True, text=True, errors="replace", timeout=_ASK_S,
@@ -63,4 +75,44 @@ def check_installed(name: str, path: str | None = None) -> None:
             f"{client.title} is too old",
             f"{name} --version says {said or 'nothing'}; {oldest} or newer is needed",
             (hint,), code="client-too-old",
+        )  # fmt: skip
+
+
+def find_account(name: str, environ: Mapping[str, str], model: str = "") -> str:
+    """Return the client and account whose usage limit a member shares; "" for a plain command."""
+    if name not in CLIENTS:
+        return ""
+    provider = model.partition("/")[0] if name == opencode.CLIENT.name else ""
+    return ":".join(filter(None, (name, CLIENTS[name].account(environ), provider)))
+
+
+def is_logged_out(name: str, environ: Mapping[str, str]) -> bool:
+    """Return whether nobody is logged in to a client, without a turn. False if that is not certain."""
+    client = CLIENTS[name]
+    if client.account(environ):
+        return False
+    check = client.login_check
+    if check is None:
+        return True
+    with tempfile.TemporaryDirectory(prefix="headcount-") as elsewhere:
+        settings = check.settings(environ)
+        if os.path.isfile(settings):
+            shutil.copy(settings, elsewhere)
+        try:
+            done = subprocess.run(
+                check.argv, capture_output=True, timeout=_ASK_S, stdin=subprocess.DEVNULL, check=False,
+                env={**environ, check.variable: elsewhere},
+            )  # fmt: skip
+        except (OSError, subprocess.TimeoutExpired):
+            return False
+    return done.returncode == 1
+
+
+def check_login(name: str, environ: Mapping[str, str]) -> None:
+    """Refuse a client to which nobody is logged in, before anything is started."""
+    if is_logged_out(name, environ):
+        client = CLIENTS[name]
+        raise WorldError(
+            f"Nobody is logged in to {client.title}", "every turn of its member would fail",
+            (client.login_hint, "See all clients with `headcount doctor`"), code="client-not-logged-in",
         )  # fmt: skip

@@ -10,7 +10,7 @@ import sys
 from glob import glob
 from typing import TYPE_CHECKING, NamedTuple
 
-from headcount.agents.registry import CLIENTS, read_version, version_numbers
+from headcount.agents.registry import CLIENTS, is_logged_out, read_version, version_numbers
 from headcount.app.retention import size_of
 from headcount.domain.display import show_bytes
 from headcount.errors import HeadcountError
@@ -25,6 +25,7 @@ from headcount.runtime.containment import (
     choose,
     scope_command,
 )
+from headcount.runtime.worker_pool import side_by_side
 from headcount.store import check_library
 from headcount.workspace.left_branches import OURS
 from headcount.workspace.ref_names import SALVAGE
@@ -50,7 +51,7 @@ class Check(NamedTuple):
 def examine(home: str) -> list[Check]:
     """Check this machine, and the disk that the state directory `home` takes."""
     checks: list[Callable[[], Check]] = [_python, _sqlite, _git, _tmux, _processes, _containment]
-    clients = [_client(client) for client in CLIENTS.values()]
+    clients = side_by_side(_client, list(CLIENTS.values()), len(CLIENTS))
     return [*(check() for check in checks), _disk(home), *clients]
 
 
@@ -145,6 +146,8 @@ def _client(client: Client) -> Check:
         return Check(
             client.name, "absent", found, f"Too old: {oldest} or newer is needed. `{client.install}`"
         )
+    if is_logged_out(client.name, os.environ):
+        return Check(client.name, "absent", f"{found}, not logged in", client.login_hint)
     return Check(client.name, "ok", f"{found}: {_what_works(client)}")
 
 

@@ -15,7 +15,7 @@ from headcount.app import mail, signals
 from headcount.app.doing import DoingFile, one_line
 from headcount.app.mail import write_mail
 from headcount.domain.display import utc
-from headcount.domain.names import LEAD, OPERATOR
+from headcount.domain.names import IN_PROMPT, LEAD, OPERATOR
 from headcount.errors import HeadcountError
 from headcount.protocol import authority
 from headcount.protocol.mailboxes import ENGINE, channel
@@ -23,6 +23,7 @@ from headcount.protocol.mailboxes import ENGINE, channel
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from headcount.agents.client import Seen
     from headcount.agents.host import Answer, Wanted
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 _LOOK_AGAIN_S = 30.0
 _HEARD_S = 3.0
 _LIMIT_WAIT_S, _LIMIT_MOST_S = 60.0, 1800.0
+_RESTARTS = 2
 _DOUBLINGS = 20
 _FACT = "dialog"
 _CHECKPOINT_S = 10.0  # a turn waits no longer for its checkpoint than the engine's nudge does
@@ -54,6 +56,12 @@ class MemberReports:
 
     def mark_read(self, shown: Sequence[Mail]) -> None:
         mail.mark_read(self._session, list(shown))
+
+    def show(self, shown: Sequence[Mail]) -> None:
+        """Record the mail in the prompt of a turn. It counts as read only when the turn has ended well."""
+        team = self._team()
+        with self._session.store.write(team=team) as tx:
+            tx.put_fact(team, self._session.caller.who, IN_PROMPT, {"ids": [one.id for one in shown]})
 
     def begin_work(self) -> None:
         """Report that the client begins a turn, and take a checkpoint before it.
@@ -114,14 +122,14 @@ class MemberReports:
         self._session.store.ring([ENGINE])
         return is_above
 
-    def record_turn(self, seen: Seen, code: int) -> None:
-        """Record how a turn ended, and what was not yet recorded of its cost."""
+    def record_turn(self, seen: Seen, code: int, cause: str = "") -> None:
+        """Record how a turn ended, why it failed, and what was not yet recorded of its cost."""
         team, key = self._team(), self._session.caller.who
         self._end_asks(team, key)
         with self._session.store.write(team=team) as tx:
             self._add_usage(tx, seen, 1)
-            if code != 0:
-                ended = {"code": code, "limit": seen.limit, "overflow": seen.overflow}
+            if code != 0 or cause:
+                ended = {"code": code, "cause": cause, "limit": seen.limit, "overflow": seen.overflow}
                 tx.add_entry(team, "turn_failed", key, ended)
         self._session.store.ring([ENGINE])
 
@@ -166,6 +174,25 @@ class MemberReports:
 
             end_open_asks(self._session, "its client has ended")
 
+    def restarts(self) -> int:
+        """How often in a row a client that failed is started again."""
+        return int(self._policy().get("restarts", _RESTARTS))
+
+    def _policy(self) -> dict[str, Any]:
+        with self._session.store.read() as tx:
+            policy: dict[str, Any] = tx.team_settings(self._team()).get("policy", {})
+        return policy
+
+    def record_rest(self, ended: Sequence[str]) -> None:
+        """Record the processes that a failed turn left, and that were ended."""
+        team = self._team()
+        with self._session.store.write(team=team) as tx:
+            tx.add_entry(team, "turn_rest_ended", self._session.caller.who, {"processes": list(ended)})
+
+    def fail(self, cause: str) -> None:
+        """Report why this process is about to exit."""
+        self._report("ClientFailed", cause=cause)
+
     def limit_end(self, resets_at: float | None, count: int) -> float:
         """When to try again: as the client says, else a little later each time (`limit_wait_s`).
 
@@ -173,9 +200,7 @@ class MemberReports:
         """
         if resets_at is not None and count == 1:
             return resets_at
-        with self._session.store.read() as tx:
-            policy = tx.team_settings(self._team()).get("policy", {})
-        wait_s: float = policy.get("limit_wait_s", _LIMIT_WAIT_S)
+        wait_s: float = self._policy().get("limit_wait_s", _LIMIT_WAIT_S)
         later = time.time() + min(wait_s * 2.0 ** min(count - 1, _DOUBLINGS), max(_LIMIT_MOST_S, wait_s))
         return max(resets_at or 0.0, later)
 
@@ -192,6 +217,12 @@ class MemberReports:
         with self._session.store.write(team=team) as tx:
             tx.add_entry(team, "warning", self._session.caller.who, {"text": text})
 
+    def mail_while_idle(self) -> list[str]:
+        """Return the ids of unread mail of a member that is idle, if the policy wants it to be woken."""
+        if self._state() != ("running", "idle") or not self._policy().get("wake_on_mail", True):
+            return []
+        return [one.id for one in self.unread()]
+
     def wait_for_mail(self) -> None:
         """Wait for mail. A nudge on standard input also wakes it, because its mail is there."""
         store, team, boxes = self._session.store, self._team(), self._session.caller.boxes
@@ -200,12 +231,13 @@ class MemberReports:
             store.listen(each)
         standard_input: int | None = 0
         while True:
+            # Before the mailbox: what a nudge says is in the mail, and a nudge that was read is taken.
+            if standard_input is not None and _has_closed(standard_input):
+                standard_input = None
             with store.read() as tx:
                 if tx.has_unread(team, boxes):
                     return
             store.wait_any(channels, _LOOK_AGAIN_S, standard_input)
-            if standard_input is not None and _has_closed(standard_input):
-                standard_input = None
 
     def report_dialog(self, question: str, screen: list[str]) -> None:
         who, team = self._session.caller.who, self._session.caller.team_name
@@ -291,3 +323,8 @@ class MemberTerminal:
         """Type a text by the runtime's rules: at a pause, once for each tag, and check that it was taken."""
         found = self._take_up()
         return found is not None and found[0].nudge(found[1], text, tag=tag)
+
+    def wake(self, text: str) -> bool:
+        """Type a text for a client that is idle: only without a dialog, and on an empty input line."""
+        found = self._take_up()
+        return found is not None and found[0].wake(found[1], text)

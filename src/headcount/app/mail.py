@@ -10,7 +10,7 @@ import time
 
 from headcount.domain.display import utc
 from headcount.domain.input_checks import unknown
-from headcount.domain.names import LEAD, OPERATOR
+from headcount.domain.names import IN_PROMPT, LEAD, OPERATOR
 from headcount.domain.records import Mail
 from headcount.engine.delivery import deliver, find_box
 from headcount.errors import Declined
@@ -164,11 +164,16 @@ def mark_read(session: Session, mails: Iterable[Mail], team: str | None = None) 
 
 
 def count_unread(session: Session, team: str | None = None) -> int:
+    """Return how many messages are unread and not in the prompt of the caller's turn."""
     name = session.pick_team(team)
     with session.store.read() as tx:
         card = session.find_team(tx, name)
         counts = tx.count_unread(card.id)
-        return sum(counts.get(box, 0) for box in boxes_of(tx, session, card))
+        boxes = [box for box in boxes_of(tx, session, card) if counts.get(box)]
+        if not boxes:
+            return 0
+        shown = (tx.fact(card.id, session.caller.who, IN_PROMPT) or {}).get("ids", ())
+        return sum(one.id not in shown for one in tx.inbox(card.id, boxes, unread=True))
 
 
 def wait_for_mail(session: Session, seconds: float, team: str | None = None) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headcount.agents.launch import Order, check_agent, plan_launch, resolve_via, trusting_client
+from headcount.agents.launch import ACP, Order, check_agent, plan_launch, resolve_via, trusting_client
+from headcount.agents.registry import find_account
 from headcount.app.trust import check_trust
 from headcount.domain.settings import Agent
 from headcount.errors import UsageError
 from headcount.runtime.mark import new_mark, state_id
+from headcount.runtime.worker_pool import side_by_side
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -46,12 +48,22 @@ class Plan(NamedTuple):
 
 
 def check_clients(app: App, plans: Iterable[Plan], trusted: Iterable[str]) -> None:
-    """Refuses what cannot be started here, before anything is: a client that is missing, too old, or not told
-    to trust the repository."""
+    """Refuses what cannot be started here, before anything is: a client that is missing, too old, not logged
+    in, or not told to trust the repository. All clients are asked at once."""
     agents = list(dict.fromkeys(_what_is_run(app.settings, plan) for plan in plans))
-    for agent, command in agents:
-        check_agent(agent, command, installed=True)
+    if agents:
+        side_by_side(lambda each: check_agent(*each, installed=True), agents, len(agents))
     check_trust(app, trusted, [trusting_client(*each) for each in agents])
+
+
+def read_account(app: App, plan: Plan) -> str:
+    """Return the client and account whose usage limit the member will share."""
+    agent, command = _what_is_run(app.settings, plan)
+    client = trusting_client(agent, command)
+    if client == ACP:
+        return f"{ACP}:{os.path.basename(command[0])}" if command else ""
+    mine = app.settings.agents.workers.get(plan.name) or Agent()
+    return find_account(client, os.environ, plan.model or mine.model)
 
 
 def _in_terminal(settings: Settings, plan: Plan) -> bool:

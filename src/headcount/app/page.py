@@ -16,7 +16,7 @@ from headcount.app.progress import waits_for
 from headcount.app.report import describe_salvage
 from headcount.app.stand_down_answer import report as read_stand_down
 from headcount.app.task_run import describe_run
-from headcount.app.team_status import read_asks, read_costs, shown_activity
+from headcount.app.team_status import read_asks, read_costs, read_stopped, shown_activity
 from headcount.app.timeline import Timeline
 from headcount.app.unsaved_work import NOT_KNOWN, Work
 from headcount.domain.findings import Findings
@@ -136,13 +136,14 @@ class Onlooker:
         policy = policy_of(tx.team_settings(team.id))
         self._count_findings(tx, team, changed)
         waiting = {one["member"] for one in read_asks(tx, team.id, team.name)}
+        stopped = read_stopped(tx, team)
         live = [member.key for member in team.live()]
         doing = self._doing.read(live, lambda key: tx.fact(team.id, key, "start"))
         rows: dict[str, Row] = {}
         for key, member in team.members.items():
             lane = self._timeline.lanes.get(key)
             work = self.seen.get(key, self._findings.get(key, NOT_KNOWN)) if member.live else NOT_KNOWN
-            activity = shown_activity(member, waiting)
+            activity = shown_activity(member, waiting, stopped)
             spans, mails, used = len(lane.spans) if lane else 0, unread.get(key, 0), usage.get(key, {})
             basis = (member, activity, spans, mails, work, doing.get(key), used)
             kept = self._rows.get(key)
@@ -230,6 +231,7 @@ def _member(member: Member, lane: Lane | None, unread: int, policy: Policy) -> R
         "issues": list(member.issues),
         "outcome": member.outcome,
         "failure": member.failure,
+        "cause": member.cause,
         "attempts": member.attempts,
         "salvage": list(member.refs),
         "unread": unread,

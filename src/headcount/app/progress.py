@@ -92,7 +92,7 @@ def waits_for(member: Member) -> str:
     if member.stuck:
         return f"stuck: {', '.join(member.alive) or 'not proved gone'}"
     if member.settled:
-        return f"gone, {outcome_words(member.outcome)}"
+        return f"gone, {outcome_words(member.outcome, member.cause)}"
     if member.state is State.RUNNING and member.request is None:
         return "continues its work"
     if member.state is State.RUNNING and member.activity is Activity.IDLE:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         name: str
         generation: int
         outcome: str | None
+        cause: str | None
         at: str | None
         proof: str | None
         processes: int
@@ -327,6 +328,7 @@ def _proof(tx: Tx, team: Team, member: Member) -> GoneAnswer:
         "name": member.name,
         "generation": member.generation,
         "outcome": member.outcome,
+        "cause": member.cause or None,
         "at": utc(seen["at"]) if "at" in seen else None,
         "proof": seen.get("method"),
         "processes": len(seen.get("processes", ())),

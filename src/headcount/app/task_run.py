@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headcount.app.adapters import find_repository, read_checked_out
 from headcount.app.app import policy_of
-from headcount.app.member_start import check_clients
+from headcount.app.member_start import check_clients, read_account
 from headcount.app.stand_down_answer import can_decide
 from headcount.app.tasks import add
 from headcount.app.team_status import (
@@ -382,6 +382,7 @@ def _roster(app: App, definition: Definition, integration: Integration) -> dict[
         "integration": integration.branch,
         "base": integration.head(),
         "require_merged": app.settings.policy.require_merged in ("run", "always"),
+        "accounts": [[plan.name, read_account(app, plan)] for plan in definition.members],
     }
 
 
@@ -426,6 +427,7 @@ def _crew(roster: Mapping[str, Any]) -> Crew:
     return Crew(
         tuple(roster["workers"]), tuple((role, name) for role, name in roster["reviewers"]),
         roster["integration"], roster["base"], roster["require_merged"],
+        tuple((name, account) for name, account in roster["accounts"]),
     )  # fmt: skip
 
 

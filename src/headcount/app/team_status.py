@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         outcome: str | None
         salvage: list[str]
         failure: str | None
+        cause: str | None
         alive: list[str]
 
     Usage = Mapping[str, Mapping[str, Any]]
@@ -109,11 +110,12 @@ if TYPE_CHECKING:
 
 DIALOG = "dialog"  # of an incarnation: what its client asks, and since when; nothing when that is over
 WAITING = "waiting"
+STOPPED = "stopped"
 ESCALATED = "escalated"
 OVER = ("complete", "blocked", ESCALATED)  # nothing more happens until a person acts
 
 
-def roster(team: Team, waiting: Container[str] = ()) -> list[MemberStatus]:
+def roster(team: Team, waiting: Container[str] = (), stopped: Container[str] = ()) -> list[MemberStatus]:
     """Return all incarnations, so that a reused name hides none (E1). `waiting` wait for a person."""
     return [
         {
@@ -121,7 +123,7 @@ def roster(team: Team, waiting: Container[str] = ()) -> list[MemberStatus]:
             "generation": m.generation,
             "role": m.role,
             "state": "stuck" if m.stuck else str(m.state),
-            "activity": shown_activity(m, waiting),
+            "activity": shown_activity(m, waiting, stopped),
             "task": m.task,
             "answer": m.answer,
             "attempts": m.attempts,
@@ -129,21 +131,60 @@ def roster(team: Team, waiting: Container[str] = ()) -> list[MemberStatus]:
             "outcome": m.outcome,
             "salvage": list(m.refs),
             "failure": m.failure or None,
+            "cause": m.cause or None,
             "alive": list(m.alive),
         }
         for m in team.members.values()
     ]
 
 
-def shown_activity(member: Member, waiting: Container[str]) -> str | None:
-    """Return what `status` shows. The rules do not know about dialogs and decide nothing by them."""
+def shown_activity(member: Member, waiting: Container[str], stopped: Container[str] = ()) -> str | None:
+    """Return what `status` shows. The rules know neither dialogs nor signals of other programs."""
     if not member.live:
         return None
+    if member.key in stopped:
+        return STOPPED
     return WAITING if member.key in waiting else member.activity
 
 
-def outcome_words(outcome: str | None) -> str:
-    """Return an outcome in words for people."""
+def read_stopped(tx: Tx, team: Team) -> set[str]:
+    """Return members whose process was stopped by a signal (SIGSTOP), and that headcount did not pause.
+
+    The member's own process may be a host. Then its direct child is the client.
+    """
+    facts = tx.facts(team.id, "process")  # `engine.job.PROCESS`
+    running = [m for m in team.live() if m.state == "running" and m.activity != "paused" and m.key in facts]
+    return {m.key for m in running if _is_stopped(facts[m.key])}
+
+
+def _is_stopped(process: Mapping[str, Any]) -> bool:
+    pid = process.get("pid")
+    found = _stat(pid)
+    if len(found) < 20 or found[19] != str(process.get("start")):
+        return False  # it has ended, and the engine will see that
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as file:
+            children = file.read().split()
+    except OSError:
+        children = []
+    return any(state[:1] in (["T"], ["t"]) for state in (found, *map(_stat, children)))
+
+
+def _stat(pid: object) -> list[str]:
+    """Return the fields of /proc/PID/stat from the state on; none if it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def outcome_words(outcome: str | None, cause: str | None = None) -> str:
+    """Return an outcome in words for people. `cause` is why it failed."""
+    if cause and outcome == "already_gone":
+        return f"failed: {cause}"
+    if cause:
+        return f"{outcome}, failed: {cause}"
     return "exited on its own" if outcome == "already_gone" else outcome or "never started"
 
 
@@ -248,7 +289,8 @@ def _read_members(
         places = {key: place for key in live if (place := tx.fact(team.id, key, "workspace"))}
         work = _count_work(app, places) if places else {}
     members = []
-    for member, row in zip(team.members.values(), roster(team, waiting), strict=True):
+    rows = roster(team, waiting, read_stopped(tx, team))
+    for member, row in zip(team.members.values(), rows, strict=True):
         used, counted = usage.get(member.key, {}), work.get(member.key, (None, None))
         now: MemberNow = {
             **row,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from headcount.agents.launch import check_agent
 from headcount.app.adapters import find_repository, read_checked_out
-from headcount.app.member_start import Plan, check_clients, find_worktrees, make_start
+from headcount.app.member_start import Plan, check_clients, find_worktrees, make_start, read_account
 from headcount.app.trust import TRUSTED, read_trust, trusted_root
 from headcount.domain.environment import build_environment
 from headcount.domain.names import check_member_name, check_size, check_team_name, show
@@ -103,7 +103,9 @@ def spawn(app: App, team_name: str, plan: Plan) -> Member:
     with app.turn(team_name) as (tx, team, policy):
         if len(team.members) >= app.limits.members:
             raise _not_started(plan.name, team_name, "too-many-members", _too_many(app))
-        spawned = ev.Spawn(plan.name, plan.role, plan.task, plan.awaits_review, app.caller.who)
+        planned = plan._replace(agent=plan.agent or _agent_of_team(app, tx, team.id, plan))
+        account = read_account(app, planned)
+        spawned = ev.Spawn(plan.name, plan.role, plan.task, plan.awaits_review, app.caller.who, account)
         applied = apply(tx, team, [spawned], policy, app.make_start)
         member = applied.team.latest(plan.name)
         if applied.refused is None and member is not None:

@@ -15,7 +15,7 @@ from headcount.engine.cycling import HANDOVER, kind_of, put_handover
 from headcount.engine.delivery import deliver
 from headcount.engine.handoff_note import compose
 from headcount.engine.job import PROCESS
-from headcount.engine.pending_acts import with_git_config
+from headcount.engine.pending_acts import has_read_mail, with_git_config
 from headcount.errors import Declined, UsageError
 from headcount.ports import Mail
 from headcount.protocol import events as ev
@@ -122,6 +122,8 @@ def nudge(app: App, name: str, text: str, team: str | None = None) -> dict[str, 
         app, team_id, member, start, lambda runtime, handle: runtime.nudge(handle, text, tag=act.id), False
     )
     with app.store.write(team=team_name) as tx:
+        # The mail may have woken it before the text arrived: then it has that in its prompt.
+        taken = taken or has_read_mail(tx, app.load(tx, team_name), member.key)
         if taken:
             tx.note(team_id, [Note("nudged", member.key, {"text": text, "by": app.caller.who})])
         else:

@@ -155,7 +155,8 @@ def _counted(answer: StandDownAnswer) -> str:
 
 def _already_gone(early: GoneAnswer) -> str:
     proof = f", proved at {early['at']} ({early['proof']})" if early["at"] else ""
-    return f"{early['name']}#{early['generation']}: gone already, {outcome_words(early['outcome'])}{proof}"
+    ended = outcome_words(early["outcome"], early["cause"] and plain(early["cause"]))
+    return f"{early['name']}#{early['generation']}: gone already, {ended}{proof}"
 
 
 # --- escalations -----------------------------------------------------------------------------------------

@@ -166,7 +166,8 @@ def _member_row(
     state = member["state"]
     if state == "running" and member["activity"] != "working":
         state = member["activity"] or state
-    outcome = member["outcome"] and outcome_words(member["outcome"])
+    cause = member["cause"] and plain(member["cause"])
+    outcome = member["outcome"] and outcome_words(member["outcome"], cause)
     notes = [outcome or member["failure"] or "; ".join(member["issues"] or member["alive"])]
     notes += [
         describe_work(member["commits_ahead"], member["files_changed"]),
@@ -191,7 +192,7 @@ def describe_limits(team: str, limits: list[LimitStatus]) -> list[str]:
         for one in limits
     ]
     name = limits[0]["member"].partition("#")[0]
-    wait = "Nobody is started until it is over; then it goes on by itself."
+    wait = "Until it is over, headcount starts no member with the same client and account. Then it continues."
     return [*lines, f"  {wait} To go on without it: `headcount down {team} --member {name}`."]
 
 

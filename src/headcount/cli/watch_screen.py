@@ -186,6 +186,8 @@ def draw(view: View, scene: Scene, columns: int, lines: int, paint: Paint) -> li
 
 def state_word(row: dict[str, Any]) -> str:
     if row["outcome"]:
+        if row["cause"]:
+            return "failed"
         return "ended" if row["outcome"] == "already_gone" else str(row["outcome"])
     return str(row["activity"] if row["state"] == "running" else row["state"])
 
@@ -249,6 +251,8 @@ def _unsaved(row: dict[str, Any]) -> str:
 def _what_now(row: dict[str, Any]) -> str:
     if row["failure"]:
         return f"never started: {row['failure']}"
+    if row["cause"]:
+        return str(row["cause"])
     if row["state"] == "gone":
         return f"saved to {row['salvage'][-1]}" if row["salvage"] else "proved gone"
     if row["asked"] or row["state"] == "stuck":

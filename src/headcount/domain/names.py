@@ -25,6 +25,7 @@ OPERATOR = "operator"
 SETTINGS_FILE = "headcount.toml"
 
 SHOWN_MAIL = "HEADCOUNT_SHOWN_MAIL"
+IN_PROMPT = "in_prompt"  # the fact about an incarnation that has the ids of this mail
 """A variable: the ids of the mail in a turn's prompt. The hooks need not show it again."""
 PERMISSION_PROMPT_LISTED = "HEADCOUNT_PERMISSION_PROMPT"
 """A variable: the client asks for permission through a tool of our MCP server."""

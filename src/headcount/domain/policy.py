@@ -69,13 +69,17 @@ class Policy:
         default=600, metadata=_doc("time to answer a permission request; then it is denied")
     )
     notify: tuple[str, ...] = field(
-        default=(), metadata=_doc("a command to run on an escalation or a permission request")
+        default=(), metadata=_doc("a command to run on an escalation, a permission request or a failure")
     )
     max_members: int = field(default=16, metadata=_doc("members alive at once"))
     tasks_at_once: int = field(default=1, metadata=_doc("tasks in progress at once in `run`"))
     review_rounds: int = field(default=3, metadata=_doc("how often changes may be requested for one task"))
     task_restarts: int = field(
         default=1, metadata=_doc("how often a lost member of a task is replaced before the task is blocked")
+    )
+    restarts: int = field(
+        default=2,
+        metadata=_doc("how often in a row a client that failed is started again before its member fails"),
     )
     budget_tokens: int = field(
         default=0, metadata=_doc("tokens after which a member is asked to stand down; 0: no limit")
@@ -97,6 +101,10 @@ class Policy:
     limit_wait_s: float = field(
         default=60,
         metadata=_doc("wait at a usage limit if the client does not name its end; doubled each time"),
+    )
+    wake_on_mail: bool = field(
+        default=True,
+        metadata=_doc("tell a client that is idle in a terminal about new mail, on an empty input line"),
     )
     cleanup_retries: int = field(default=1, metadata=_doc("retries of a failed cleanup step"))
     judge: str | tuple[str, ...] = field(

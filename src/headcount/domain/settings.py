@@ -260,6 +260,7 @@ _KINDS: Final = {
     "policy.notify": _COMMAND,
     "policy.review_rounds": _count(0),
     "policy.task_restarts": _count(0),
+    "policy.restarts": _count(0),
     "policy.budget_tokens": _count(0),
     "policy.budget_turns": _count(0),
     "policy.budget_usd": _MONEY,

@@ -28,6 +28,16 @@ def worker_done(team: str, task: str, checklist_verified: bool) -> tuple[str, st
     return f"Work Complete: {task}", body
 
 
+def member_failed(key: str, cause: str) -> str:
+    """Witness to lead: a member failed, and nobody had asked it to end."""
+    name, _, _ = key.partition("#")
+    return (
+        f"{key} failed: {cause}\n\n"
+        "headcount saves what is in its workspace and ends what is left of it. Its tasks are free again.\n"
+        f"Its last output: headcount logs {name}\n"
+    )
+
+
 def verification_failed(issues: tuple[str, ...]) -> str:
     """Witness to worker: the text of the nudge, and of the mail that goes with it."""
     return (

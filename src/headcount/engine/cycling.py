@@ -58,13 +58,13 @@ def cycling(request_id: str, name: str, by: str) -> ev.StandDown:
 def grown_old(tx: Tx, team: Team, keys: Iterable[str]) -> dict[str, ev.StandDown]:
     """By incarnation, requests for those who are to be cycled by their age: at work, not about to leave.
 
-    Empty while a member waits for the end of a usage limit: no member is started before that is over.
+    None whose account is at a usage limit: its next generation could not be started.
     """
     requests: dict[str, ev.StandDown] = {}
     for key in keys:
         member = team.members[key]
         at_work = member.state is State.RUNNING and member.request is None and member.activity not in _HELD
-        if at_work and limited_by(team) is None and why_not_cycle(tx, team, key) is None:
+        if at_work and limited_by(team, member.account) is None and why_not_cycle(tx, team, key) is None:
             store_handover(tx, team, key)
             requests[key] = cycling(str(uuid.uuid4()), member.name, "witness")
     return requests

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _KEEPER_FOLLOWS_S = 0.02
 # The waits after each try of a nudge, two minutes in all. A member that is busy for longer has its mail.
+_LAST_LINE = 200  # characters of the last line of a member that failed
 _TRY_AGAIN_S = (1, 2, 4, 8, 15, 30, 60)
 
 _ENDING = (ActKind.ASK_EXIT, ActKind.TERMINATE, ActKind.KILL)
@@ -169,11 +170,18 @@ def ended(job: Job) -> Outcome:
     if job.handle is None:
         return Outcome()
     status = job.runtime.exit_status(job.handle)
-    exited = ev.Exited(job.act.about, str(status), getattr(status, "code", None))
+    code = getattr(status, "code", None)
+    cause = "" if code == 0 else _with_last_line(str(status), job.runtime.capture(job.handle))
+    exited = ev.Exited(job.act.about, str(status), code, cause)
     if not job.runtime.wait_empty(job.handle, _KEEPER_FOLLOWS_S):
         return Outcome((exited,))
     proof = prove(job)
     return Outcome((exited, *proof.events), proof.facts)
+
+
+def _with_last_line(how: str, output: str) -> str:
+    last = next((line.strip() for line in reversed(output.split("\n")) if line.strip()), "")
+    return f"{how}: {last[:_LAST_LINE]}" if last else how
 
 
 def prove(job: Job) -> Outcome:
@@ -232,7 +240,11 @@ def _hold(job: Job) -> Outcome:
     return Outcome(notes=(Note(kind, job.act.about, {"confirmed": held.confirmed}),))
 
 
-_CAUSES = {"escalation": "HEADCOUNT_ESCALATION", "ask": "HEADCOUNT_ASK"}
+_CAUSES = {
+    "escalation": "HEADCOUNT_ESCALATION",
+    "ask": "HEADCOUNT_ASK",
+    "failure": "HEADCOUNT_FAILURE",
+}
 
 
 def _notify(job: Job) -> Outcome:

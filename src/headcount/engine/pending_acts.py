@@ -11,6 +11,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headcount.domain import task_prompts
+from headcount.domain.names import IN_PROMPT
 from headcount.engine import held_environment
 from headcount.engine.job import PROCESS, Job
 from headcount.engine.ordered_starts import ROSTER
@@ -111,7 +112,11 @@ def is_held(team: Team, act: Act) -> bool:
 
 
 def has_read_mail(tx: Tx, team: Team, key: str) -> bool:
-    return not tx.count_unread(team.id).get(key)
+    """Return whether it has read its mail, or has it in the prompt of its turn."""
+    if not tx.count_unread(team.id).get(key):
+        return True
+    shown = (tx.fact(team.id, key, IN_PROMPT) or {}).get("ids", ())
+    return all(one.id in shown for one in tx.inbox(team.id, [key], unread=True))
 
 
 def report_undelivered(tx: Tx, team: Team, act: Act) -> None:

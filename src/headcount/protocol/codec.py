@@ -109,9 +109,10 @@ def phase_from_json(raw: Raw, roster: Raw | None = None) -> Phase:
 
     crew = raw.get("crew", roster or {})
     reviewers = tuple((role, name) for role, name in crew.get("reviewers", ()))
+    accounts = tuple((name, account) for name, account in crew.get("accounts", ()))
     return build(
         Phase, raw, state=PhaseState(raw["state"]), gates=build(Gates, raw["gates"]),
-        crew=build(Crew, crew, reviewers=reviewers),
+        crew=build(Crew, crew, reviewers=reviewers, accounts=accounts),
         tasks={name: _load_task(task) for name, task in raw["tasks"].items()},
         results={gate: build(GateResult, result) for gate, result in raw["results"].items()},
     )  # fmt: skip

@@ -32,6 +32,7 @@ class Spawn(Event):
     task: str | None = None  # the task of a run that it is started for
     awaits_review: bool = False  # it stays after its done signal
     by: str = "operator"
+    account: str = ""  # the client and account whose usage limit it shares; "" if it has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,14 @@ class Limited(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class ClientFailed(Event):
+    """Its client failed as often as the policy allows. Its own process exits next, because of that."""
+
+    key: str
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
 class Spent(Event):
     """Its total usage so far, with the cost of its team and of the day where clients report costs."""
 
@@ -191,11 +200,15 @@ class StartFailed(Event):
 
 @dataclass(frozen=True, slots=True)
 class Exited(Event):
-    """The member's own process ended; others of its tree may be alive."""
+    """The member's own process ended; others of its tree may be alive.
+
+    `cause` says why that is a failure: a signal or a code, and its last line. It is "" after code 0.
+    """
 
     key: str
     detail: str = ""
     code: int | None = None
+    cause: str = ""
 
 
 @dataclass(frozen=True, slots=True)

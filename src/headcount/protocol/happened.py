@@ -50,6 +50,17 @@ class MemberVerified(Happened):
 
 
 @dataclass(frozen=True, slots=True)
+class MemberFailed(Happened):
+    """Its own process ended by a failure, and no stand-down was the reason."""
+
+    key: str
+    cause: str
+
+    def entry(self) -> Note:
+        return Note("failed", self.key, {"cause": self.cause})
+
+
+@dataclass(frozen=True, slots=True)
 class MemberStuck(Happened):
     """Something of it survived SIGKILL."""
 

@@ -261,6 +261,7 @@ class Member:
     epoch: int = 0
     activity: Activity = Activity.WORKING
     task: str | None = None
+    account: str = ""  # the client and account whose usage limit it shares; "" if none is known
     awaits_review: bool = False
     request: str | None = None  # the open request that it is part of
     ask: str | None = None  # the request id in its mailbox, which its answer must name
@@ -279,6 +280,7 @@ class Member:
     exited: bool = False
     exit_code: int | None = None  # of its own process
     already_gone: bool = False  # dead before anyone asked it
+    cause: str = ""  # why it failed, if it ended by a failure and not by a stand-down
     forced: bool = False  # stopped by force or by a decision
     stuck: bool = False
     alive: tuple[str, ...] = ()  # what is left of it while stuck

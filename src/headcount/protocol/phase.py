@@ -130,6 +130,12 @@ class Crew:
     integration: str = ""  # the branch that reviewed commits are merged into
     base: str = ""  # the commit that it started from
     require_merged: bool = True
+    accounts: tuple[tuple[str, str], ...] = ()  # name, and whose usage limit it shares
+
+    def account_of(self, name: str, role: str) -> str:
+        """Return the account of a member. A substitute (`spec-2`) has that of the reviewer in its role."""
+        own = dict(self.accounts)
+        return own.get(name) or next((own.get(n, "") for r, n in self.reviewers if r == role), "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from headcount.protocol.phase import State as PhaseState
 from headcount.protocol.phase import open_phase, step_phase
 from headcount.protocol.schedule import Roster, may_start, stalled
 from headcount.protocol.shutdown import ASKABLE
-from headcount.protocol.task import Presence
+from headcount.protocol.task import WORKER, Presence
 from headcount.protocol.task import State as TaskState
 from headcount.protocol.task_turn import listed, spawn_order, stand_down_order
 from headcount.protocol.team import UNDECIDED, Status, limited_by
@@ -172,7 +172,9 @@ class Composition:
         outcome = "stuck" if member.stuck else "clean" if finished else member.outcome
         salvage = member.refs[-1] if member.refs else None
         by = "" if member.cycled else self._stood_down_by(member)
-        return te.MemberLeft(member.key, outcome, salvage, member.head, member.commits, by, member.cycled)
+        return te.MemberLeft(
+            member.key, outcome, salvage, member.head, member.commits, by, member.cycled, member.cause
+        )
 
     def _task_of(self, key: str) -> Task | None:
         """Return the task of the run that this member was started for."""
@@ -238,8 +240,9 @@ class Composition:
         self._out.acts.append(Act(kind, about, epoch, data))
 
     def _spawn(self, order: ev.Spawn) -> None:
-        """Start a member for a seat. At a usage limit the order is kept for `_start_held`."""
-        if limited := limited_by(self._team):
+        """Start a member for a seat. At a usage limit of its account `_start_held` repeats the order."""
+        order = replace(order, account=self._run.crew.account_of(order.name, order.role))
+        if limited := limited_by(self._team, order.account):
             self._out.note("held", order.name, task=order.task, limited=limited)
             return
         task_id = str(order.task)
@@ -277,7 +280,8 @@ class Composition:
     def _follow(self, last: Member) -> None:
         """Order the successor of a cycled member. The start is refused while the team is stood down."""
         if last.cycled:
-            successor, _ = self._start(ev.Spawn(last.name, last.role, last.task, by=last.cycle_by))
+            order = ev.Spawn(last.name, last.role, last.task, by=last.cycle_by, account=last.account)
+            successor, _ = self._start(order)
             if successor is not None:
                 self._out.starts.append(PrepareStart(successor.key, None, last.key))
 
@@ -307,16 +311,15 @@ class Composition:
     def _start_held(self) -> bool:
         """Make a start that a usage limit held back, or drop it if the task no longer needs it."""
         for task in self._run.tasks.values():
-            held = next((seat for seat in task.seats if seat.presence is Presence.ORDERED), None)
-            if held is None:
-                continue
-            if task.state is TaskState.STANDING_DOWN or self._team.status is Status.SHUTDOWN:
-                why = "it was held by a usage limit, and is no longer wanted"
-                self._apply_to_task(task.id, te.SpawnRefused(held.name, why))
-                return True
-            if limited_by(self._team) is None and not self._team.draining:
-                self._spawn(spawn_order(task, held))
-                return True
+            for held in (seat for seat in task.seats if seat.presence is Presence.ORDERED):
+                if task.state is TaskState.STANDING_DOWN or self._team.status is Status.SHUTDOWN:
+                    why = "it was held by a usage limit, and is no longer wanted"
+                    self._apply_to_task(task.id, te.SpawnRefused(held.name, why))
+                    return True
+                account = self._run.crew.account_of(held.name, held.role)
+                if limited_by(self._team, account) is None and not self._team.draining:
+                    self._spawn(spawn_order(task, held))
+                    return True
         return False
 
     def _block_if_nothing_moves(self) -> None:
@@ -361,8 +364,16 @@ def roster_of(team: Team) -> Roster:
         reviewers=team.run.crew.reviewers,
         unavailable=frozenset(m.name for m in members if not m.settled),
         alive=sum(m.live for m in members),
-        limited=limited_by(team),
+        limited=_limited_workers(team),
     )
+
+
+def _limited_workers(team: Team) -> dict[str, str]:
+    """Return the workers that a usage limit keeps from starting, with the member that has hit it."""
+    assert team.run is not None
+    crew = team.run.crew
+    found = ((name, limited_by(team, crew.account_of(name, WORKER))) for name in crew.workers)
+    return {name: key for name, key in found if key is not None}
 
 
 def moves_by_itself(team: Team) -> bool:

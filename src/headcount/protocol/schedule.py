@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from headcount.domain.names import MEMBER_NAME_MAX
@@ -22,6 +22,8 @@ from headcount.protocol.task import State as TaskState
 from headcount.protocol.task_events import Begin
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from headcount.domain.policy import Policy
     from headcount.protocol.phase import Phase
 
@@ -34,7 +36,7 @@ class Roster:
     reviewers: tuple[tuple[str, str], ...] = ()  # role and name
     unavailable: frozenset[str] = frozenset()  # names whose last incarnation is not settled yet
     alive: int = 0  # members that count against `max_members`
-    limited: str | None = None  # the member that waits for the end of a usage limit
+    limited: Mapping[str, str] = field(default_factory=dict)  # workers at a usage limit, and who has hit it
 
 
 def may_start(phase: Phase, roster: Roster, policy: Policy) -> dict[str, Begin]:
@@ -107,8 +109,6 @@ class _Books:
         tasks = self.phase.tasks
         if self.phase.state is not State.TASKS or self.phase.aborted:
             return "does not start: the run is over"
-        if self.roster.limited:
-            return f"waits for the usage limit that {self.roster.limited} has hit"
         if held := held_by(tasks, task.id):
             return f"is held by {', '.join(held)}, which is blocked"
         unmet = [name for name in task.depends_on if tasks[name].state is not TaskState.COMPLETE]
@@ -127,9 +127,14 @@ class _Books:
         if task.passed_over:
             others = tuple(name for name in self.roster.workers if name != task.passed_over)
             wanted = others or (task.passed_over,)
-        return next((name for name in wanted if name not in self.names), None)
+        free = (name for name in wanted if name not in self.names and name not in self.roster.limited)
+        return next(free, None)
 
     def _no_worker(self, task: Task) -> str:
+        wanted = (task.wants,) if task.wants else self.roster.workers
+        limited = [self.roster.limited[name] for name in wanted if name in self.roster.limited]
+        if limited:
+            return f"waits for the usage limit that {limited[0]} has hit"
         who = task.wants or ", ".join(self.roster.workers) or "nobody"
         return f"waits for a free worker ({who})"
 

@@ -125,10 +125,14 @@ def _cover(turn: Turn, key: str, request: Request) -> None:
 
 
 def _ask(turn: Turn, key: str, request: Request) -> None:
-    """Ask a member, unless it is a lead, a witness or idle."""
+    """Ask a member, unless it is a lead, a witness or idle.
+
+    At a usage limit it cannot answer, because its client may not ask the model. Force does not wait for it.
+    """
     member = turn.members[key]
-    idle = member.state is State.RUNNING and member.activity is Activity.IDLE
-    if member.state in ASKABLE and member.role not in LAST_ROLES and not idle:
+    mute = member.activity is Activity.LIMITED and request.forces(key)
+    excused = member.state is State.RUNNING and (member.activity is Activity.IDLE or mute)
+    if member.state in ASKABLE and member.role not in LAST_ROLES and not excused:
         turn.fire(key, Trigger.REQUEST, Facts(request=request))
 
 

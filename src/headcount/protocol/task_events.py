@@ -76,6 +76,7 @@ class MemberLeft(TaskEvent):
     commits: int = 0
     by: str = ""
     cycled: bool = False
+    cause: str = ""  # why it failed, if it did
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,6 +159,8 @@ def _left(turn: TaskTurn, seat: Seat, event: ev.MemberLeft) -> None:
 
 
 def _why_left(event: ev.MemberLeft) -> str:
+    if event.cause:
+        return f"{event.key} failed before it was done: {event.cause}"
     if event.outcome == "already_gone":
         return f"{event.key} exited before it was done"
     return f"{event.key} left before it was done ({event.outcome or 'not started'})"

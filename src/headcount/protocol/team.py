@@ -148,12 +148,16 @@ class Team:
         return next((r for r in self.requests.values() if r.whole_team), None)
 
 
-def limited_by(team: Team) -> str | None:
-    """Return the member that waits for the end of a usage limit, if there is one. It blocks starts."""
-    return next((m.key for m in team.live() if m.activity is Activity.LIMITED), None)
+def limited_by(team: Team, account: str) -> str | None:
+    """Return the member at a usage limit that `account` shares, or None. It blocks starts.
+
+    A limit belongs to a client and an account. That of a member whose account is not known blocks all starts.
+    """
+    limited = (m for m in team.members.values() if m.activity is Activity.LIMITED and m.live)
+    return next((m.key for m in limited if m.account in ("", account)), None)
 
 
-def why_not_start(team: Team, name: str, policy: Policy) -> tuple[str, str] | None:
+def why_not_start(team: Team, name: str, policy: Policy, account: str = "") -> tuple[str, str] | None:
     """Return code and reason why `name` may not be started now, or None."""
     if team.status is Status.SHUTDOWN:
         return "team-closed", f"{team.name} is shut down"
@@ -163,7 +167,7 @@ def why_not_start(team: Team, name: str, policy: Policy) -> tuple[str, str] | No
     last = team.latest(name)
     if last is not None and not last.settled:
         return "still-there", f"{last.key} is {last.state}; a new generation starts when the last one is gone"
-    if limited := limited_by(team):
+    if limited := limited_by(team, account):
         return "usage-limit", f"{limited} has hit the usage limit of its client; it waits until that is over"
     if len(team.live()) >= policy.max_members:
         return "too-many-members", f"{policy.max_members} members are alive, the most that the policy allows"

@@ -53,7 +53,7 @@ def _late(team: Team, event: ev.Event, policy: Policy) -> Ready:
     """Record a late event. A late start or decision is refused with its reason."""
     refused: tuple[str, str] | None = None
     if isinstance(event, ev.Spawn):
-        refused = why_not_start(team, event.name, policy)
+        refused = why_not_start(team, event.name, policy, event.account)
     elif isinstance(event, ev.Decided):
         refused = why_not_decide(team, event.escalation_id, event.decision, policy)
     if refused is not None and isinstance(event, ev.Spawn | ev.Decided):
@@ -93,6 +93,8 @@ def _apply(turn: Turn, event: ev.Event) -> None:
             _work_resumed(turn, event)
         case ev.Limited():
             _limited(turn, event)
+        case ev.ClientFailed():
+            _client_failed(turn, event)
         case ev.Spent():
             _spent(turn, event)
         case ev.TaskClaimed():
@@ -133,15 +135,16 @@ def _apply(turn: Turn, event: ev.Event) -> None:
 
 
 def _spawn(turn: Turn, event: ev.Spawn) -> None:
-    refused = why_not_start(turn.team, event.name, turn.policy)
+    refused = why_not_start(turn.team, event.name, turn.policy, event.account)
     if refused:
         turn.happen(Refused("spawn", event.name, *refused, event.by))
         return
     # Generations count on forever, so that a key never names two incarnations.
     generation = turn.team.generations.get(event.name, 0) + 1
     member = Member(
-        event.name, generation, role=event.role, task=event.task, awaits_review=event.awaits_review, epoch=1
-    )
+        event.name, generation, role=event.role, task=event.task, account=event.account,
+        awaits_review=event.awaits_review, epoch=1,
+    )  # fmt: skip
     turn.generations[event.name] = generation
     turn.members[member.key] = member
     turn.note("starting", member.key, role=event.role, by=event.by)
@@ -304,7 +307,7 @@ def _wake(turn: Turn, member: Member) -> None:
 
 
 def _limited(turn: Turn, event: ev.Limited) -> None:
-    """Park a member at a usage limit. `why_not_start` refuses other starts until the limit ends."""
+    """Park a member at a usage limit. `why_not_start` refuses starts with its account until that ends."""
     member = turn.members[event.key]
     if not member.live or member.activity is Activity.PAUSED:
         return turn.late(event.key, signal="limited")
@@ -334,13 +337,27 @@ def _spent(turn: Turn, event: ev.Spent) -> None:
     stand_down(turn, ev.StandDown(request, (member.name,), reason, by="policy"))
 
 
+def _client_failed(turn: Turn, event: ev.ClientFailed) -> None:
+    """Remember why its own process is about to exit; `_exited` tells it."""
+    member = turn.members[event.key]
+    if not member.live or member.exited:
+        return turn.late(event.key, signal="client_failed")
+    turn.put(replace(member, cause=event.cause))
+    return None
+
+
+# In these states headcount itself ends the member.
+_LEAVING = (State.SALVAGING, State.STOPPING, State.KILLING, State.GONE)
+
+
 def _exited(turn: Turn, event: ev.Exited) -> None:
-    if turn.members[event.key].exited:
-        turn.late(event.key, result="exited")
-    else:
-        turn.fire(
-            event.key, Trigger.EXITED, Facts(answer=Answer.EXITED, detail=event.detail, code=event.code)
-        )
+    member = turn.members[event.key]
+    if member.exited:
+        return turn.late(event.key, result="exited")
+    stood_down = member.request is not None or member.state in _LEAVING
+    cause = "" if stood_down else member.cause or event.cause
+    facts = Facts(answer=Answer.EXITED, detail=member.cause or event.detail, code=event.code, cause=cause)
+    return turn.fire(event.key, Trigger.EXITED, facts)
 
 
 def _not_empty(turn: Turn, event: ev.NotEmpty) -> None:

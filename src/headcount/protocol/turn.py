@@ -23,6 +23,7 @@ from headcount.protocol.effects import Act, ActKind, Collected, GiveBackTasks, P
 from headcount.protocol.happened import (
     EscalationDecided,
     MemberEscalated,
+    MemberFailed,
     MemberGone,
     MemberMoved,
     MemberStuck,
@@ -59,6 +60,7 @@ class Facts:
     task: str | None = None
     detail: str = ""
     code: int | None = None
+    cause: str = ""
     issues: tuple[str, ...] = ()
     alive: tuple[str, ...] = ()
     ref: str | None = None
@@ -214,8 +216,20 @@ def _mark_exited(turn: Turn, member: Member, _: Trigger, facts: Facts) -> None:
     # A member that was inspected or asked before is not "already gone": its end belongs to that request.
     before = member.request is None and member.attempts == 0
     already_gone = member.already_gone or before
-    turn.put(replace(member, exited=True, exit_code=facts.code, already_gone=already_gone))
+    member = replace(member, exited=True, exit_code=facts.code, already_gone=already_gone, cause=facts.cause)
+    turn.put(member)
     turn.note("exited", member.key, detail=facts.detail)
+    if member.cause:
+        _tell_failure(turn, member)
+
+
+def _tell_failure(turn: Turn, member: Member) -> None:
+    """Mail a failure to the lead, and run the user's command for it. Its work is saved next."""
+    turn.happen(MemberFailed(member.key, member.cause))
+    body = templates.member_failed(member.key, member.cause)
+    turn.mail.append(Post("lead", f"{member.name} failed", body, priority="high", about=member.key))
+    if turn.policy.notify:
+        turn.act(ActKind.NOTIFY, member, failure=member.cause, tag="failure")
 
 
 def _mark_failed(turn: Turn, member: Member, _: Trigger, facts: Facts) -> None:

@@ -12,9 +12,7 @@ incarnation, and a caller of headcount that carries it is nobody.
 
 from __future__ import annotations
 
-import hashlib
 import os
-import secrets
 from typing import NamedTuple
 
 from headcount.errors import ProcessError, UsageError
@@ -41,7 +39,7 @@ def new_mark(state: str, team: str, member: str, generation: int) -> Mark:
     for name in (state, team, member):
         if not name or not name.isascii() or not name.replace("-", "").replace("_", "").isalnum():
             raise UsageError(f"{name!r} cannot be part of a mark", "names are letters, digits, - and _")
-    return Mark(state, team, member, generation, secrets.token_hex(4))
+    return Mark(state, team, member, generation, os.urandom(4).hex())
 
 
 def parse_mark(text: str) -> Mark | None:
@@ -58,8 +56,10 @@ def state_id(directory: str) -> str:
     Random, so that a directory made anew is not its predecessor, and mixed with the path, so that a
     copied checkout does not take the original's members for its own.
     """
+    import hashlib  # with OpenSSL it costs 4 MB, and the host of each client loads this module
+
     path = _seed_path(directory)
-    write_once(path, secrets.token_hex(16))
+    write_once(path, os.urandom(16).hex())
     return hashlib.sha256(f"{read_seed(directory)}\0{path}".encode()).hexdigest()[:16]
 
 

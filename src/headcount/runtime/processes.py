@@ -16,7 +16,6 @@ from headcount.runtime.reaper import END_ALL, KEEPER, OUTPUT, SERVER
 from headcount.runtime.start_record import NOBODY, Identity
 from headcount.shared_look import SharedLook
 
-_NEEDLE = b"\0" + VARIABLE.encode() + b"="
 _STOPPED = "Tt"
 _PAGE = 65536
 _KERNEL = 2  # parent of the kernel's own threads
@@ -70,16 +69,18 @@ def read_process(pid: int, with_mark: bool = True) -> Process | None:
         state=fields[0].decode(),
         threads=int(fields[17]),
         name=stat[stat.index(b"(") + 1 : close].decode(errors="replace"),
-        mark=_read_mark(pid) if with_mark and ppid != _KERNEL else "",
+        mark=read_variable(pid, VARIABLE) if with_mark and ppid != _KERNEL else "",
     )
 
 
-def _read_mark(pid: int) -> str:
+def read_variable(pid: int, name: str) -> str:
+    """Return a variable of its environment; "" without it, or if the environment is not ours to read."""
     environment = b"\0" + _read_of_program(pid, "environ")
-    found = environment.find(_NEEDLE)
+    needle = b"\0" + name.encode() + b"="
+    found = environment.find(needle)
     if found < 0:
         return ""
-    begin = found + len(_NEEDLE)
+    begin = found + len(needle)
     end = environment.find(b"\0", begin)
     return environment[begin : end if end >= 0 else None].decode(errors="replace")
 

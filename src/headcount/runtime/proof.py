@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from headcount.runtime.start_record import Identity
+from headcount.runtime.start_record import Identity, describe_signal
 
 BY_SUBREAPER = "subreaper+mark"
 """A subreaper saw the kernel's "no children left", and no process carries the mark. The subreaper is its
@@ -78,5 +78,5 @@ class Held:
 
 def describe_wait_status(status: int) -> str:
     if os.WIFSIGNALED(status):
-        return f"ended by signal {os.WTERMSIG(status)}"
+        return describe_signal(os.WTERMSIG(status))
     return f"exited with code {os.WEXITSTATUS(status)}"

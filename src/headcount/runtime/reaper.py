@@ -335,8 +335,13 @@ def _become_reaper(name: str, terminal: bool = False) -> None:
         _terminal(give_up=True)
     else:
         os.setsid()
-    if _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+    if not become_subreaper():
         raise _NotStarted(f"no subreaper: {os.strerror(ctypes.get_errno())}")
+
+
+def become_subreaper() -> bool:
+    """Inherit every process below this one that loses its parent."""
+    return bool(_libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
 
 
 def _terminal(give_up: bool) -> None:

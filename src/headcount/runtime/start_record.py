@@ -7,7 +7,6 @@ and only a record with the keeper's seal counts as a proof.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import stat
@@ -106,6 +105,8 @@ def _identity(pid: object, start: object) -> Identity:
 
 
 def digest(seal: bytes) -> str:
+    import hashlib
+
     return hashlib.sha256(seal).hexdigest()
 
 
@@ -124,7 +125,16 @@ class ExitStatus:
             return f"never ran: {self.error}"
         if self.code is not None:
             return f"exited with code {self.code}"
-        return f"ended by signal {self.signal}" if self.signal else "gone, nobody saw how"
+        return describe_signal(self.signal) if self.signal else "gone, nobody saw how"
+
+
+def describe_signal(number: int) -> str:
+    import signal
+
+    try:
+        return f"killed by {signal.Signals(number).name}"
+    except ValueError:
+        return f"killed by signal {number}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,5 +348,7 @@ def _short_temporary(longest: str) -> str:
 
 
 def _tmux_directory(state_directory: str, mark: str) -> str:
+    import hashlib
+
     own = f"tmux/{hashlib.sha256(mark.encode()).hexdigest()[:12]}"
     return f"{socket_directory(state_directory, f'{own}/tmux-{os.getuid()}/default')}/{own}"

@@ -86,14 +86,17 @@ class Terminal:
         self.send(_KILL_LINE)
         return self._paste_and_enter(text)
 
-    def type_line(self, text: str) -> bool:
-        """Text and Enter. False when it did not get there, and then the input line is as it was."""
+    def type_line(self, text: str, *, only_empty: bool = False) -> bool:
+        """Text and Enter. False when it did not get there, and then the input line is as it was.
+
+        With `only_empty` it types nothing where a person has begun a line.
+        """
         modes = self.modes()
         aside = None if self.in_dialog() else put_aside(self)
         if aside is None:
             return False
         try:
-            return self._paste_and_enter(text)
+            return not (aside and only_empty) and self._paste_and_enter(text)
         finally:
             if aside:
                 self._put_back(aside, modes)

@@ -8,6 +8,7 @@ server dies, its members are found by record and mark as before.
 
 from __future__ import annotations
 
+import fcntl
 import math
 import os
 import resource
@@ -17,7 +18,8 @@ import socket
 import struct
 import subprocess
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from headcount.errors import Declined, ProcessError
 from headcount.ports import SpawnSpec
@@ -36,6 +38,7 @@ _HISTORY_LINES = 5000
 _CALL_TIMEOUT_S = 10.0
 _LAUNCH_S = 0.5
 _LAUNCH_PAUSE_S = 0.05
+_TYPING = "typing"  # in its directory: the lock of whoever types into its terminal
 _EXIT_PAUSE_S = 3.0
 _DETACH_KEY = "F12"
 
@@ -129,8 +132,20 @@ class TmuxRuntime(ProcessRuntime):
 
     def put_in_front(self, handle: Handle, text: str, urgent: bool) -> bool:
         """Typed only when the screen stands still: a turn is not disturbed, unless it is urgent (E11)."""
-        terminal = self._terminal(handle)
-        return terminal is not None and (urgent or terminal.is_still()) and terminal.type_line(text)
+        with _typing(handle) as alone:
+            terminal = self._terminal(handle) if alone else None
+            return terminal is not None and (urgent or terminal.is_still()) and terminal.type_line(text)
+
+    def wake(self, handle: Handle, text: str) -> bool:
+        """Type a line for a client that is idle: on a screen at rest without a dialog, on an empty line."""
+        try:
+            with _typing(handle) as alone:
+                terminal = self._terminal(handle) if alone and self.alive(handle) else None
+                if terminal is None or not terminal.is_still():
+                    return False
+                return terminal.type_line(text, only_empty=True) and terminal.was_read()
+        except ProcessError:
+            return False  # the terminal went away meanwhile
 
     def type_exit(self, handle: Handle, line: str, limit_s: float) -> bool:
         """At a pause, if one comes soon, and once more if it was not taken and there is time: clients know no
@@ -295,3 +310,22 @@ def _socket_path(state_directory: str, state: str) -> str:
     """In the state directory, or, where that is too deep for a socket, in one of ours for this user."""
     place = socket_directory(state_directory, "tmux.sock")
     return f"{place}/tmux.sock" if place == state_directory else f"{place}/{state}.sock"
+
+
+@contextmanager
+def _typing(handle: Handle) -> Iterator[bool]:
+    """Yield whether nobody else types: the engine nudges a member, and the host of its client wakes it."""
+    try:
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        fd = os.open(handle.directory.file(_TYPING), flags, 0o600)
+    except OSError:
+        yield True  # its directory is gone, or the member has put something else there
+        return
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        yield False
+    else:
+        yield True
+    finally:
+        os.close(fd)

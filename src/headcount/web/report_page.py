@@ -7,6 +7,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from headcount import __version__
+from headcount.app.team_status import outcome_words
 from headcount.domain.display import show_usd
 from headcount.web.html_parts import Child, Markup, draw_timeline, el, join, legend, raw, say_seconds
 
@@ -315,9 +316,9 @@ def _ended(member: Mapping[str, Any]) -> Child:
     outcome = member["outcome"]
     if outcome is None:
         return str(member["state"])
-    colour = "good" if outcome in _GOOD else "bad" if outcome == "stuck" else "warn"
-    said = "exited on its own" if outcome == "already_gone" else outcome
-    return el("span", said, class_=f"pill {colour}")
+    bad = outcome == "stuck" or member["cause"]
+    colour = "bad" if bad else "good" if outcome in _GOOD else "warn"
+    return el("span", outcome_words(outcome, member["cause"]), class_=f"pill {colour}")
 
 
 def _answer(member: Mapping[str, Any]) -> Child:

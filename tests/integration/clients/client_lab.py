@@ -217,9 +217,10 @@ def laboratory(
     monkeypatch: pytest.MonkeyPatch,
     policy: Policy = POLICY,
     environ: Mapping[str, str] | None = None,
+    programs: Path | None = None,
 ) -> Iterator[Lab]:
-    """`environ` is what the user has besides; an empty value: has not."""
-    programs = installed()
+    """`environ` is what the user has besides; an empty value: has not. `programs`: instead of the clients."""
+    programs = programs or installed()
     repo, home = place / "repo", place / "home"
     home.mkdir()
     standin = Standin(script)

@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from client_lab import POLICY, Lab, laboratory
 
+from headcount.agents.registry import CLIENTS
+
 _CLONE_NEWNET = 0x40000000
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 0x1
 
@@ -60,5 +62,24 @@ def open_lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
 
         def open_(lanes: list[dict[str, Any]], policy: Any = POLICY, **environ: str) -> Lab:
             return stack.enter_context(laboratory(tmp_path, {"lanes": lanes}, monkeypatch, policy, environ))
+
+        yield open_
+
+
+@pytest.fixture
+def open_fake_lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Lab]]:
+    """A laboratory whose clients are shell scripts: they fail in ways that real ones do only sometimes."""
+    with ExitStack() as stack:
+
+        def open_(scripts: dict[str, str], policy: Any = POLICY, **environ: str) -> Lab:
+            programs = tmp_path / "programs"
+            programs.mkdir()
+            for name, script in scripts.items():
+                version = ".".join(map(str, CLIENTS[name].oldest))
+                path = programs / name
+                path.write_text(f'#!/bin/sh\n[ "$1" = --version ] && {{ echo {version}; exit; }}\n{script}\n')
+                path.chmod(0o755)
+            lab = laboratory(tmp_path, {"lanes": []}, monkeypatch, policy, environ, programs)
+            return stack.enter_context(lab)
 
         yield open_

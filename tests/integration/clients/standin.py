@@ -16,6 +16,7 @@ else by "Nothing more to do." Requests without tools (titles, summaries) get "ok
     {"write": "/w/a.txt", "content": "…"}    the client's own tool for that
     {"sleep": 5}                        thought about for so long
     {"context": 190000}                 so many tokens were read for it (Anthropic Messages)
+    {"break": 0.5}                      only so much of the answer is sent, as if that were all
     {"error": 429, "kind": "…"}         the interface's own error, with its headers; `{reset}` in those is the
                                         moment `resets_in` seconds later, which is noted in `resets`
 
@@ -150,14 +151,18 @@ class _Handler(BaseHTTPRequestHandler):
         if error is not None:
             headers = self.server.date_headers(error)
             return self._send(error["error"], "application/json", dialect.error(error), headers)
-        spoken = [block for block in blocks if not block.keys() & {"sleep", "context"}]
+        spoken = [block for block in blocks if not block.keys() & {"sleep", "context", "break"}]
         request["context"] = max((block.get("context", 0) for block in blocks), default=0)
         kind, answer = dialect.write(request, spoken, self.path)
-        return self._send(200, kind, answer)
+        part = next((block["break"] for block in blocks if "break" in block), 1)
+        return self._send(200, kind, answer, part=part)
 
-    def _send(self, status: int, kind: str, body: bytes, headers: dict[str, str] | None = None) -> None:
+    def _send(
+        self, status: int, kind: str, body: bytes, headers: dict[str, str] | None = None, part: float = 1
+    ) -> None:
         try:
             self.send_response(status)
+            body = body[: int(len(body) * part)]
             for name, value in {
                 "content-type": kind,
                 "content-length": str(len(body)),

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from client_lab import CLIENTS, Lab, git
+from client_lab import CLIENTS, Lab, fingerprint, git
 
 from headcount.agents.registry import CLIENTS as KNOWN
+from headcount.app.doctor import examine
 from headcount.errors import WorldError
 from headcount.protocol.member import State
 
@@ -57,14 +58,23 @@ def test_a_client_stuck_in_a_dialog_is_ended_and_named(open_lab: Callable[..., L
     assert lab.alive() == []
 
 
-def test_codex_that_is_not_logged_in_is_ended_and_the_dialog_named(open_lab: Callable[..., Lab]) -> None:
-    lab = open_lab([])
+@pytest.mark.parametrize("client", ["claude", "codex", "gemini"])
+def test_F97_a_client_that_is_not_logged_in_is_refused_before_anything_is_started(
+    client: str, open_lab: Callable[..., Lab]
+) -> None:
+    """Without a turn: by its own command, or by its files. Neither is changed by the question."""
+    lab = open_lab([], ANTHROPIC_API_KEY="", GEMINI_API_KEY="")
     trust = f'[projects.{json.dumps(lab.app.root)}]\ntrust_level = "trusted"\n'
     (lab.home / ".codex" / "config.toml").write_text(trust)
-    member = lab.member(lab.start("ann", "codex", runtime="tmux"))
-    assert member.state is State.GONE
-    assert "dialog" in member.failure and "by hand" in member.failure, member.failure
-    assert lab.alive() == []
+    (lab.home / ".gemini" / "settings.json").write_text("{}")
+    before = fingerprint(lab.home)
+    with pytest.raises(WorldError) as refused:
+        lab.start("ann", client)
+    assert refused.value.code == "client-not-logged-in"
+    (check,) = [one for one in examine(lab.app.home) if one.name == client]
+    assert "not logged in" in check.found
+    assert fingerprint(lab.home) == before
+    assert lab.standin.requests == []
 
 
 def program(place: Path, name: str, script: str) -> None:

@@ -39,8 +39,9 @@ TOO_LONG: dict[str, dict[str, Any]] = {
 
 
 def starts_are_held(lab: Lab, key: str) -> None:
+    """Those of the same client and account."""
     with pytest.raises(Declined) as refused:
-        spawn(lab.app, TEAM, Plan("bob", command=("true",)))
+        spawn(lab.app, TEAM, Plan("bob", lab.start_fact(key)["agent"]))
     assert refused.value.code == "usage-limit" and key in refused.value.why
 
 

@@ -63,14 +63,14 @@ def test_a_polite_agent_is_not_made_to_wait_for_the_grace(place: Place) -> None:
     proof = place.runtime.stop(handle, grace_s=60)
     assert proof.empty
     assert time.monotonic() - began < 50
-    assert [process.ended for process in proof.processes] == ["ended by signal 15"]
+    assert [process.ended for process in proof.processes] == ["killed by SIGTERM"]
 
 
 def test_a_paused_tree_obeys_a_polite_stop(place: Place) -> None:
     handle = place.start_shape("polite")
     assert place.runtime.pause(handle).confirmed
     proof = place.runtime.stop(handle, grace_s=60)
-    assert [process.ended for process in proof.processes] == ["ended by signal 15"]
+    assert [process.ended for process in proof.processes] == ["killed by SIGTERM"]
 
 
 def test_a_proof_is_refused_while_the_tree_lives_and_names_it(place: Place) -> None:

@@ -12,15 +12,22 @@ import pytest
 from headcount.agents.host.host_process import read_lines
 
 
-def lines(script: str) -> list[str]:
-    with subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE) as child:
-        return list(read_lines(child))
+def lines(script: str, errors: list[bytes] | None = None) -> list[str]:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(["sh", "-c", script], stdout=pipe, stderr=pipe) as child:
+        return list(read_lines(child, errors.append if errors is not None else lambda _: None))
 
 
 def test_every_line_is_read_also_the_last_without_an_end() -> None:
     assert lines("printf 'one\\ntwo\\n\\nthree'") == ["one\n", "two\n", "\n", "three"]
     assert lines("printf '\\344\\n'") == ["\N{REPLACEMENT CHARACTER}\n"]
     assert lines("true") == []
+
+
+def test_its_standard_error_is_passed_on_as_it_comes() -> None:
+    errors: list[bytes] = []
+    assert lines("echo out; echo 'no disk' >&2", errors) == ["out\n"]
+    assert b"".join(errors) == b"no disk\n"
 
 
 def test_a_line_longer_than_a_pipe_is_one_line() -> None:
@@ -36,6 +43,7 @@ def test_who_closes_its_output_is_waited_for() -> None:
 
 @pytest.mark.timeout(60)
 def test_a_turn_is_over_with_the_client_whatever_it_has_left_running() -> None:
-    with subprocess.Popen(["sh", "-c", "sleep 300 & echo $!"], stdout=subprocess.PIPE) as child:
-        (left,) = read_lines(child)
+    pipe = subprocess.PIPE
+    with subprocess.Popen(["sh", "-c", "sleep 300 & echo $!"], stdout=pipe, stderr=pipe) as child:
+        (left,) = read_lines(child, lambda _: None)
     os.kill(int(left), signal.SIGKILL)  # it is there still

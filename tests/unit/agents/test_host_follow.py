@@ -36,6 +36,7 @@ class Desk:
         self.typed: set[str] = set()
         reports: Any = SimpleNamespace(
             limit_end=lambda at, count: at,
+            mail_while_idle=list,
             report_dialog=lambda *_: self._do("told"),
             end_dialog=lambda: self._do("over"),
         )
@@ -43,7 +44,7 @@ class Desk:
             setattr(reports, name, lambda *_, name=name: self._do(name))
         opening: Any = SimpleNamespace(answered=lambda: self._do("answered"))
         never: Any = None
-        self.follower = terminal_session.Follower(reports, CLIENTS["codex"], opening, never, self)  # type: ignore[arg-type]
+        self.follower = terminal_session.Follower(reports, CLIENTS["codex"], opening, never, self, never)  # type: ignore[arg-type]
 
     def _do(self, what: str) -> None:
         if self.down:

@@ -28,8 +28,8 @@ def test_the_summary_is_headed_by_those_who_were_asked_for(capsys: pytest.Captur
 
 
 def _gone(name: str) -> dict[str, Any]:
-    return {"name": name, "generation": 1, "outcome": "clean", "at": "2026-11-16T06:35:20.057+00:00",
-            "proof": "subreaper+mark", "processes": 1}  # fmt: skip
+    return {"name": name, "generation": 1, "outcome": "clean", "cause": None,
+            "at": "2026-11-16T06:35:20.057+00:00", "proof": "subreaper+mark", "processes": 1}  # fmt: skip
 
 
 def test_one_that_nobody_stopped_is_said_to_have_exited_on_its_own() -> None:

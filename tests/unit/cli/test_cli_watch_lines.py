@@ -21,8 +21,8 @@ def bare(text: str, _: str) -> str:
 def a_row(name: str, **more: Any) -> dict[str, Any]:
     return {
         "key": f"{name}#1", "name": name, "generation": 1, "state": "running", "activity": "working",
-        "task": None, "outcome": None, "failure": "", "salvage": [], "asked": False, "limit": None,
-        "waits": "", "issues": [], "dirty": None, "ahead": None, "unread": 0, "doing": None,
+        "task": None, "outcome": None, "failure": "", "cause": "", "salvage": [], "asked": False,
+        "limit": None, "waits": "", "issues": [], "dirty": None, "ahead": None, "unread": 0, "doing": None,
         "refused": None, **more,
     }  # fmt: skip
 

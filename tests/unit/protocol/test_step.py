@@ -58,6 +58,7 @@ KINDS: dict[type[ev.Event], st.SearchStrategy[ev.Event]] = {
     ev.WorkResumed: st.builds(ev.WorkResumed, keys),
     ev.Limited: st.builds(ev.Limited, keys, words, words),
     ev.Spent: st.builds(ev.Spent, keys, st.integers(0, 10), st.integers(0, 10)),
+    ev.ClientFailed: st.builds(ev.ClientFailed, keys, st.just("killed by SIGKILL")),
     ev.TaskClaimed: st.builds(ev.TaskClaimed, keys, words),
     ev.Reviewed: st.builds(ev.Reviewed, keys, words, words),
     ev.Judged: st.builds(ev.Judged, keys, st.booleans(), st.lists(words, max_size=2).map(tuple)),

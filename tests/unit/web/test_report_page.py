@@ -36,9 +36,9 @@ def moved(seq: int, at: float, before: str, after: str) -> Entry:
 def a_member(**more: Any) -> dict[str, Any]:
     return {
         "name": "ada", "generation": 1, "role": "worker", "state": "gone", "outcome": "clean", "task": None,
-        "answer": "approved", "answerReason": "", "attempts": 1, "issues": [], "failure": None, "branch": "b",
-        "processes": None, "salvage": [], "spans": [], "marks": [], "checkpoints": [], "findings": None,
-        "usage": None, "doing": None, **more,
+        "answer": "approved", "answerReason": "", "attempts": 1, "issues": [], "failure": None, "cause": None,
+        "branch": "b", "processes": None, "salvage": [], "spans": [], "marks": [], "checkpoints": [],
+        "findings": None, "usage": None, "doing": None, **more,
     }  # fmt: skip
 
 

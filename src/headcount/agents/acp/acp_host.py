@@ -44,7 +44,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from headcount.agents.host import Reports
+    from headcount.agents.host import Processes, Reports
     from headcount.domain.records import Mail
 
 _VERSION = 1
@@ -87,7 +87,14 @@ class _Progress:
 
 
 class AcpHost(Host):
-    def __init__(self, reports: Reports, agent: AcpAgent, command: tuple[str, ...], options: Options) -> None:
+    def __init__(
+        self,
+        reports: Reports,
+        agent: AcpAgent,
+        command: tuple[str, ...],
+        options: Options,
+        processes: Processes,
+    ) -> None:
         self._agent = agent
         self._meta: Message = {}
         self._link: Link | None = None
@@ -98,7 +105,7 @@ class AcpHost(Host):
         self._cost = self._cost_told = 0.0
         self._shown = ""
         self._mode = agent.modes.get(options.permissions, "")
-        super().__init__(reports, self._as_client(command), options)
+        super().__init__(reports, self._as_client(command), options, processes)
 
     def _as_client(self, command: tuple[str, ...]) -> Client:
         """Return the agent as the host knows clients. Its turns are prompts, so their argv is its start."""
@@ -115,7 +122,8 @@ class AcpHost(Host):
 
         return Client(
             name=self._agent.name, title=self._agent.title, package=self._agent.package, oldest=(),
-            trusts=lambda root, environ: True, trust_hint="", prepare=prepare,
+            trusts=lambda root, environ: True, trust_hint="",
+            account=lambda environ: "", prepare=prepare,
             first_turn=turn, next_turn=turn, terminal=lambda setup, prompt: words,
             read_line=lambda line: NOTHING, screen=Screen("", "", ""),
             exit_text="",
@@ -136,22 +144,27 @@ class AcpHost(Host):
         self._stopping = True
         raise _Stopped
 
-    def _run_turn(self, turn: Turn, mail: list[Mail]) -> tuple[int, Seen]:
-        """Return 0 if the model has answered, and what the turn reported."""
+    def _end_rest(self) -> None:
+        """End what an agent that ended has left. One that only reported an error lives on."""
+        if self._link is None:
+            super()._end_rest()
+
+    def _run_turn(self, turn: Turn, mail: list[Mail]) -> tuple[int, Seen, str]:
+        """Return the exit code of an agent that ended, and what the turn reported."""
         self._progress = _Progress()
         try:
             prompt = self._connect(turn)
             self._do(_MODEL)
             words = [{"type": "text", "text": prompt}]
             result = self._exchange("session/prompt", {"sessionId": self._session, "prompt": words})
-            code, seen = self._judge(result)
+            code, seen = 0, self._judge(result)
         except Refused as error:
-            code, seen = 1, _trouble(str(error), login=error.code == _AUTH_REQUIRED)
+            code, seen = 0, _trouble(str(error), login=error.code == _AUTH_REQUIRED)
         except AgentGone:
             code, seen = self._bury()
         except TimeoutError as error:
             self._leave()
-            code, seen = 1, _trouble(f"{error} {self._progress.limit}")
+            code, seen = 0, _trouble(f"{error} {self._progress.limit}")
         finally:
             if self._link is not None:
                 self._link.rest()
@@ -160,9 +173,9 @@ class AcpHost(Host):
             self._session = ""
         sys.stdout.write("\n")
         sys.stdout.flush()
-        return code, seen
+        return code, seen, ""
 
-    def _judge(self, result: Message) -> tuple[int, Seen]:
+    def _judge(self, result: Message) -> Seen:
         """Return how a turn ended. "Ended" counts only with some tokens or a tool call."""
         progress = self._progress
         tokens = max(_count(result) - progress.tokens, 0)
@@ -170,10 +183,10 @@ class AcpHost(Host):
         counted = tokens or progress.tokens or progress.calls
         answered = counted or (progress.said and not self._agent.counts)
         if (reason != "cancelled" and answered) or progress.over_budget:
-            return 0, Seen(tokens=tokens, cost_usd=self._take_cost())
+            return Seen(tokens=tokens, cost_usd=self._take_cost(), answered=True)
         said = progress.limit or progress.said.strip()
         text = f"its turn ended ({reason}) without an answer of the model{f': {said}' if said else ''}"
-        return 1, _trouble(text)._replace(tokens=tokens)
+        return _trouble(text)._replace(tokens=tokens)
 
     def _spend(self, tokens: int) -> None:
         """Record a part of the cost in mid-turn. Above a budget, end the turn if a request waits."""
@@ -210,7 +223,7 @@ class AcpHost(Host):
             os.unlink(f"{self._setup.directory}/{TOOLS_LISTED}")
         self._do("starting")
         try:
-            self._link = Link(turn.argv, self._env)
+            self._link = Link(turn.argv, {**self._env, **self._processes.begin()})
         except OSError as error:
             raise ProcessError(
                 f"Did not start {self._agent.title}", str(error), code="client-missing"
@@ -450,11 +463,11 @@ def _trouble(text: str, *, login: bool = False) -> Seen:
     """Return what an error means, in the words of the agent."""
     text = " ".join(text.split())[:500]
     if _OVERFLOW.search(text):
-        return Seen(overflow=text)
+        return Seen(overflow=text, error=text)
     if _LIMIT.search(text):
         return Seen(limit=text, resets_at=reset_time(text))
     if login or _LOGIN.search(text):
-        return Seen(login=text)
+        return Seen(login=text, error=text)
     return Seen(error=text)
 
 

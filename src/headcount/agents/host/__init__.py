@@ -1,7 +1,7 @@
 """The host: the process that a member of a known client runs as (`headcount client`).
 
-It starts the client, reads what the client prints or records, and reports that to the team. The two protocols
-below are all that it needs from headcount; `app/hosting.py` implements them.
+It starts the client, reads what the client prints or records, and reports that to the team. The protocols
+below are all that it needs from headcount; `app/hosting.py` and `runtime/turn_tree.py` implement them.
 """
 
 from __future__ import annotations
@@ -40,8 +40,14 @@ class Reports(Protocol):
 
     def mark_read(self, mail: Sequence[Mail]) -> None: ...
 
+    def mail_while_idle(self) -> list[str]:
+        """The ids of unread mail of a member that is idle; none if it is not, or if nobody shall wake it."""
+
     def wait_for_mail(self) -> None:
         """Until there is mail. A nudge on standard input is a hint to read it: its mail is there."""
+
+    def show(self, mail: Sequence[Mail]) -> None:
+        """The prompt of the turn that begins has this mail: nobody needs to tell it again."""
 
     def begin_work(self) -> None:
         """Report a turn that is about to begin. It may take a checkpoint first, for a few seconds at most."""
@@ -52,8 +58,17 @@ class Reports(Protocol):
     def record_usage(self, seen: Seen) -> bool:
         """For status and budget, in mid-turn: what an answer cost, and a refusal. True above a budget."""
 
-    def record_turn(self, seen: Seen, code: int) -> None:
-        """For status and budget: how a turn ended, and what was not yet recorded of its cost."""
+    def record_turn(self, seen: Seen, code: int, cause: str = "") -> None:
+        """For status and budget: how a turn ended, why it failed, and the rest of its cost."""
+
+    def restarts(self) -> int:
+        """How often in a row a client that failed is started again."""
+
+    def record_rest(self, ended: Sequence[str]) -> None:
+        """The processes that a failed turn left, and that were ended."""
+
+    def fail(self, cause: str) -> None:
+        """The client failed too often. The exit of this process follows, and means a failure."""
 
     def report_activity(self, text: str) -> None:
         """Show what the client is doing. Cheap: it never fails, and never waits."""
@@ -82,6 +97,19 @@ class Reports(Protocol):
     def warn(self, text: str) -> None: ...
 
 
+class Processes(Protocol):
+    """The processes that the turns of a client leave."""
+
+    def begin(self) -> dict[str, str]:
+        """Return what a new turn adds to the environment of its client."""
+
+    def end_rest(self) -> list[str]:
+        """End everything that the turn left, and return what it was. Raise if something stays alive."""
+
+    def reap(self, client: int = 0) -> None:
+        """Wait for orphans that have ended; not for the client."""
+
+
 class Terminal(Protocol):
     """The member's own terminal."""
 
@@ -94,3 +122,6 @@ class Terminal(Protocol):
 
     def type(self, text: str, tag: str) -> bool:
         """Type by the rules of a nudge: only on a screen at rest, once for a tag, and seen to be taken."""
+
+    def wake(self, text: str) -> bool:
+        """Type only on a screen at rest without a dialog, and on an empty input line."""

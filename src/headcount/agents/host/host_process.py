@@ -5,6 +5,10 @@ client once for each turn: at the start, and then whenever there is mail. The pr
 counts as read when the turn that had it in its prompt has ended well, so a turn that fails loses none.
 
 Between two turns no process of the client is alive, and the member is idle: it costs a sleeping process.
+
+A turn that failed may leave processes, among them an agent that still works: a client that re-executed
+itself, or its shell commands. The host ends them all before it begins another turn. Two agents of one member
+never work in one worktree.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ from typing import NamedTuple
 
 from headcount.agents.activity import Doing, Meter
 from headcount.agents.client import Client, Seen, Setup, Turn, add_seen, understand, write_file
+from headcount.agents.host.failures import Tail, describe, exit_code
 from headcount.agents.host.prompts import NOTHING_YET, Opening, brief, tell, with_task
 from headcount.agents.host.terminal_session import RecordLines
 from headcount.agents.launch import HEADCOUNT
@@ -28,13 +33,12 @@ from headcount.errors import HeadcountError, ProcessError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import IO
 
-    from headcount.agents.host import Reports, Terminal
+    from headcount.agents.host import Processes, Reports, Terminal
     from headcount.domain.records import Mail
 
-_FAILURES = 3  # turns in a row that end badly before it gives up
 _AGAIN_S = 2.0
 _LIMIT_MARGIN_S = 1.0
 _LOOK_S = 0.5
@@ -56,9 +60,10 @@ class Options(NamedTuple):
 class Host:
     """`options` are those of the start."""
 
-    def __init__(self, reports: Reports, client: Client, options: Options) -> None:
+    def __init__(self, reports: Reports, client: Client, options: Options, processes: Processes) -> None:
         self._reports = reports
         self._client = client
+        self._processes = processes
         environ = os.environ
         team, member = environ["HEADCOUNT_TEAM"], environ["HEADCOUNT_MEMBER"]
         own = f"{member}-{environ['HEADCOUNT_GENERATION']}"
@@ -87,12 +92,14 @@ class Host:
         for name in _NO_COLOURS:
             self._env.pop(name, None)
         opening = Opening(self._reports, _read_task())
-        return Follower(self._reports, self._client, opening, self._start_in_terminal, terminal).run()
+        start = self._start_in_terminal
+        return Follower(self._reports, self._client, opening, start, terminal, self._processes).run()
 
     def _start_in_terminal(self, prompt: str) -> tuple[subprocess.Popen[bytes], Setup]:
         setup = self._new_session()
+        env = {**self._env, **self._processes.begin()}
         try:
-            return subprocess.Popen(self._client.terminal(setup, prompt), env=self._env), setup
+            return subprocess.Popen(self._client.terminal(setup, prompt), env=env), setup
         except OSError as error:
             raise _not_started(self._client, error) from error
 
@@ -103,11 +110,15 @@ class Host:
         failures = limits = 0
         while not self._stopping:
             prompt, mail = tell(self._reports.unread())
+            self._reports.show(mail)
             self._reports.begin_work()
-            code, seen = self._run_turn(self._next(prompt or NOTHING_YET), mail)
+            code, seen, last = self._run_turn(self._next(prompt or NOTHING_YET), mail)
             if self._stopping:
                 break
-            self._reports.record_turn(seen, code)
+            cause = describe(code, seen, last)
+            if cause or seen.limit:
+                self._end_rest()
+            self._reports.record_turn(seen, code, cause)
             if seen.limit:
                 limits += 1
                 # As long as the client says; else a little longer each time. Its mail stays unread
@@ -115,20 +126,27 @@ class Host:
                 until = self._reports.limit_end(seen.resets_at, limits)
                 self._reports.park(seen.limit, until)
                 time.sleep(max(until - time.time(), 0) + _LIMIT_MARGIN_S)
-            elif code != 0:
+            elif cause:
                 failures += 1
                 self._begun = self._begun and not seen.overflow
-                if failures == _FAILURES:
-                    return code
+                if failures > self._reports.restarts():
+                    self._reports.fail(cause)
+                    return exit_code(code)
                 time.sleep(_AGAIN_S * failures)
             else:
                 failures = limits = 0
                 self._begun = True
+                self._processes.reap()
                 self._reports.mark_read(mail)
                 self._reports.lift_limit()
                 self._reports.end_work()
                 self._reports.wait_for_mail()
         return 0
+
+    def _end_rest(self) -> None:
+        ended = self._processes.end_rest()
+        if ended:
+            self._reports.record_rest(ended)
 
     def _next(self, prompt: str) -> Turn:
         """Return the next turn. After a successful turn it continues the conversation, while that fits."""
@@ -144,43 +162,53 @@ class Host:
         self._meter = Meter()
         return self._setup
 
-    def _run_turn(self, turn: Turn, mail: list[Mail]) -> tuple[int, Seen]:
-        """Return the exit code and what the output reported. The output is passed on to our own."""
-        env = {**self._env, SHOWN_MAIL: ",".join(one.id for one in mail)}
+    def _run_turn(self, turn: Turn, mail: list[Mail]) -> tuple[int, Seen, str]:
+        """Return the exit code, what the output reported, and its last line that is not a report.
+
+        The output is passed on to our own.
+        """
+        env = {**self._env, **self._processes.begin(), SHOWN_MAIL: ",".join(one.id for one in mail)}
+        pipe = subprocess.PIPE
         try:
             with _as_file(turn.stdin) as prompt:
-                self._child = subprocess.Popen(turn.argv, env=env, stdin=prompt, stdout=subprocess.PIPE)
+                self._child = subprocess.Popen(turn.argv, env=env, stdin=prompt, stdout=pipe, stderr=pipe)
         except OSError as error:
             raise _not_started(self._client, error) from error
         return self._follow_turn(self._child)
 
-    def _follow_turn(self, child: subprocess.Popen[bytes]) -> tuple[int, Seen]:
+    def _follow_turn(self, child: subprocess.Popen[bytes]) -> tuple[int, Seen, str]:
         """Read a turn to its end, and report its usage and activity at once: a budget holds in mid-turn."""
         turn = unrecorded = Seen()
+        tokens, errors = 0, Tail()
         is_above = False
         self._reports.report_activity(f"starting {self._client.title}")
         with child:
-            for seen in map(self._doing.follow, self._read_turn(child)):
+            for seen in map(self._doing.follow, self._read_turn(child, errors)):
                 if seen.activity:
                     self._reports.report_activity(seen.activity)
                 turn, unrecorded = add_seen(turn, seen), add_seen(unrecorded, seen)
+                tokens += seen.tokens
                 if unrecorded.tokens or unrecorded.cost_usd or unrecorded.refused:
                     with contextlib.suppress(HeadcountError):  # then with the next line, or the turn's end
                         is_above, unrecorded = self._reports.record_usage(unrecorded), Seen()
                 if is_above and self._has_request():
-                    return self._interrupt(child), turn._replace(tokens=0, cost_usd=0.0, refused="")
-        rest = unrecorded
-        code = child.returncode
-        return code, turn._replace(tokens=rest.tokens, cost_usd=rest.cost_usd, refused=rest.refused)
+                    turn = turn._replace(tokens=0, cost_usd=0.0, refused="", answered=True)
+                    return self._interrupt(child), turn, ""
+        rest, answered = unrecorded, turn.answered or (tokens > 0 and not turn.error)
+        turn = turn._replace(
+            tokens=rest.tokens, cost_usd=rest.cost_usd, refused=rest.refused, answered=answered
+        )
+        return child.returncode, turn, errors.last_line()
 
-    def _read_turn(self, child: subprocess.Popen[bytes]) -> Iterator[Seen]:
+    def _read_turn(self, child: subprocess.Popen[bytes], errors: Tail) -> Iterator[Seen]:
         """Yield the lines of the client's output, and of its record where that knows more."""
         meter, record = self._meter, self._client.record
         meter.begin_turn()
         lines = RecordLines(self._client, self._setup, meter) if record and record.in_turns else None
-        for line in read_lines(child, _LOOK_S if lines else None):
+        for line in read_lines(child, errors.pass_on, _LOOK_S if lines else None):
             sys.stdout.write(line)
             sys.stdout.flush()
+            errors.note(line)
             yield meter.count(understand(self._client.read_line, line))
             for seen in lines.read() if lines else ():
                 is_whole = record is not None and record.in_turns == "all"
@@ -198,6 +226,7 @@ class Host:
         except subprocess.TimeoutExpired:
             child.kill()
             child.wait()
+        self._end_rest()
         return 0
 
     def _stop(self, *_: object) -> None:
@@ -252,10 +281,15 @@ def _not_started(client: Client, error: OSError) -> ProcessError:
 _AT_ONCE = 1 << 20  # more than a pipe holds: one read takes all that is there
 
 
-def read_lines(child: subprocess.Popen[bytes], every_s: float | None = None) -> Iterator[str]:
-    """Yield the lines of its output until it has ended, and an empty text when it is silent for `every_s`."""
+def read_lines(
+    child: subprocess.Popen[bytes], pass_on: Callable[[bytes], None], every_s: float | None = None
+) -> Iterator[str]:
+    """Yield the lines of its output until it has ended, and an empty text when it is silent for `every_s`.
+
+    `pass_on` gets its standard error as it comes.
+    """
     rest = b""
-    for data in _read(child, every_s):
+    for data in _read(child, pass_on, every_s):
         *lines, rest = (rest + data).split(b"\n")
         yield from (line.decode(errors="replace") + "\n" for line in lines)
         if every_s and not lines:
@@ -264,27 +298,32 @@ def read_lines(child: subprocess.Popen[bytes], every_s: float | None = None) -> 
         yield rest.decode(errors="replace")
 
 
-def _read(child: subprocess.Popen[bytes], every_s: float | None) -> Iterator[bytes]:
-    assert child.stdout is not None
-    output, end = child.stdout.fileno(), os.pidfd_open(child.pid)
-    os.set_blocking(output, False)
+def _read(
+    child: subprocess.Popen[bytes], pass_on: Callable[[bytes], None], every_s: float | None
+) -> Iterator[bytes]:
+    assert child.stdout is not None and child.stderr is not None
+    output, errors, end = child.stdout.fileno(), child.stderr.fileno(), os.pidfd_open(child.pid)
     waiting = select.poll()
-    waiting.register(output, select.POLLIN)
     waiting.register(end, select.POLLIN)
+    for fd in (output, errors):
+        os.set_blocking(fd, False)
+        waiting.register(fd, select.POLLIN)
     ready: dict[int, int] = {}
     try:
         while end not in ready:
             ready = dict(waiting.poll(every_s and every_s * 1000))
+            if errors in ready:
+                pass_on(_take(errors, waiting))
             yield _take(output, waiting) if output in ready else b""
     finally:
         os.close(end)
 
 
-def _take(output: int, waiting: select.poll) -> bytes:
+def _take(fd: int, waiting: select.poll) -> bytes:
     try:
-        data = os.read(output, _AT_ONCE)
+        data = os.read(fd, _AT_ONCE)
     except BlockingIOError:
         return b""
     if not data:
-        waiting.unregister(output)  # closed: its end is all that is waited for
+        waiting.unregister(fd)  # closed: its end is all that is waited for
     return data

@@ -4,7 +4,8 @@ Clients record their conversations: what each answer cost, when a turn is over, 
 reads from the screen only what is recorded nowhere else: dialogs, and the usage limit of some clients
 (`screen_dialogs.py`). A turn that ends at a usage limit parks the member. When the limit should be over
 and the client has not continued by itself, the host types that at its prompt. A conversation that no
-longer fits is started again. A client that keeps no record reports all this by its hooks.
+longer fits is started again. So is a client that was killed, as often as the policy allows; before that the
+host ends what the killed client left. A client that keeps no record reports all this by its hooks.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from functools import partial
 
 from headcount.agents.activity import Doing, Meter
 from headcount.agents.client import Seen, add_seen, understand
+from headcount.agents.host.failures import describe_code, exit_code
 from headcount.agents.host.screen_dialogs import Attendant, Dialogs
+from headcount.agents.host.wake import Waker
 from headcount.errors import HeadcountError
 
 TYPE_CHECKING = False
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from headcount.agents.client import Client, Setup
-    from headcount.agents.host import Reports, Terminal
+    from headcount.agents.host import Processes, Reports, Terminal
     from headcount.agents.host.prompts import Opening
 
     Child = subprocess.Popen[bytes]
@@ -40,10 +43,11 @@ _FAILURES = 3  # conversations in a row that do not fit, before it is left as it
 _BY_ITSELF_S = 3.0  # some clients go on by themselves when their limit is over
 _TYPE_AGAIN_S = 5.0
 _GO_ON = "The usage limit is over. Continue your work."
-_ANEW = (
-    "You begin anew: your last conversation no longer fit. What you have done so far is in this worktree: "
-    "look at git status and git log, and at your inbox. "
-)
+_SO_FAR = "What you have done so far is in this worktree: look at git status and git log, and at your inbox. "
+_ANEW = f"You begin anew: your last conversation no longer fit. {_SO_FAR}"
+_KILLED = f"You begin anew: your program was killed in the middle of its work. {_SO_FAR}"
+# A person, the terminal or headcount ends a client by these. All others are a crash.
+_REQUESTS_TO_END = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 
 
 class Follower:
@@ -60,12 +64,16 @@ class Follower:
         opening: Opening,
         start: Callable[[str], tuple[Child, Setup]],
         terminal: Terminal,
+        processes: Processes,
     ) -> None:
         self._reports = reports
         self._client = client
         self._opening = opening
         self._start = start
         self._terminal = terminal
+        self._processes = processes
+        self._stopping = False
+        self._crashes = 0
         self._lookers = _make_lookers(reports, client, self._terminal)
         self._to_tell: deque[Callable[[], object]] = deque()
         self._troubles: set[str] = set()
@@ -77,18 +85,46 @@ class Follower:
         self._logged_out = False
 
     def run(self) -> int:
-        """Follow the client until it exits, and return its exit code."""
+        """Follow the client until it exits, and return the exit code of the host."""
         # What is typed is meant for the client. A handler, because the client would inherit SIG_IGN.
         for number in (signal.SIGINT, signal.SIGQUIT):
             signal.signal(number, lambda *_: None)
         prompt = self._opening.words()
         while True:
             child, setup = self._start(prompt)
-            signal.signal(signal.SIGTERM, lambda *_, child=child: child.terminate())
-            if self._follow(child, setup):
-                return int(child.returncode)
-            _end(child)
-            prompt = _ANEW + self._opening.words()
+            signal.signal(signal.SIGTERM, partial(self._stop, child))
+            if not self._follow(child, setup):
+                _end(child)
+                anew = _ANEW
+            elif self._may_restart(child.returncode):
+                anew = _KILLED
+            else:
+                return self._leave(child.returncode)
+            ended = self._processes.end_rest()
+            if ended:
+                self._to_tell.append(partial(self._reports.record_rest, ended))
+            prompt = anew + self._opening.words()
+
+    def _stop(self, child: Child, *_: object) -> None:
+        self._stopping = True
+        child.terminate()
+
+    def _may_restart(self, code: int) -> bool:
+        """Return whether to start it again: it was killed, and not too often without a turn in between."""
+        if self._stopping or code >= 0 or -code in _REQUESTS_TO_END:
+            return False
+        self._crashes += 1
+        failed = partial(self._reports.record_turn, self._turn, code, describe_code(code))
+        self._to_tell.append(failed)
+        self._turn = Seen()
+        return self._crashes <= self._reports.restarts()
+
+    def _leave(self, code: int) -> int:
+        if code == 0 or self._stopping:
+            return 0
+        self._to_tell.append(partial(self._reports.fail, describe_code(code)))
+        self._look()
+        return exit_code(code)
 
     def _follow(self, child: Child, setup: Setup) -> bool:
         """Follow one conversation. True at the exit of the client, False to start a new one."""
@@ -97,6 +133,7 @@ class Follower:
         try:
             while True:
                 over = _has_ended(child, end)
+                self._processes.reap(child.pid)
                 fits = self._listen(lines)
                 self._look()
                 if over or not fits:
@@ -139,7 +176,7 @@ class Follower:
         elif turn.overflow:
             self._failures += 1
         else:
-            self._failures = self._limits = 0
+            self._failures = self._limits = self._crashes = 0
             self._to_tell += (self._opening.answered, self._reports.lift_limit)
             self._to_tell.append(partial(self._tell_login, ""))
             if not self._client.hooked:
@@ -193,7 +230,7 @@ class Follower:
 
 def _make_lookers(reports: Reports, client: Client, terminal: Terminal) -> list[Callable[[], None]]:
     """Return the readers of what only the screen shows."""
-    lookers = [Dialogs(reports, client.screen.asks, terminal).look]
+    lookers = [Dialogs(reports, client.screen.asks, terminal).look, Waker(reports, terminal).look]
     if client.screen.limit:
         lookers.append(Attendant(reports, client.screen.limit, terminal).look)
     return lookers

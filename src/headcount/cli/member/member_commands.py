@@ -194,6 +194,7 @@ def client(call: Call) -> int:
     from headcount.agents.registry import CLIENTS
     from headcount.app.hosting import MemberReports, MemberTerminal
     from headcount.errors import NotAllowed
+    from headcount.runtime.turn_tree import TurnTree
 
     name, *command = call.words.plain
     if name not in CLIENTS and not (name == ACP and command):
@@ -225,8 +226,8 @@ def client(call: Call) -> int:
         from headcount.agents.acp.known_agents import find_agent
 
         agent = find_agent(tuple(command))
-        return AcpHost(MemberReports(call.session), agent, tuple(command), options).run_turns()
-    host = Host(MemberReports(call.session), CLIENTS[name], options)
+        return AcpHost(MemberReports(call.session), agent, tuple(command), options, TurnTree()).run_turns()
+    host = Host(MemberReports(call.session), CLIENTS[name], options, TurnTree())
     if not in_terminal:
         return host.run_turns()
     home, mark = os.environ["HEADCOUNT_HOME"], os.environ["HEADCOUNT_MARK"]

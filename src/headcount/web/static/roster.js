@@ -113,7 +113,7 @@ export class Roster {
     const word = stateWord(member);
     setText(row.name, member.generation > 1 ? member.key : member.name);
     row.name.title = `${member.key}, ${member.role}`;
-    setText(row.pill, member.outcome ? outcomeWord(member.outcome) : word);
+    setText(row.pill, member.outcome ? outcomeWord(member) : word);
     setClass(row.pill, `state ${member.state === "gone" ? `o-${member.outcome}` : `s-${member.state} a-${word}`}`);
     setText(row.task, member.task ?? "");
     const dirty = member.dirty ? count(member.dirty, "item") : member.dirty === 0 ? "none" : "";
@@ -155,6 +155,7 @@ export class Roster {
 
 function describe(member) {
   if (member.failure) return `never started: ${member.failure}`;
+  if (member.cause) return `failed: ${member.cause}`;
   if (member.state === "gone") return member.salvage.length ? `saved to ${member.salvage.at(-1)}` : "proved gone";
   if (member.asked || member.state === "stuck") {
     return member.limit ? `${member.waits} (at most ${member.limit} s)` : member.waits;

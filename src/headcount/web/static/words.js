@@ -10,8 +10,9 @@ export function stateWord(row) {
   return row.state;
 }
 
-export function outcomeWord(outcome) {
-  return outcome === "already_gone" ? "ended" : outcome;
+export function outcomeWord(member) {
+  if (member.cause) return "failed";
+  return member.outcome === "already_gone" ? "ended" : member.outcome;
 }
 
 export function ago(seconds) {
