@@ -12,13 +12,14 @@ the clients of `.ci/clients`.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import signal
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -53,9 +54,14 @@ def _memory_mb(pid: int) -> float:
         return 0.0
 
 
-def _lab(script: list[dict[str, Any]], patch: pytest.MonkeyPatch) -> Any:
-    place = Path(tempfile.mkdtemp(prefix="acp-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
-    return laboratory(place, {"lanes": script}, patch, POLICY, {})
+@contextlib.contextmanager
+def _lab(script: list[dict[str, Any]], patch: pytest.MonkeyPatch) -> Iterator[Lab]:
+    memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
+    with (
+        tempfile.TemporaryDirectory(prefix="acp-", dir=memory, ignore_cleanup_errors=True) as place,
+        laboratory(Path(place), {"lanes": script}, patch, POLICY, {}) as lab,
+    ):
+        yield lab
 
 
 def _lane(name: str, number: int, *more: dict[str, Any]) -> dict[str, Any]:

@@ -135,6 +135,8 @@ def check_agent(agent: str, command: tuple[str, ...] = (), *, installed: bool = 
         )
     if installed and agent == ACP:
         _check_program(command)
+        if find_agent(command).client:
+            check_login(find_agent(command).client, os.environ)
     elif installed and agent in CLIENTS:
         check_installed(agent)
         check_login(agent, os.environ)

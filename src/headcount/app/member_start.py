@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headcount.agents.launch import Order, check_agent, plan_launch, resolve_via, trusting_client
+from headcount.agents.launch import ACP, Order, check_agent, plan_launch, resolve_via, trusting_client
 from headcount.agents.registry import find_account
 from headcount.app.trust import check_trust
 from headcount.domain.settings import Agent
@@ -58,9 +58,12 @@ def check_clients(app: App, plans: Iterable[Plan], trusted: Iterable[str]) -> No
 
 def read_account(app: App, plan: Plan) -> str:
     """Return the client and account whose usage limit the member will share."""
-    agent, _ = _who_is_it(app.settings, plan)
+    agent, command = _what_is_run(app.settings, plan)
+    client = trusting_client(agent, command)
+    if client == ACP:
+        return f"{ACP}:{os.path.basename(command[0])}" if command else ""
     mine = app.settings.agents.workers.get(plan.name) or Agent()
-    return find_account(agent, os.environ, plan.model or mine.model)
+    return find_account(client, os.environ, plan.model or mine.model)
 
 
 def _in_terminal(settings: Settings, plan: Plan) -> bool:

@@ -122,7 +122,8 @@ class AcpHost(Host):
 
         return Client(
             name=self._agent.name, title=self._agent.title, package=self._agent.package, oldest=(),
-            account=lambda environ: "", trusts=lambda root, environ: True, trust_hint="", prepare=prepare,
+            trusts=lambda root, environ: True, trust_hint="",
+            account=lambda environ: "", prepare=prepare,
             first_turn=turn, next_turn=turn, terminal=lambda setup, prompt: words,
             read_line=lambda line: NOTHING, screen=Screen("", "", ""),
             exit_text="",
@@ -144,26 +145,26 @@ class AcpHost(Host):
         raise _Stopped
 
     def _end_rest(self) -> None:
-        """The agent lives on after a failed turn, with its session, unless it was ended."""
+        """End what an agent that ended has left. One that only reported an error lives on."""
         if self._link is None:
             super()._end_rest()
 
     def _run_turn(self, turn: Turn, mail: list[Mail]) -> tuple[int, Seen, str]:
-        """Return 0 if the model has answered, what the turn reported, and no last line: `Seen` has it."""
+        """Return the exit code of an agent that ended, and what the turn reported."""
         self._progress = _Progress()
         try:
             prompt = self._connect(turn)
             self._do(_MODEL)
             words = [{"type": "text", "text": prompt}]
             result = self._exchange("session/prompt", {"sessionId": self._session, "prompt": words})
-            code, seen = self._judge(result)
+            code, seen = 0, self._judge(result)
         except Refused as error:
-            code, seen = 1, _trouble(str(error), login=error.code == _AUTH_REQUIRED)
+            code, seen = 0, _trouble(str(error), login=error.code == _AUTH_REQUIRED)
         except AgentGone:
             code, seen = self._bury()
         except TimeoutError as error:
             self._leave()
-            code, seen = 1, _trouble(f"{error} {self._progress.limit}")
+            code, seen = 0, _trouble(f"{error} {self._progress.limit}")
         finally:
             if self._link is not None:
                 self._link.rest()
@@ -174,7 +175,7 @@ class AcpHost(Host):
         sys.stdout.flush()
         return code, seen, ""
 
-    def _judge(self, result: Message) -> tuple[int, Seen]:
+    def _judge(self, result: Message) -> Seen:
         """Return how a turn ended. "Ended" counts only with some tokens or a tool call."""
         progress = self._progress
         tokens = max(_count(result) - progress.tokens, 0)
@@ -182,10 +183,10 @@ class AcpHost(Host):
         counted = tokens or progress.tokens or progress.calls
         answered = counted or (progress.said and not self._agent.counts)
         if (reason != "cancelled" and answered) or progress.over_budget:
-            return 0, Seen(tokens=tokens, cost_usd=self._take_cost(), answered=True)
+            return Seen(tokens=tokens, cost_usd=self._take_cost(), answered=True)
         said = progress.limit or progress.said.strip()
         text = f"its turn ended ({reason}) without an answer of the model{f': {said}' if said else ''}"
-        return 1, _trouble(text)._replace(tokens=tokens)
+        return _trouble(text)._replace(tokens=tokens)
 
     def _spend(self, tokens: int) -> None:
         """Record a part of the cost in mid-turn. Above a budget, end the turn if a request waits."""
@@ -462,11 +463,11 @@ def _trouble(text: str, *, login: bool = False) -> Seen:
     """Return what an error means, in the words of the agent."""
     text = " ".join(text.split())[:500]
     if _OVERFLOW.search(text):
-        return Seen(overflow=text)
+        return Seen(overflow=text, error=text)
     if _LIMIT.search(text):
         return Seen(limit=text, resets_at=reset_time(text))
     if login or _LOGIN.search(text):
-        return Seen(login=text)
+        return Seen(login=text, error=text)
     return Seen(error=text)
 
 
