@@ -25,7 +25,7 @@ ONCE = replace(POLICY, restarts=0)
 # The number of this turn, from 1.
 COUNT = 'turn=$(($(cat "$HOME/turns" 2>/dev/null || echo 0) + 1)); echo $turn > "$HOME/turns"\n'
 # What a client prints when the model has answered.
-ANSWER = """echo '{"type":"assistant","message":{"content":[]}}'\n"""
+ANSWER = """echo '{"type":"assistant","message":{"content":[{"type":"text","text":"Done."}]}}'\n"""
 CODEX_ANSWER = """echo '{"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":1}}'\n"""
 WAIT = 'until [ -s "{0}" ]; do sleep 0.02; done\n'
 # An agent that re-executed itself, and a shell command in a session of its own that ignores SIGTERM.
