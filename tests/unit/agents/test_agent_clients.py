@@ -210,6 +210,20 @@ def test_patterns_become_rules_of_claude_code_in_a_terminal(tmp_path: Path) -> N
     assert "Bash(pytest:*)" not in " ".join(CLIENTS["claude"].first_turn(setup, "x").argv)
 
 
+def test_denied_commands_are_forbidden_in_codex(tmp_path: Path) -> None:
+    setup = replace(
+        SETUP, directory=str(tmp_path), allow=("pytest *",), deny=("git push *", "make 'a b'", "x y*")
+    )
+    CLIENTS["codex"].prepare(setup, {"HOME": str(tmp_path / "home")})
+    rules = (tmp_path / "config/rules/headcount.rules").read_text()
+    denied = [line for line in rules.splitlines() if "forbidden" in line]
+    assert denied == [
+        'prefix_rule(pattern = ["git", "push"], decision = "forbidden")',
+        'prefix_rule(pattern = ["make", "a b"], decision = "forbidden")',
+    ]
+    assert "pytest" not in rules
+
+
 @pytest.mark.parametrize(
     ("command", "asked"),
     [
