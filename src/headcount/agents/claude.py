@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from headcount.agents.activity import tool_step
 from headcount.agents.client import (
     HOOK_LIMIT_S,
     NOTHING,
@@ -15,6 +16,7 @@ from headcount.agents.client import (
     Screen,
     Seen,
     Setup,
+    Step,
     Turn,
     allowed_commands,
     as_event,
@@ -148,17 +150,59 @@ def _read_line(line: str) -> Seen:
         info = event.get("rate_limit_info") or {}
         if info.get("status") == "rejected":
             return Seen(limit="usage limit reached", resets_at=info.get("resetsAt"))
-    if kind == "result":
-        tokens = _tokens(event.get("usage") or {})
-        text = str(event.get("result", ""))
-        if not event.get("is_error"):
-            return Seen(tokens=tokens)
-        if "too long" in text.lower() or event.get("terminal_reason") == "prompt_too_long":
-            return Seen(tokens=tokens, overflow=text)
-        if event.get("api_error_status") == 429 or "limit" in text.lower():
-            return Seen(tokens=tokens, limit=text, resets_at=reset_time(text))
-        return Seen(tokens=tokens)
-    return NOTHING
+    if kind in ("assistant", "user"):
+        return _read_message(event)
+    if kind == "system" and event.get("subtype") == "init":
+        return Seen(steps=(Step("waiting"),))
+    # With a prompt tool someone was asked: then the denial is an answer.
+    if kind == "system" and event.get("subtype") == "permission_denied":
+        asked = event.get("decision_reason_type") == "permissionPromptTool"
+        number = str(event.get("tool_use_id"))
+        return NOTHING if asked else Seen(steps=(Step("refused", str(event.get("message", "")), number),))
+    return _read_result(event) if kind == "result" else NOTHING
+
+
+def _read_result(event: Mapping[str, Any]) -> Seen:
+    text = str(event.get("result", ""))
+    seen = Seen(_tokens(event.get("usage") or {}), cost_usd=event.get("total_cost_usd") or 0.0, sum="turn")
+    if not event.get("is_error"):
+        return seen
+    if "too long" in text.lower() or event.get("terminal_reason") == "prompt_too_long":
+        return seen._replace(overflow=text)
+    if event.get("api_error_status") == 429 or "limit" in text.lower():
+        return seen._replace(limit=text, resets_at=reset_time(text))
+    return seen
+
+
+def _read_message(event: Mapping[str, Any]) -> Seen:
+    """Read a message of the model or of a tool, in the stream or in a transcript."""
+    message = event.get("message")
+    if not isinstance(message, dict):
+        return NOTHING
+    content = message.get("content")
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
+    steps = (_read_block(block, event["type"]) for block in blocks if isinstance(block, dict))
+    tokens, answer = _tokens(message.get("usage") or {}), str(message.get("id") or "")
+    return Seen(tokens, answer=answer, steps=tuple(filter(None, steps)))
+
+
+def _read_block(block: Mapping[str, Any], speaker: str) -> Step | None:
+    match block.get("type"):
+        case "text":
+            return Step("said" if speaker == "assistant" else "told", str(block.get("text") or ""))
+        case "tool_use":
+            return tool_step(block.get("id"), str(block.get("name")), block.get("input"))
+        case "tool_result":
+            text, failed = _text(block.get("content")), block.get("is_error") is True
+            return Step("result", text, str(block.get("tool_use_id")), failed=failed)
+        case _:
+            return None
+
+
+def _text(content: object) -> str:
+    if isinstance(content, list):
+        return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    return str(content or "")
 
 
 def _tokens(usage: Mapping[str, Any]) -> int:
@@ -169,25 +213,24 @@ def _read_record(line: str) -> Seen:
     """Read one line of a transcript. The work of a subagent is part of the turn that started it."""
     event = as_event(line)
     kind = event.get("type")
-    if kind == "user" and event.get("promptSource") and not event.get("isSidechain"):
-        return Seen(turn="begun")
+    if kind == "user":
+        is_prompt = event.get("promptSource") and not event.get("isSidechain")
+        return _read_message(event)._replace(turn="begun" if is_prompt else "")
     if kind == "system" and event.get("subtype") == "turn_duration":
         return Seen(turn="ended")
-    message = event.get("message")
-    if kind != "assistant" or not isinstance(message, dict):
+    if kind != "assistant":
         return NOTHING
-    if event.get("isApiErrorMessage"):
-        content = message.get("content")
-        text = " ".join(str(block.get("text", "")) for block in content) if isinstance(content, list) else ""
-        if event.get("error") == "rate_limit" or event.get("apiErrorStatus") == 429:
-            resets_at = (event.get("quotaLimits") or {}).get("resetsAt")
-            return Seen(limit=text, resets_at=resets_at or reset_time(text), turn="ended")
-        if "too long" in text.lower():
-            return Seen(overflow=text, turn="ended")
-        if event.get("apiErrorStatus") == 401:
-            return Seen(login=text, turn="ended")
-        return NOTHING
-    return Seen(tokens=_tokens(message.get("usage") or {}), answer=str(message.get("id") or ""))
+    if not event.get("isApiErrorMessage"):
+        return _read_message(event)
+    text = _text((event.get("message") or {}).get("content"))
+    if event.get("error") == "rate_limit" or event.get("apiErrorStatus") == 429:
+        resets_at = (event.get("quotaLimits") or {}).get("resetsAt")
+        return Seen(limit=text, resets_at=resets_at or reset_time(text), turn="ended")
+    if "too long" in text.lower():
+        return Seen(overflow=text, turn="ended")
+    if event.get("apiErrorStatus") == 401:
+        return Seen(login=text, turn="ended")
+    return NOTHING
 
 
 CLIENT = Client(

@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from headcount.agents.activity import tool_step
 from headcount.agents.client import (
     HOOK_LIMIT_S,
     MEMBER_VARIABLES,
@@ -19,6 +20,7 @@ from headcount.agents.client import (
     Screen,
     Seen,
     Setup,
+    Step,
     Turn,
     allowed_commands,
     as_event,
@@ -191,10 +193,28 @@ def _terminal(setup: Setup, prompt: str) -> list[str]:
 
 def _read_line(line: str) -> Seen:
     event = as_event(line)
-    if event.get("type") not in ("result", "error"):
-        return NOTHING
-    tokens = int((event.get("stats") or {}).get("total_tokens", 0))
-    return _read_error(str((event.get("error") or event).get("message", "")), tokens)
+    number = str(event.get("tool_id"))
+    match event.get("type"):
+        case "init":
+            return Seen(steps=(Step("waiting"),))
+        case "message":
+            kind = "said" if event.get("role") == "assistant" else "told"
+            text, partial = str(event.get("content", "")), event.get("delta") is True
+            return Seen(steps=(Step(kind, text, partial=partial),))
+        case "tool_use":
+            return Seen(steps=(tool_step(number, str(event.get("tool_name")), event.get("parameters")),))
+        case "tool_result":
+            is_denied = (event.get("error") or {}).get("type") == "policy_violation"
+            refused = (Step("refused", "", number),) if is_denied else ()
+            failed = event.get("status") == "error"
+            ended = Step("result", str(event.get("output", "")), number, failed=failed)
+            return Seen(steps=(*refused, ended))
+        case "result" | "error" as kind:
+            tokens = int((event.get("stats") or {}).get("total_tokens", 0))
+            seen = _read_error(str((event.get("error") or event).get("message", "")), tokens)
+            return seen._replace(sum="turn" if kind == "result" else "")
+        case _:
+            return NOTHING
 
 
 def _read_error(text: str, tokens: int) -> Seen:
@@ -207,13 +227,32 @@ def _read_error(text: str, tokens: int) -> Seen:
 
 
 def _read_record(line: str) -> Seen:
-    """Read one line of a conversation. The hook reports successful turns and their cost."""
+    """Read one line of a conversation. The hook reports that a turn has ended well."""
     event = as_event(line)
     if _is_prompt(event):
-        return Seen(turn="begun")
+        text = "\n".join(str(part.get("text", "")) for part in event["content"])
+        return Seen(turn="begun", steps=(Step("told", text),))
     if event.get("type") == "error":
         return _read_error(str(event.get("content")), 0)._replace(turn="ended")
-    return NOTHING
+    if event.get("type") != "gemini":
+        return NOTHING
+    # It writes an answer when it arrives, and once more with the results of its tools.
+    calls = event.get("toolCalls")
+    said = () if calls or not event.get("content") else (Step("said", str(event["content"])),)
+    ends = tuple(step for call in calls or () for step in _read_call(call))
+    tokens = (event.get("tokens") or {}).get("total", 0)
+    return Seen(tokens=tokens, answer=str(event.get("id")), steps=(*said, *ends))
+
+
+def _read_call(call: Mapping[str, Any]) -> tuple[Step, ...]:
+    number = str(call.get("id"))
+    begun = tool_step(number, str(call.get("name")), call.get("args"))
+    shown = call.get("resultDisplay")
+    output = shown if isinstance(shown, str) else ""
+    failed = call.get("status") in ("error", "cancelled")
+    is_denied = failed and "denied by policy" in json.dumps(call.get("result"))
+    refused = (Step("refused", "", number),) if is_denied else ()
+    return begun, *refused, Step("result", output, number, failed=failed)
 
 
 def _is_prompt(event: Mapping[str, Any]) -> bool:
@@ -222,23 +261,6 @@ def _is_prompt(event: Mapping[str, Any]) -> bool:
     return (
         event.get("type") == "user" and isinstance(content, list) and any("text" in part for part in content)
     )
-
-
-def turn_tokens(path: str) -> int:
-    """Return the tokens of the last turn. The record has each answer twice, first without its tool
-    results."""
-    answers: dict[str, int] = {}
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            events = [as_event(line) for line in file]
-    except OSError:
-        return 0
-    for event in events:
-        if _is_prompt(event):
-            answers.clear()
-        elif event.get("type") == "gemini":
-            answers[str(event.get("id"))] = (event.get("tokens") or {}).get("total", 0)
-    return sum(answers.values())
 
 
 CLIENT = Client(
@@ -264,6 +286,6 @@ CLIENT = Client(
     exit_text="/quit",
     hooked=True,
     conversations=("config/.gemini/tmp", "config/.gemini/history"),
-    record=Record("config/.gemini/tmp/*/chats/*.jsonl", _read_record),
+    record=Record("config/.gemini/tmp/*/chats/*.jsonl", _read_record, in_turns="usage"),
     writes_when_asked="GEMINI_CLI_HOME",
 )

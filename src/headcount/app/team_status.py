@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
+from headcount.app.doing import DoingReader
 from headcount.app.lock import is_driven, suspended_driver
 from headcount.app.mail import boxes_of
 from headcount.app.tasks import as_json
@@ -17,7 +19,9 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     from headcount.app.app import App
+    from headcount.app.doing import Doing
     from headcount.app.permissions import AskAnswer
+    from headcount.app.unsaved_work import Work
     from headcount.ports import Tx
     from headcount.protocol.member import Member
     from headcount.protocol.phase import Phase
@@ -38,6 +42,21 @@ if TYPE_CHECKING:
         salvage: list[str]
         failure: str | None
         alive: list[str]
+
+    Usage = Mapping[str, Mapping[str, Any]]
+
+    class RefusedStatus(TypedDict):
+        count: int
+        last: str
+
+    class MemberNow(MemberStatus):
+        """A member of `headcount status`, with what changes while it works."""
+
+        doing: Doing | None
+        refused: RefusedStatus | None
+        cost_usd: float | None
+        commits_ahead: int | None
+        files_changed: int | None
 
     class LimitStatus(TypedDict):
         member: str
@@ -60,6 +79,10 @@ if TYPE_CHECKING:
         status: str
         reason: str
 
+    class Costs(TypedDict):
+        cost_usd: float | None
+        cost_today_usd: float | None
+
     class TeamStatus(TypedDict):
         """One team of `headcount status --json`."""
 
@@ -70,10 +93,12 @@ if TYPE_CHECKING:
         suspended: int | None
         broken: str | None
         run: RunStatus | None
-        members: list[MemberStatus]
+        members: list[MemberNow]
         tasks: list[dict[str, Any]]
         unread: Mapping[str, int]
-        usage: Mapping[str, Mapping[str, Any]]
+        usage: Usage
+        cost_usd: float | None
+        cost_today_usd: float | None
         limits: list[LimitStatus]
         dialogs: list[DialogStatus]
         asks: list[AskAnswer]
@@ -175,16 +200,23 @@ def read_questions(app: App, tx: Tx, team: Team) -> list[QuestionStatus]:
     ]
 
 
-def status(app: App, team_name: str | None = None) -> list[TeamStatus]:
-    """Return every open team, or the named one even when it is closed."""
+def status(
+    app: App, team_name: str | None = None, work: Mapping[str, Work] | None = None
+) -> list[TeamStatus]:
+    """Return every open team, or the named one even when it is closed.
+
+    `work` are counts of commits and files that the caller has; without it they are read now.
+    """
     app.check("status")
     with app.store.read() as tx:
         names = [app.pick_team(team_name)] if team_name or app.caller.is_member else tx.team_names()
-        return [_team_status(app, tx, app.load(tx, name)) for name in names]
+        return [_team_status(app, tx, app.load(tx, name), work) for name in names]
 
 
-def _team_status(app: App, tx: Tx, team: Team) -> TeamStatus:
+def _team_status(app: App, tx: Tx, team: Team, work: Mapping[str, Work] | None) -> TeamStatus:
     asks = read_asks(tx, team.id, team.name)
+    usage = tx.facts(team.id, "usage")
+    costs = read_costs(tx, usage)
     return {
         "team": team.name,
         "teamId": team.id,
@@ -193,10 +225,11 @@ def _team_status(app: App, tx: Tx, team: Team) -> TeamStatus:
         "suspended": suspended_driver(app.home),
         "broken": (tx.fact(team.id, "", "broken") or {}).get("error"),  # `engine.writing.BROKEN`
         "run": read_run_state(team),
-        "members": roster(team, {one["member"] for one in asks}),
+        "members": _read_members(app, tx, team, {one["member"] for one in asks}, usage, work),
         "tasks": [as_json(task) for task in tx.tasks(team.id)],
         "unread": tx.count_unread(team.id),
-        "usage": tx.facts(team.id, "usage"),
+        "usage": usage,
+        **costs,
         "limits": read_limits(tx, team),
         "dialogs": read_dialogs(tx, team),
         "asks": asks,
@@ -204,6 +237,42 @@ def _team_status(app: App, tx: Tx, team: Team) -> TeamStatus:
         "escalations": [e.id for e in team.escalations.values() if e.state in ("open", "parked")],
         "warnings": list(team.warnings),
     }
+
+
+def _read_members(
+    app: App, tx: Tx, team: Team, waiting: Container[str], usage: Usage, work: Mapping[str, Work] | None
+) -> list[MemberNow]:
+    live = [member.key for member in team.live()]
+    doing = DoingReader(app.home, team.name).read(live, lambda key: tx.fact(team.id, key, "start"))
+    if work is None:
+        places = {key: place for key in live if (place := tx.fact(team.id, key, "workspace"))}
+        work = _count_work(app, places) if places else {}
+    members = []
+    for member, row in zip(team.members.values(), roster(team, waiting), strict=True):
+        used, counted = usage.get(member.key, {}), work.get(member.key, (None, None))
+        now: MemberNow = {
+            **row,
+            "doing": doing.get(member.key),
+            "refused": used.get("refused"),
+            "cost_usd": used.get("cost_usd"),
+            "commits_ahead": counted[0],
+            "files_changed": counted[1],
+        }
+        members.append(now)
+    return members
+
+
+def _count_work(app: App, places: Mapping[str, Mapping[str, Any]]) -> dict[str, Work]:
+    from headcount.app.unsaved_work import count_work
+
+    return count_work(app, places)
+
+
+def read_costs(tx: Tx, usage: Usage) -> Costs:
+    """Return what the team cost, and all teams today; None if no client of the team says what it costs."""
+    paid = [used["cost_usd"] for used in usage.values() if "cost_usd" in used]
+    today = tx.spent_on(time.strftime("%Y-%m-%d")) if paid else None
+    return {"cost_usd": sum(paid) if paid else None, "cost_today_usd": today}
 
 
 # --- runs -----------------------------------------------------------------------------------------------

@@ -156,7 +156,7 @@ def _names(kind: str) -> list[str]:
         if kind == "escalations":
             asks = [one["id"] for one in list_asks(app) if one["id"]]
             return [*(one["id"] for one in escalations(app)), *asks]
-        teams = status(app)
+        teams = status(app, work={})
     except HeadcountError:
         return []
     if kind == "teams":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 
 def _doc(text: str) -> dict[str, str]:
@@ -83,6 +83,17 @@ class Policy:
     budget_turns: int = field(
         default=0, metadata=_doc("turns after which a member is asked to stand down; 0: no limit")
     )
+    budget_usd: float = field(
+        default=0, metadata=_doc("dollars after which a member is asked to stand down; 0: no limit")
+    )
+    budget_team_usd: float = field(
+        default=0,
+        metadata=_doc("dollars of a whole team after which a member that spends more is asked; 0: no limit"),
+    )
+    budget_day_usd: float = field(
+        default=0,
+        metadata=_doc("the same for all teams of this state directory on one day; 0: no limit"),
+    )
     limit_wait_s: float = field(
         default=60,
         metadata=_doc("wait at a usage limit if the client does not name its end; doubled each time"),
@@ -138,6 +149,35 @@ class Policy:
     @property
     def judging_timeout_s(self) -> float:
         return self.inspect_timeout_s + self.judge_timeout_s
+
+
+def list_used_up(policy: Policy, spent: Spent) -> list[str]:
+    """Return the budgets that a member has used up, in words: "1,650 of 600 tokens"."""
+    counted = ((spent.tokens, policy.budget_tokens, "tokens"), (spent.turns, policy.budget_turns, "turns"))
+    paid = (
+        (spent.cost_usd, policy.budget_usd, ""),
+        (spent.team_usd, policy.budget_team_usd, " of the team"),
+        (spent.day_usd, policy.budget_day_usd, " of the day"),
+    )
+    return [
+        *(f"{used:,} of {budget:,} {what}" for used, budget, what in counted if 0 < budget <= used),
+        *(f"${used:,.2f} of ${budget:,.2f}{what}" for used, budget, what in paid if 0 < budget <= used),
+    ]
+
+
+class Spent(Protocol):
+    """The usage of a member so far, the cost of its team, and of the day."""
+
+    @property
+    def tokens(self) -> int: ...
+    @property
+    def turns(self) -> int: ...
+    @property
+    def cost_usd(self) -> float: ...
+    @property
+    def team_usd(self) -> float: ...
+    @property
+    def day_usd(self) -> float: ...
 
 
 @dataclass(frozen=True, slots=True)

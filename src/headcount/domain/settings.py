@@ -230,6 +230,7 @@ def _read_judge(value: Any) -> str | tuple[str, ...]:
 
 
 _SECONDS: Final = _seconds(least=1)
+_MONEY: Final = Kind("a number of dollars, 0 or more", _seconds().read)
 _FLAG: Final = Kind("true or false", _read_flag)
 _TEXT: Final = Kind("a text", _read_text)
 _WORD: Final = Kind("a text that is not empty", _read_word)
@@ -254,6 +255,9 @@ _KINDS: Final = {
     "policy.task_restarts": _count(0),
     "policy.budget_tokens": _count(0),
     "policy.budget_turns": _count(0),
+    "policy.budget_usd": _MONEY,
+    "policy.budget_team_usd": _MONEY,
+    "policy.budget_day_usd": _MONEY,
     "policy.cleanup_retries": _count(0),
     "policy.judge": _JUDGE,
     "policy.require_merged": _choice("run", "always", "never"),

@@ -348,6 +348,10 @@ class SqliteTx:
 
         return {about: loads(value) for about, value in self._db.execute(TEAMS["facts"], (team_id, name))}
 
+    def spent_on(self, day: str) -> float:
+        row = one(self._db, TEAMS["spent_on"], day)
+        return 0.0 if row is None else float(row[0])
+
 
 def _no_team(team_id: str) -> UsageError:
     return UsageError(f"There is no team {team_id}", code="unknown-team")

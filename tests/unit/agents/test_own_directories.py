@@ -11,7 +11,6 @@ import pytest
 
 from headcount.agents import registry
 from headcount.agents.client import HOOK_WAIT_S, Setup
-from headcount.agents.gemini import turn_tokens
 from headcount.agents.registry import CLIENTS, read_version
 
 PLUGIN = "@opencode-ai/plugin"
@@ -160,17 +159,6 @@ def test_what_would_ask_a_person_is_denied_and_commands_only_with_edit(
     commands = [rule for rule in rules if rule["toolName"] == "run_shell_command"]
     assert [rule["decision"] for rule in commands] == (["allow", "allow", "deny"] if denied else [])
     assert all({"toolName", "decision", "priority"} <= rule.keys() for rule in rules)
-
-
-def test_a_turns_cost_is_that_of_its_answers_each_counted_once(tmp_path: Path) -> None:
-    prompt = {"type": "user", "content": [{"text": "Work."}]}
-    result = {"type": "user", "content": [{"functionResponse": {}}]}
-    answers = [{"type": "gemini", "id": name, "tokens": {"total": 110}} for name in "aab"]
-    lines = [prompt, answers[0], prompt, answers[0], answers[1], result, answers[2], {"$set": {}}]
-    path = tmp_path / "chat.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert turn_tokens(str(path)) == 220
-    assert turn_tokens(str(tmp_path / "missing")) == 0
 
 
 def test_opencode_is_told_that_its_package_is_there_so_that_it_asks_no_network(tmp_path: Path) -> None:

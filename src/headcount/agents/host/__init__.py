@@ -48,8 +48,14 @@ class Reports(Protocol):
     def end_work(self) -> None:
         """Report idle, unless the member has reported more (done, an answer) or has mail to continue with."""
 
+    def record_usage(self, seen: Seen) -> bool:
+        """For status and budget, in mid-turn: what an answer cost, and a refusal. True above a budget."""
+
     def record_turn(self, seen: Seen, code: int) -> None:
-        """For status and budget: what a turn cost, and how it ended."""
+        """For status and budget: how a turn ended, and what was not yet recorded of its cost."""
+
+    def report_activity(self, text: str) -> None:
+        """Show what the client is doing. Cheap: it never fails, and never waits."""
 
     def limit_end(self, resets_at: float | None, count: int) -> float:
         """When to try again after the usage limit was reached, `count` times in a row."""

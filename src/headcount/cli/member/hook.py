@@ -143,16 +143,11 @@ def _may_stop(call: Call, event: str, given: dict[str, Any]) -> None:
 
 
 def _count(call: Call, given: dict[str, Any]) -> None:
-    """Record the cost of a turn, from opencode's event or Gemini CLI's record."""
-    tokens = given.get("tokens")
-    if "prompt_response" in given:
-        from headcount.agents.gemini import turn_tokens
-
-        tokens = turn_tokens(str(given.get("transcript_path")))
-    if isinstance(tokens, int):
+    """Count a turn of opencode or Gemini CLI, whose records do not say when a turn is over."""
+    if "prompt_response" in given or given.get("turn") is True:
         from headcount.agents.client import Seen
 
-        MemberReports(call.session).record_turn(Seen(tokens=tokens), 0)
+        MemberReports(call.session).record_turn(Seen(), 0)
 
 
 def _record(call: Call, event: str, given: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ import { drawEscalations, drawProgress } from "./escalations.js";
 import { Window } from "./lane.js";
 import { Panels } from "./panels.js";
 import { Roster } from "./roster.js";
-import { ago, STATES, stateWord } from "./words.js";
+import { ago, cost, STATES, stateWord } from "./words.js";
 
 const LOG = 400;
 
@@ -119,7 +119,8 @@ function draw() {
   setText(find("status"), about.status.replaceAll("_", " "));
   setClass(find("status"), `pill t-${about.status}`);
   view.update(about, Date.now() / 1000);
-  setText(find("window"), `${about.ended ? "Its last" : "Last"} ${ago(view.length)}`);
+  const spent = about.cost_usd === null ? "" : `, ${cost(about.cost_usd)} spent (${cost(about.cost_today_usd)} today in all teams)`;
+  setText(find("window"), `${about.ended ? "Its last" : "Last"} ${ago(view.length)}${spent}`);
   find("down").disabled = about.status === "shutdown";
   find("report").disabled = false;
   roster.show(state, shownKeys(), view, changed);
