@@ -127,6 +127,9 @@ class Tx(Protocol):
     def answer_ask(self, team_id: str, ask_id: str, state: str, by: str, reason: str) -> bool:
         """Answer an open ask. False if it has an answer: the first one stays."""
 
+    def forget_asks(self, team_id: str) -> None:
+        """Delete the asks of a team, if it is closed."""
+
     def take_answer(self, team_id: str, ask_id: str) -> None:
         """Record that the process that waited has read the answer."""
 

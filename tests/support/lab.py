@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -21,6 +22,7 @@ import pytest
 from headcount.app.adapters import make_runtimes
 from headcount.app.app import App
 from headcount.app.lock import is_driven
+from headcount.domain.asks import Ask
 
 IDENTITY = {
     f"GIT_{role}_{what}": value
@@ -67,3 +69,14 @@ def end_engine(home: str | Path) -> None:
     if is_driven(str(home)):
         with suppress(ProcessLookupError, ValueError):  # it has just ended by itself, or just begun
             os.kill(int(Path(home, "engine.lock").read_text()), signal.SIGTERM)
+
+
+def add_ask(app: App, team: str, key: str, command: str = "make test") -> str:
+    """An open permission request, as a client of the member would make it; its id."""
+    now = time.time()
+    ask = Ask("", f"{team}#1", key, "command", f"Run: {command}", "", command, "/work", now, now + 600)
+    with app.store.write(team=team) as tx:
+        ask = tx.add_ask(ask)
+        tx.add_entry(ask.team, "ask", key, {"ask": ask.id, "kind": ask.kind, "title": ask.title})
+    app.store.ring([f"team/{team}"])
+    return ask.id

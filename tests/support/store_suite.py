@@ -9,6 +9,7 @@ The suite speaks only through the port, so it fits a store that is not ours.
 
 from __future__ import annotations
 
+from tests.support.store_ask_claims import AskClaims
 from tests.support.store_claims import (
     IdentityClaims,
     JournalClaims,
@@ -25,7 +26,7 @@ __all__ = ["StoreSuite", "add_members", "close_team", "mail", "make_team"]
 
 
 class StoreSuite(
-    TransactionClaims, TeamClaims, JournalClaims, MailClaims, TaskClaims, IdentityClaims, LeaseClaims,
-    WakingClaims,
+    TransactionClaims, TeamClaims, JournalClaims, MailClaims, AskClaims, TaskClaims, IdentityClaims,
+    LeaseClaims, WakingClaims,
 ):  # fmt: skip
     """All of it. Subclass, and give a `store` fixture."""

@@ -19,6 +19,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from headcount.agents.host import Wanted
+from headcount.domain.command_patterns import is_compound
+
 SERVER = "headcount"
 """The name of our MCP server in every client's settings."""
 
@@ -239,6 +242,41 @@ OWN_COMMANDS = (
 def allowed_commands() -> list[str]:
     """Return the first words of every command that `edit` allows in a shell."""
     return [f"git {name}" for name in GIT_COMMANDS] + [f"headcount {name}" for name in OWN_COMMANDS]
+
+
+def wanted_command(given: Mapping[str, Any]) -> Wanted | None:
+    """Return the permission that a call of the client's shell needs; None if its own rules decide it.
+
+    Those look at each part of a compound command, and headcount permits whole ones.
+    """
+    call = given.get("tool_input")
+    command = call.get("command") if isinstance(call, dict) else None
+    if not isinstance(call, dict) or not isinstance(command, str) or is_compound(command):
+        return None
+    if f"{command.strip()} ".startswith(tuple(f"{words} " for words in allowed_commands())):
+        return None
+    title, detail = f"Run: {command.strip()}", str(call.get("description") or "")
+    only = call.keys() <= {"command", "description", "timeout", *_DIRECTORIES}
+    below = next((str(call[name]) for name in _DIRECTORIES if call.get(name)), "")
+    where = os.path.join(str(given.get("cwd") or os.getcwd()), below)
+    return Wanted("command", title, detail if only else json.dumps(call), command if only else "", where)
+
+
+_DIRECTORIES = ("dir_path", "workdir")
+PERMIT = "permit"
+
+
+def write_permit(setup: Setup) -> str:
+    """Return a new secret for the rules of a client, and write it to a file for headcount's hook.
+
+    The rules deny a command without it. The hook asks, and adds it to a command that was allowed. So nothing
+    is allowed if the hook is missing, fails or is killed.
+    """
+    import secrets
+
+    permit = f"headcount-{secrets.token_hex(16)}"
+    write_file(f"{setup.directory}/{PERMIT}", permit)
+    return permit
 
 
 def server_command(setup: Setup) -> tuple[str, list[str]]:

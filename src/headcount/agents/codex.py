@@ -29,6 +29,7 @@ from headcount.agents.client import (
     reset_time,
     write_file,
 )
+from headcount.domain.command_patterns import read_pattern
 
 _STATE = (
     "sessions", "archived_sessions", "history.jsonl", "log", "tmp", "shell_snapshots", "session_index.jsonl",
@@ -42,6 +43,19 @@ _RULES = "".join(
     for words in allowed_commands()
 )
 _INSTRUCTIONS = "developer_instructions"
+
+
+def _denied(patterns: tuple[str, ...]) -> str:
+    """Return rules for the denied commands, by their first words. It has no rule for a word with a `*` in it.
+
+    What is allowed needs no rule: its sandbox lets it run other commands, and a rule would let them out.
+    """
+    prefixes = [read_pattern(pattern.removesuffix(" *")) for pattern in patterns]
+    return "".join(
+        f'prefix_rule(pattern = {json.dumps(words)}, decision = "forbidden")\n'
+        for words in prefixes
+        if not any("*" in word for word in words)
+    )
 
 
 def _trusts(root: str, environ: Mapping[str, str]) -> bool:
@@ -103,7 +117,7 @@ def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
     own = f"{setup.directory}/config"
     mirror(users, own, copied=("config.toml", "rules"), left_out=(*_STATE, *_databases(users)))
     if setup.permissions != "full":
-        write_file(f"{own}/rules/headcount.rules", _RULES)
+        write_file(f"{own}/rules/headcount.rules", _RULES + _denied(setup.deny))
     _add_instructions(own, setup.instructions)
     return {"CODEX_HOME": own}
 

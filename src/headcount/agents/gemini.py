@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import secrets
 import shlex
 from collections.abc import Mapping
 from typing import Any
@@ -32,12 +31,9 @@ from headcount.agents.client import (
     server_command,
     write_file,
     write_json,
+    write_permit,
 )
-from headcount.agents.host import Wanted
-from headcount.domain.command_patterns import is_compound
 
-PERMIT = "permit"
-"""A file in its directory, for its hook: the text that makes its policy allow a command."""
 _STATE = (
     "tmp",
     "history",
@@ -184,29 +180,11 @@ def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
     write_file(f"{own}/.gemini/{_INSTRUCTIONS}", setup.instructions)
     settings["general"] = {**settings.get("general", {}), "enableAutoUpdate": False}
     write_json(f"{own}/.gemini/settings.json", settings)
-    permit = f"headcount-{secrets.token_hex(16)}"
+    permit = write_permit(setup)
     may_edit = _MAY_EDIT.format(permit=permit, allowed=json.dumps(allowed_commands()))
     full = setup.permissions == "full"
     write_file(_policy(setup), _ASKS if full else f"{_ASKS}\n{may_edit}")
-    write_file(f"{setup.directory}/{PERMIT}", permit)
     return {"GEMINI_CLI_HOME": own}
-
-
-def wanted_command(given: Mapping[str, Any]) -> Wanted | None:
-    """Return the permission that a call of its shell needs; None if its policy decides it anyway.
-
-    Its policy looks at each part of a compound command, and a permit is for a whole one.
-    """
-    call = given.get("tool_input")
-    command = call.get("command") if isinstance(call, dict) else None
-    if not isinstance(call, dict) or not isinstance(command, str) or is_compound(command):
-        return None
-    if f"{command.strip()} ".startswith(tuple(f"{words} " for words in allowed_commands())):
-        return None
-    title, detail = f"Run: {command.strip()}", str(call.get("description") or "")
-    only = call.keys() <= {"command", "description", "dir_path"}
-    where = os.path.join(str(given.get("cwd") or ""), str(call.get("dir_path") or ""))
-    return Wanted("command", title, detail if only else json.dumps(call), command if only else "", where)
 
 
 def _policy(setup: Setup) -> str:

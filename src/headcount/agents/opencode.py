@@ -26,6 +26,7 @@ from headcount.agents.client import (
     server_command,
     write_file,
     write_json,
+    write_permit,
 )
 
 _PLUGIN = f"file://{os.path.dirname(os.path.abspath(__file__))}/opencode_plugin.js"
@@ -39,13 +40,8 @@ _SHELL = {
 
 
 def _may_edit(setup: Setup) -> dict[str, Any]:
-    """Return its permissions. The last rule that matches decides, and it matches each part of a command."""
-    shell = dict(_SHELL)
-    for patterns, decision in ((setup.allow, "allow"), (setup.deny, "deny")):
-        for pattern in patterns:
-            for rule in (pattern, pattern.removesuffix(" *")):
-                shell.pop(rule, None)
-                shell[rule] = decision
+    """Return its permissions; the last rule that matches decides. Its plugin adds the permit to a command."""
+    shell = {**_SHELL, f"eval ': {write_permit(setup)}; *": "allow"}
     return {**_NO_QUESTIONS, "edit": "allow", "bash": shell, "external_directory": "deny"}
 
 

@@ -97,6 +97,14 @@ export const Headcount = async ({ client }) => {
     "experimental.session.compacting": async () => {
       await ask("PreCompact", { trigger: "auto" })
     },
+    // Its rules deny a command that headcount has not permitted: asked here, because it asks nobody without a
+    // terminal. An answer that does not come changes nothing.
+    "tool.execute.before": async ({ tool }, call) => {
+      if (tool !== "bash") return
+      const answer = await ask("BeforeShell", { tool_input: call.args })
+      if (answer.decision === "deny") throw new Error(answer.reason)
+      Object.assign(call.args, answer.hookSpecificOutput?.tool_input)
+    },
     // Its own tools have `output`, those of MCP servers `content`. Mail counts as read once it is asked for: so
     // only where it can be shown.
     "tool.execute.after": async ({ sessionID }, result) => {

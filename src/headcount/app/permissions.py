@@ -27,7 +27,7 @@ from headcount.domain.asks import (
     Ask,
 )
 from headcount.domain.command_patterns import UnsafeCommand, decide_by_patterns, exact_pattern
-from headcount.domain.display import utc, visible
+from headcount.domain.display import escaped, utc
 from headcount.domain.input_checks import check_choice, check_text, unknown
 from headcount.domain.names import LEAD, check_size, show
 from headcount.domain.policy import Policy
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from headcount.ports import Tx
 
 ALWAYS = "always"  # a fact of a team: the patterns that `decide --always` added
+MOST_OPEN = 20  # of one member: a person could not judge more
 _LOOK_AGAIN_S = 5.0  # how long a waiting process trusts its doorbell
 
 
@@ -116,8 +117,8 @@ def _new_ask(team: str, key: str, wanted: Wanted, timeout_s: float) -> Ask:
 
 
 def _text(given: str, limit: int) -> str:
-    """Return a stranger's text as a person can judge it: nothing invisible in it, and cut visibly."""
-    shown = visible(given.encode("utf-8", "replace").decode())
+    """Return a stranger's text so that a person can judge it: all of it visible, and cut visibly."""
+    shown = escaped(given.encode("utf-8", "replace").decode())
     return shown if len(shown) <= limit else f"{shown[: limit - 20]} … {len(shown) - limit + 20:,} more"
 
 
@@ -133,6 +134,8 @@ def _decide_by_policy(
     member = tx.member_card(team, key)
     if member is None or member.state in TOO_LATE:
         return DENIED, STANDING_DOWN
+    if sum(other.key == key for other in tx.asks(team, state=OPEN)) >= MOST_OPEN:
+        return DENIED, f"{MOST_OPEN} of its requests are open"
     if _policy(settings).on_ask == "deny":
         return DENIED, "the settings deny what they do not allow (on_ask)"
     return None
@@ -334,7 +337,7 @@ def as_json(ask: Ask, team: str) -> AskAnswer:
         "kind": ask.kind,
         "title": ask.title,
         "detail": ask.detail,
-        "command": visible(ask.command),
+        "command": escaped(ask.command),
         "directory": ask.directory,
         "options": list(DECISIONS) if ask.state == OPEN else [],
         "askedAt": utc(ask.asked_at),

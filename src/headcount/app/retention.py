@@ -197,17 +197,22 @@ def choose(kept: list[Kept], policy: Policy, now: float) -> list[Kept]:
 
 
 def forget_mail(app: App, now: float, *, dry_run: bool = False) -> int:
-    """Delete the read mail of teams that were closed, and archived, `keep_days` ago; how many."""
+    """Delete the read mail of teams that were closed, and archived, `keep_days` ago; how many.
+
+    Their permission requests go, too: the journal has what was asked and answered.
+    """
     before = now - app.settings.policy.keep_days * DAY_S
     with app.store.read() as tx:
         old = [team_id for team_id in closed_ids(tx) if _is_older(_archive_path(app.home, team_id), before)]
         read = {team_id: _count_read(tx, team_id, before) for team_id in old}
+        asked = {team_id for team_id in old if tx.asks(team_id)}
     if dry_run:
         return sum(read.values())
     count = 0
-    for team_id in (team_id for team_id in old if read[team_id]):
+    for team_id in (team_id for team_id in old if read[team_id] or team_id in asked):
         with app.store.write(team=team_id.partition("#")[0]) as tx:
             count += tx.forget_mail(team_id, before)
+            tx.forget_asks(team_id)
     return count
 
 

@@ -42,6 +42,13 @@ def visible(text: str) -> str:
     return text if text.isascii() else "".join(filter(_is_visible, text))
 
 
+def escaped(text: str) -> str:
+    """With what nobody can see as its number. For a command that a person is to judge: all of it counts."""
+    if text.isascii():
+        return text
+    return "".join(letter if _is_visible(letter) else f"\\u{ord(letter):04x}" for letter in text)
+
+
 def _is_visible(letter: str) -> bool:
     number = ord(letter)
     return number < 0xAD or not any(first <= number <= last for first, last in INVISIBLE)

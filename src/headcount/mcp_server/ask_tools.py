@@ -45,7 +45,8 @@ def describe_call(tool: str, given: Mapping[str, Any], directory: str) -> Wanted
     """Return the permission that a call of a tool needs, for a person."""
     command = given.get("command")
     if tool == "Bash" and isinstance(command, str):
-        title = f"Run: {command.splitlines()[0] if command.strip() else command}"
+        first, *more = command.strip().splitlines() or [""]
+        title = f"Run: {first}{f' … and {len(more)} more lines' if more else ''}"
         if given.keys() <= _PLAIN_SHELL:
             return Wanted("command", title, str(given.get("description") or ""), command, directory)
         return Wanted("command", title, _as_text(given), "", directory)

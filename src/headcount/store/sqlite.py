@@ -257,6 +257,9 @@ class SqliteTx:
         self._db.execute(ASKS["answer"], (state, by, reason, self._now, self._own(team_id), ask_id))
         return self._db.changes() == 1
 
+    def forget_asks(self, team_id: str) -> None:
+        self._db.execute(ASKS["forget"], (self._own(team_id),))
+
     def take_answer(self, team_id: str, ask_id: str) -> None:
         self._db.execute(ASKS["take"], (self._now, self._own(team_id), ask_id))
 

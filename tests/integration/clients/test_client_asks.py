@@ -7,11 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from client_lab import Lab
 
 from headcount.app.permissions import AskAnswer, decide_ask, list_asks
 
 _MAKES = 'python3 -c \'open("made.txt", "w")\''
+_DENIED = 'python3 -c \'open("denied.txt", "w")\''
 _LIMIT_S = 60.0
 
 
@@ -32,7 +34,7 @@ def is_made(lab: Lab, key: str) -> bool:
 
 
 def test_claude_waits_for_the_answer_and_does_only_what_was_allowed(open_lab: Callable[..., Lab]) -> None:
-    lab = open_lab(ann({"shell": _MAKES}, {"shell": "touch denied.txt"}))
+    lab = open_lab(ann({"shell": _MAKES}, {"shell": _DENIED}))
     lab.permit("edit")
     key = lab.start("ann", "claude", prompt="Work a little.")
     first = wait_ask(lab, key)
@@ -47,10 +49,13 @@ def test_claude_waits_for_the_answer_and_does_only_what_was_allowed(open_lab: Ca
     assert any("use make instead" in request["last"] for request in lab.standin.requests)
 
 
-def test_gemini_waits_in_its_hook_and_does_what_was_allowed(open_lab: Callable[..., Lab]) -> None:
-    lab = open_lab(ann({"shell": _MAKES}, {"shell": "touch denied.txt"}))
+@pytest.mark.parametrize("client", ["gemini", "opencode"])
+def test_a_client_waits_in_its_hook_and_does_only_what_was_allowed(
+    client: str, open_lab: Callable[..., Lab]
+) -> None:
+    lab = open_lab(ann({"shell": _MAKES}, {"shell": _DENIED}))
     lab.permit("edit")
-    key = lab.start("ann", "gemini", prompt="Work a little.")
+    key = lab.start("ann", client, prompt="Work a little.")
     first = wait_ask(lab, key)
     assert (first["kind"], first["command"]) == ("command", _MAKES)
     decide_ask(lab.app, first["id"] or "", "allow")

@@ -117,7 +117,7 @@ def test_a_client_that_nobody_has_set_up_waits_in_a_dialog_and_the_error_says_wh
 def test_in_a_terminal_gemini_may_edit_and_commit_and_is_asked_nothing(open_lab: Callable[..., Lab]) -> None:
     """What it may not do is denied, as it is without a terminal: a dialog would wait for ever. opencode's
     settings say the same in both."""
-    lab = open_lab([], PATIENT)
+    lab = open_lab([], replace(PATIENT, on_ask="deny"))
     outside = f"/var/tmp/headcount-outside-{os.getpid()}"
     steps = [
         [{"write": f"{lab.app.root}/.headcount/worktrees/crew/ann/a.txt", "content": "by ann\n"}],

@@ -193,6 +193,22 @@ def test_what_was_answered_and_not_read_is_read_by_the_same_question_once(world:
     assert not asking.end().allowed
 
 
+def test_no_letter_of_a_command_is_hidden_from_the_person_who_judges_it(world: World) -> None:
+    asking, ask = ask_in_background(world, wanted=PYTEST._replace(command="rm \u200b\u202ex\ue000"))
+    [shown] = permissions.list_asks(session(world))
+    assert shown["command"] == "rm \\u200b\\u202ex\\ue000"
+    permissions.decide_ask(session(world), ask.id, "deny")
+    asking.end()
+
+
+def test_a_member_that_asks_without_end_is_denied(world: World) -> None:
+    alice = session(world, member(world, "alice"))
+    for number in range(permissions.MOST_OPEN):
+        assert permissions._begin(alice, PYTEST._replace(command=f"x {number}")).state == "open"
+    answer = permissions.ask(alice, PYTEST)
+    assert answer == Answer(False, "20 of its requests are open")
+
+
 def test_who_may_answer(world: World) -> None:
     asking, ask = ask_in_background(world)
     boss = session(world, member(world, "boss", "lead"))

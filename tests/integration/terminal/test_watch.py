@@ -11,6 +11,7 @@ from termlab import POLITE, TEAM, UNTIDY, TermLab
 
 from headcount.protocol.member import State
 from headcount.protocol.team import Status
+from tests.support.lab import add_ask
 
 
 def watch(lab: TermLab, **more: object) -> None:
@@ -88,6 +89,21 @@ def test_an_escalation_is_decided_with_two_keys(lab: TermLab) -> None:
     lab.see("1 force-kill")
     lab.press("1")
     lab.see("crew: shutdown", "saved to refs/headcount/salvage/crew/ada/1")
+
+
+def test_a_permission_request_is_answered_with_two_keys(lab: TermLab) -> None:
+    lab.create()
+    lab.start("ada")
+    watch(lab)
+    lab.see("> ada")
+    lab.press("p")
+    lab.see("No permission is requested.")
+    ask = add_ask(lab.app, TEAM, "ada#1")
+    lab.see(f"? {ask} ada#1: Run: make test", "waiting")
+    lab.press("p")
+    lab.see("y allow  n deny  A allow always")
+    lab.press("y")
+    lab.see(f"Answered {ask}: allowed for ada#1.", "working")
 
 
 def test_c_shows_a_members_screen_and_any_key_goes_back(lab: TermLab) -> None:

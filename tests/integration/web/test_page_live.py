@@ -14,6 +14,7 @@ from headcount.app.teams import create_team
 from headcount.app.witness import nudge
 from headcount.protocol.member import State
 from headcount.protocol.team import Status
+from tests.support.lab import add_ask
 
 
 def row(page: Page, name: str) -> Locator:
@@ -72,6 +73,27 @@ def test_mail_arrives_and_an_open_message_stays_open(lab: WebLab, page: Page) ->
     send(lab.app, "ada", "Second", "another", team=TEAM)
     expect(page.get_by_text("Second")).to_be_visible()
     expect(page.get_by_text("the body of it")).to_be_visible()
+
+
+def test_a_permission_request_is_answered_by_a_click(lab: WebLab, page: Page) -> None:
+    lab.create()
+    lab.start("ada")
+    page.goto(lab.serve())
+    expect(row(page, "ada").locator(".state")).to_have_text("working")
+    first = add_ask(lab.app, TEAM, "ada#1", "make <b>test</b>")
+    card = page.locator("#asks article")
+    expect(card.locator("pre")).to_have_text("make <b>test</b>")
+    expect(row(page, "ada").locator(".state")).to_have_text("waiting")
+    card.get_by_role("button", name="Deny").click()
+    expect(card).to_have_count(0)
+    second = add_ask(lab.app, TEAM, "ada#1", "make test")
+    card.get_by_role("button", name="Always allow").click()
+    expect(row(page, "ada").locator(".state")).to_have_text("working")
+    with lab.app.store.read() as tx:
+        answers = {ask.id: (ask.state, ask.by) for ask in tx.asks(f"{TEAM}#1")}
+        always = tx.fact(f"{TEAM}#1", "", "always")
+    assert answers == {first: ("denied", "operator"), second: ("allowed", "operator")}
+    assert always == {"allow": ["make test"], "deny": []}
 
 
 def test_an_escalation_is_decided_by_a_click(lab: WebLab, page: Page) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from headcount.agents.client import NOTHING, Seen, Setup, reset_time
+from headcount.agents.client import NOTHING, Seen, Setup, reset_time, wanted_command
 from headcount.agents.host.prompts import brief
 from headcount.agents.launch import Order, plan_launch
 from headcount.agents.project_files import PROJECT_FILES
@@ -199,3 +199,50 @@ def test_project_files_name_no_path_and_no_secret(name: str) -> None:
         text = change.add(None)
         assert "headcount" in text
         assert "/" not in text.replace("https://", "") and "TOKEN" not in text
+
+
+def test_patterns_become_rules_of_claude_code_in_a_terminal(tmp_path: Path) -> None:
+    """There it asks the person who sits there; without one it asks headcount, which has the patterns."""
+    setup = replace(SETUP, directory=str(tmp_path), allow=("make test", "pytest *"), deny=("pytest --pdb *",))
+    words = CLIENTS["claude"].terminal(setup, "x")
+    allowed = words[words.index("--allowedTools") + 1].split(",")
+    assert {"Bash(make test)", "Bash(pytest:*)"} <= set(allowed)
+    assert words[words.index("--disallowedTools") + 1] == "Bash(pytest --pdb:*)"
+    assert "Bash(pytest:*)" not in " ".join(CLIENTS["claude"].first_turn(setup, "x").argv)
+
+
+def test_denied_commands_are_forbidden_in_codex(tmp_path: Path) -> None:
+    setup = replace(
+        SETUP, directory=str(tmp_path), allow=("pytest *",), deny=("git push *", "make 'a b'", "x y*")
+    )
+    CLIENTS["codex"].prepare(setup, {"HOME": str(tmp_path / "home")})
+    rules = (tmp_path / "config/rules/headcount.rules").read_text()
+    denied = [line for line in rules.splitlines() if "forbidden" in line]
+    assert denied == [
+        'prefix_rule(pattern = ["git", "push"], decision = "forbidden")',
+        'prefix_rule(pattern = ["make", "a b"], decision = "forbidden")',
+    ]
+    assert "pytest" not in rules
+
+
+@pytest.mark.parametrize(
+    ("command", "asked"),
+    [
+        ("pytest -q", True),
+        ("git commit -m x", False),
+        ("git push", True),
+        ("git statusx", True),
+        ("headcount done", False),
+        ("git add . && git commit -m x", False),
+        ("pytest > out", False),
+        ("pytest 'a; b'", True),
+        ("pytest $X *", True),
+    ],
+)
+def test_a_hook_asks_for_single_commands_that_no_rule_of_the_client_allows(command: str, asked: bool) -> None:
+    wanted = wanted_command({"tool_input": {"command": command, "description": "d"}, "cwd": "/w"})
+    assert (wanted is not None) is asked
+    if wanted is not None:
+        assert (wanted.kind, wanted.command, wanted.directory) == ("command", command, "/w/")
+    odd = wanted_command({"tool_input": {"command": command, "sandbox": False}, "cwd": "/w"})
+    assert odd is None or odd.command == ""  # no pattern decides what has more than a command

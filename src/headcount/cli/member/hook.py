@@ -5,7 +5,7 @@
     PreCompact                       recorded; with `cycle_on_compact` it is cycled
     SessionEnd                       recorded
     Limited, Resumed                 its usage limit is reached, and over
-    BeforeTool                       Gemini CLI wants to run a command: asked, if it is not allowed anyway
+    BeforeTool, BeforeShell          Gemini CLI or opencode wants to run a command: asked, if no rule decides
 
 A failing hook would block the work of the client, so it never reports an error. Mail is still in the mailbox.
 """
@@ -191,8 +191,11 @@ def _limit(call: Call, event: str, given: dict[str, Any]) -> None:
 
 
 def _ask(call: Call, event: str, given: dict[str, Any]) -> None:
-    """Ask for a command that Gemini CLI's policy denies without the permit. It asks nobody itself."""
-    from headcount.agents.gemini import PERMIT, wanted_command
+    """Ask for a command that the client denies without the permit: it asks nobody itself.
+
+    Gemini CLI's rules look for the permit in the description, those of opencode in the command.
+    """
+    from headcount.agents.client import PERMIT, wanted_command
 
     wanted = wanted_command(given)
     if wanted is None:
@@ -201,8 +204,13 @@ def _ask(call: Call, event: str, given: dict[str, Any]) -> None:
     if answer.allowed:
         with open(f"{os.environ['HEADCOUNT_CLIENT_DIRECTORY']}/{PERMIT}") as file:
             permit = file.read()
-        added = {"tool_input": {**given["tool_input"], "description": f"{wanted.title} ({permit})"}}
-        return _say(call, {"decision": "allow", "hookSpecificOutput": {"hookEventName": event, **added}})
+        added = {"description": f"{wanted.title} ({permit})"}
+        if event == "BeforeShell":
+            import shlex
+
+            added = {"command": f"eval {shlex.quote(f': {permit}; ' + given['tool_input']['command'])}"}
+        output = {"hookEventName": event, "tool_input": {**given["tool_input"], **added}}
+        return _say(call, {"decision": "allow", "hookSpecificOutput": output})
     return _say(call, {"decision": "deny", "reason": f"Permission denied: {answer.reason}"})
 
 
@@ -229,6 +237,7 @@ _EVENTS = {
     "PreCompact": _compact,
     "SessionEnd": _record,
     "BeforeTool": _ask,
+    "BeforeShell": _ask,
     "Limited": _limit,
     "Resumed": _limit,
 }

@@ -24,3 +24,8 @@ update asks set state = ?, decider = ?, reason = ?, answered_at = ? where team =
 
 -- name: take
 update asks set taken_at = ? where team = ? and id = ? and taken_at is null
+
+-- name: forget
+-- The newest stays, so that no number is given out twice.
+delete from asks
+where team = ? and team in (select id from teams where status = 'shutdown') and seq < (select max(seq) from asks)
