@@ -85,11 +85,6 @@ def _lock(fd: int) -> bool:
     return False
 
 
-def is_driven_by_another(home: str) -> bool:
-    """Not by this very process, which may keep its lock (`DriveLock`)."""
-    return is_driven(home) and read_record(f"{home}/{LOCK}") != str(os.getpid())
-
-
 def is_driven(home: str) -> bool:
     """By a shared lock, so that two who look at once do not take each other for the one that drives."""
     fd = _open(home)

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from headcount.app.app import App
     from headcount.app.definition import Definition
     from headcount.app.member_start import Plan
+    from headcount.app.team_status import RunStatus
     from headcount.compiler import ir
     from headcount.domain.policy import Limits, Policy
     from headcount.domain.settings import Gates
@@ -121,16 +122,22 @@ def has_changed(app: App, definition: Definition) -> bool:
     return tasks != roster.get("tasks") or names != set(roster.get("plans", ()))
 
 
-def abort(app: App, team_name: str, reason: str) -> dict[str, Any]:
-    """The lead's way to ask the witness to end a run: what is under way is stood down, nothing new starts."""
-    app.check("abort")
+def check_runs(app: App, team_name: str, what: str) -> RunStatus:
+    """Return the state of the team's run, or refuse to `what` it because there is none."""
     with app.store.read() as tx:
         run = read_run_state(app.load(tx, team_name))
     if run is None:
         raise UsageError(
-            f"{show(team_name)} runs no tasks", "there is nothing to abort",
-            (f"Stand it down with `headcount down {team_name}`",), code="no-run",
+            f"{show(team_name)} runs no tasks", f"there is nothing to {what}",
+            (f"See what it does with `headcount status {team_name}`",), code="no-run",
         )  # fmt: skip
+    return run
+
+
+def abort(app: App, team_name: str, reason: str) -> dict[str, Any]:
+    """The lead's way to ask the witness to end a run: what is under way is stood down, nothing new starts."""
+    app.check("abort")
+    run = check_runs(app, team_name, "abort")
     if run["status"] in (State.COMPLETE, State.BLOCKED):
         raise Declined(
             f"Did not abort {show(team_name)}", f"its run is {run['status']} already",

@@ -261,7 +261,7 @@ def run_status(phase: Phase, team: Team) -> str:
     from headcount.protocol.run import moves_by_itself
 
     waiting = any(e.state in ("open", "parked") for e in team.escalations.values())
-    if phase.state is State.TASKS and waiting and not moves_by_itself(team):
+    if phase.state in (State.TASKS, State.CLEANING_UP) and waiting and not moves_by_itself(team):
         return ESCALATED
     return "running" if phase.state is State.TASKS else str(phase.state)
 

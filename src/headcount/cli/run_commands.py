@@ -9,21 +9,37 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import open_app
 from headcount.app.definition import read_definition
-from headcount.app.lock import is_driven_by_another
-from headcount.app.resident import driving, ensure_driven
+from headcount.app.report import pick_any
+from headcount.app.resident import ensure_driven
 from headcount.app.standing_down import decide_call
-from headcount.app.task_run import Base, abort, begin_run, follow_run, has_changed, take_over_hint
+from headcount.app.task_run import (
+    Base,
+    abort,
+    begin_run,
+    check_runs,
+    follow_run,
+    has_changed,
+    is_over,
+    take_over_hint,
+)
 from headcount.cli.command_parser import add_team_word, exit_code, take_signals
 from headcount.cli.status_commands import describe_dialogs, describe_limits
 from headcount.cli.terminal_output import Live, paint, plain
+from headcount.errors import UsageError
 
 if TYPE_CHECKING:
     import argparse
 
+    from headcount.app.app import App
+    from headcount.app.definition import Definition
+
 
 def configure_run(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("file", metavar="FILE", help="a .py or .tsx definition with one team and its tasks")
+    add("file", nargs="?", metavar="FILE", help="a .py or .tsx definition with one team and its tasks")
+    watching = parser.add_mutually_exclusive_group()
+    watching.add_argument("--detach", action="store_true", help="begin it, and return at once")
+    watching.add_argument("--follow", action="store_true", help="only watch an open run; needs no FILE")
     begins = parser.add_mutually_exclusive_group()
     begins.add_argument(
         "--rebase-onto",
@@ -37,47 +53,71 @@ def configure_run(parser: argparse.ArgumentParser) -> None:
         help="begin at the integration branch although it lacks commits of yours",
     )
     parser.epilog = (
-        "Ctrl-C stops the run. Run the command again to resume it and to retry blocked tasks. Exit code 0 if "
-        "all tasks are complete, both gates passed and no member is left."
+        "The run is in the background: Ctrl-C or a closed terminal ends only the watching. Run the command "
+        "again to watch, to resume after a crash and to retry blocked tasks. Exit code 0 if all tasks are "
+        "complete, both gates passed and no member is left."
     )
 
 
 def run_run(args: argparse.Namespace) -> int:
-    definition = read_definition(args.file)
+    definition = read_definition(args.file) if args.file else None
     take_signals()
-    app = open_app()
+    app = open_app(make=not args.follow)
     live = Live(sys.stderr)
     now: dict[str, Any] = {}
     try:
-        with driving(app):
-            base = Base(args.rebase_onto, args.keep_base)
-            team = begin_run(app, definition, base=base, tell=lambda line: print(line, file=sys.stderr))
-            if has_changed(app, definition):
-                print(
-                    f"{args.file} has changed; this run continues with its original tasks.", file=sys.stderr
-                )
-            for now in follow_run(app, team):
-                if not args.json:
-                    live.show(_progress_lines(now))
+        team = _watched_team(app, args, definition) if args.follow else _begin(app, args, definition)
+        for now in follow_run(app, team):
+            if not is_over(now):
+                ensure_driven(app)  # also later: whoever ends the engine does not leave us waiting
+            if args.detach:
+                return _tell_detached(now, args.json)
+            if not args.json:
+                live.show(_progress_lines(now))
     except KeyboardInterrupt as stop:
-        _tell_interrupted(now, args.file, is_driven_by_another(app.home))
+        if now:
+            _tell_interrupted(now)
         return exit_code(stop)
     if args.json:
         print(json.dumps(now, ensure_ascii=False))
     else:
-        _print_summary(now, args.file)
+        _print_summary(now, args.file or "FILE")
     return 0 if now["status"] == "complete" else 1
 
 
-def _tell_interrupted(now: dict[str, Any], file: str, driven: bool) -> None:
-    if driven:
-        lines = ["Stopped watching. The run continues in another process.",
-                 f"Watch it again with `headcount run {shlex.quote(file)}`."]  # fmt: skip
+def _begin(app: App, args: argparse.Namespace, definition: Definition | None) -> str:
+    if definition is None:
+        raise UsageError(
+            "Which definition?",
+            "run needs a FILE",
+            ("Name it: `headcount run FILE`", "Watch an open run with `headcount run --follow`"),
+            code="usage",
+        )
+    base = Base(args.rebase_onto, args.keep_base)
+    team = begin_run(app, definition, base=base, tell=lambda line: print(line, file=sys.stderr))
+    if has_changed(app, definition):
+        print(f"{args.file} has changed; this run continues with its original tasks.", file=sys.stderr)
+    return team
+
+
+def _watched_team(app: App, args: argparse.Namespace, definition: Definition | None) -> str:
+    name = pick_any(app, definition.team if definition else None)
+    check_runs(app, name, "follow")
+    return name
+
+
+def _tell_detached(now: dict[str, Any], as_json: bool) -> int:
+    if as_json:
+        print(json.dumps(now, ensure_ascii=False))
     else:
-        lines = ["Run paused. Members finish what they are doing; no new tasks are handed out.",
-                 f"Continue with `headcount run {shlex.quote(file)}`."]  # fmt: skip
-    if now:
-        lines.append(f"End it with `headcount down {now['team']}`.")
+        print(f"{now['team']} runs in the background. Watch it with `headcount run --follow`.")
+    return 0
+
+
+def _tell_interrupted(now: dict[str, Any]) -> None:
+    lines = ["Stopped watching. The run continues in the background.",
+             "Watch it again with `headcount run --follow`.",
+             f"End it with `headcount down {now['team']}`."]  # fmt: skip
     print("", *lines, sep="\n", file=sys.stderr)
 
 
@@ -150,10 +190,9 @@ def _what_next(now: dict[str, Any], file: str) -> list[str]:
         f"See what {key} printed with `headcount logs {key} --team {now['team']}`." for key in blocked[:3]
     ]
     hints += _decide_hints(now)
-    what = "Continue" if now["escalations"] else "Retry what is blocked"
-    hints.append(
-        f"{what} with `headcount run {shlex.quote(file)}`, or end it with `headcount down {now['team']}`."
-    )
+    again = f"`headcount run {'--follow' if now['escalations'] else shlex.quote(file)}`"
+    what = "Then watch it with" if now["escalations"] else "Retry what is blocked with"
+    hints.append(f"{what} {again}, or end it with `headcount down {now['team']}`.")
     return [*hints, f"What was merged so far is on {now['integration']}."]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import open_app
 from headcount.app.native_teams import observe
-from headcount.app.team_status import OVER, outcome_words, status
+from headcount.app.team_status import outcome_words, status
 from headcount.cli.command_parser import add_member, add_team, add_team_word
 from headcount.cli.terminal_output import Live, is_live, plain, table
 from headcount.domain.display import show_age, show_usd
@@ -125,7 +125,7 @@ def _run_lines(team: TeamStatus) -> list[str]:
         return []
     why = f": {plain(run['reason'])}" if run["reason"] else ""
     lines = [f"  run: {run['status'].replace('_', ' ')}{why}"]
-    if team["status"] != "shutdown" and (run["status"] in OVER or not team["driven"]):
+    if team["status"] != "shutdown" and (run["status"] in ("complete", "blocked") or not team["driven"]):
         lines.append("  Continue it with `headcount run FILE`.")
     return lines
 

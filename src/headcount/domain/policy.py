@@ -23,7 +23,9 @@ class Policy:
     """Time limits, retries, and how much may run at once."""
 
     answer_timeout_s: float = field(default=30, metadata=_doc("time to answer a stand-down request"))
-    checkout_timeout_s: float = field(default=240, metadata=_doc("time to create a workspace"))
+    checkout_timeout_s: float = field(
+        default=240, metadata=_doc("time to create a workspace, and as much for its setup")
+    )
     start_timeout_s: float = field(
         default=60, metadata=_doc("time from the workspace to a running member; then the start is undone")
     )

@@ -34,6 +34,7 @@ from headcount.engine.pending_acts import (
 from headcount.engine.state_files import waits_for_verdict
 from headcount.engine.writing import BROKEN, SIGNALLED, write_result
 from headcount.errors import FencedOut, StoreError
+from headcount.protocol.bound import start_s
 from headcount.protocol.effects import Act, ActKind, Note
 from headcount.protocol.member import Activity, State
 from headcount.protocol.team import Status
@@ -161,7 +162,8 @@ class Driver:
         """The rest of a limit that counts from something that only the performer knows.
 
         The limit of a member at work counts from its last sign of progress (D4), and every line that it
-        prints is one. The limit of a start counts from when it begins: in a large team many wait.
+        prints is one. The limit of a start counts from when it begins, and has time for the checkouts of all
+        others that start now: they share a disk.
         """
         known = self._known.get(name)
         member = known.team.members.get(timeout.key or "") if known is not None else None
@@ -169,7 +171,9 @@ class Driver:
             return 0.0
         if member.state is State.STARTING:
             under_way = self._performer.seconds_under_way(known.team, member.key)
-            return 0.0 if under_way is None else known.given.policy.starting_timeout_s - under_way
+            everyone = [m for team in self._known.values() for m in team.team.members.values()]
+            starting = sum(m.state is State.STARTING for m in everyone)
+            return 0.0 if under_way is None else start_s(known.given.policy, starting) - under_way
         if member.state is not State.RUNNING:
             return 0.0
         silent = self._performer.silent_for_s(known.team, member)

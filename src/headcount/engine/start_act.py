@@ -33,11 +33,11 @@ _STAYS_S = 2.0
 
 def start(job: Job) -> Outcome:
     key = job.act.about
-    deadline = time.monotonic() + job.policy.checkout_timeout_s
     try:
         workspace = _make_workspace(job)
     except (HeadcountError, OSError) as error:
         return Outcome((ev.StartFailed(key, _undo_start(job, None, error)),))
+    deadline = time.monotonic() + job.policy.checkout_timeout_s  # others' checkouts may have come first
     facts: dict[tuple[str, str], Mapping[str, Any]] = {(key, "workspace"): workspace.as_dict()}
     kept = facts if job.start.get("workspace") else {}
     try:

@@ -1,7 +1,7 @@
 """Set a new workspace up before its member starts: copies, submodules, and the user's command.
 
 The commands run below a reaper, as the team's code does, and their output is the beginning of the member's
-log. All of it must end within the time for a new workspace (`checkout_timeout_s`).
+log. All of it must end within as much time as its checkout had (`checkout_timeout_s`).
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from headcount.domain.policy import Policy
 
 ACTS_AT_ONCE = 64  # threads; acts mostly wait for git, the disk and processes
+CHECKOUTS_AT_ONCE = 2  # at least (`workspace/worktrees.py`); each keeps a processor and the disk busy
 CLOSE_AT_ONCE = 16  # finalizers or workspaces; they mostly wait for the disk
 _SILENCES = 3  # after a nudge: a reminder, a capture of the screen, an escalation
 
@@ -37,8 +38,10 @@ def bound_s(policy: Policy, members: int | None = None) -> float:
 
 
 def start_s(policy: Policy, members: int) -> float:
-    """Return the bound for so many starts at once. Each has its full time from its turn."""
-    return max(1, math.ceil(members / ACTS_AT_ONCE)) * policy.starting_timeout_s
+    """Return the bound for so many starts at once: checkouts in rounds, then the setup and start of each."""
+    rounds = max(1, math.ceil(members / CHECKOUTS_AT_ONCE))
+    turns = max(1, math.ceil(members / ACTS_AT_ONCE))
+    return rounds * policy.checkout_timeout_s + turns * policy.starting_timeout_s
 
 
 def one_member_s(policy: Policy) -> float:

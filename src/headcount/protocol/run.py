@@ -327,15 +327,17 @@ class Composition:
             self.apply_to_run(pe.NothingMoves(self._now, why))
 
     def _end_cleanup(self) -> None:
-        """End the cleanup of the run with the result of the team's own stand-down."""
+        """End the cleanup of the run with the result of the team's own stand-down.
+
+        It waits for the decision about an escalated member: another try would only find the same.
+        """
         while self._run.state is PhaseState.CLEANING_UP:
             tries = len(self._run.cleanups) + 1
             if self._team.status is Status.SHUTDOWN:
                 detail = "; ".join(self._team.warnings)
                 ended = pe.CleanupEnded(self._now, self._run.attempt, tries, not detail, detail)
-            elif self._team.status in (Status.ESCALATED, Status.STUCK):
-                alive = tuple(m.name for m in self._team.live())
-                why = f"the team is {self._team.status}"
+            elif self._team.status is Status.STUCK:
+                alive, why = tuple(m.name for m in self._team.live()), "the team is stuck"
                 ended = pe.CleanupEnded(self._now, self._run.attempt, tries, False, why, alive)
             else:
                 return

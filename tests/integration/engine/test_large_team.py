@@ -61,6 +61,27 @@ def test_F33_a_checkout_that_takes_longer_than_the_rest_of_a_start_does_not_fail
     assert lab.start("alice").state is State.RUNNING
 
 
+def test_F118_a_start_has_time_for_the_checkouts_of_others_that_come_first(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight checkouts of 1 s, one at a time, and a limit of 5 s for one: as when the disk is busy."""
+    make, slot = EngineWorkspaces.create, threading.Lock()
+
+    def in_turn(*about: Any) -> Any:
+        with slot:
+            time.sleep(1)
+            return make(*about)
+
+    monkeypatch.setattr(EngineWorkspaces, "create", in_turn)
+    lab.create(Policy(checkout_timeout_s=4, start_timeout_s=1))
+    for n in range(8):
+        spawn(lab.app, TEAM, Plan(f"m{n}", command=("bash", "-c", POLITE)))
+    team = wait_for(
+        lab.app, TEAM, lambda t: all(m.state is not State.STARTING for m in t.members.values()), LIMIT_S
+    )
+    assert {m.state for m in team.members.values()} == {State.RUNNING}
+
+
 def test_a_start_that_hangs_is_over_when_its_time_is(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     make, released = EngineWorkspaces.create, threading.Event()
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +121,23 @@ class RunLab:
             [sys.executable, "-m", "headcount", *words], cwd=self.repo, env=self.env, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
+
+    def engine(self) -> int | None:
+        """The process that drives, if one does."""
+        lock = self.repo / ".headcount/engine.lock"
+        pid = lock.read_text() if lock.exists() else ""
+        try:
+            command = Path(f"/proc/{int(pid)}/cmdline").read_bytes().split(b"\0")
+        except (OSError, ValueError):
+            return None
+        return int(pid) if b"engine" in command else None
+
+    def kill_run(self, run: subprocess.Popen[str]) -> None:
+        """SIGKILL to the command that watches and to the engine."""
+        for pid in filter(None, (run.pid, self.engine())):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        run.communicate()
 
     def run(self, file: str, code: int = 0) -> dict[str, Any]:
         done = self.headcount("run", file, "--json")

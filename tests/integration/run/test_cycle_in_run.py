@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -145,7 +143,7 @@ def test_a_cycled_worker_that_is_escalated_and_killed_is_followed_from_its_salva
     assert json.loads(done.stdout)["successor"] is None
     lab.decide_all("force-kill")
     if run.wait(100) == 1:  # the second task was over before: all that was left was our decision
-        run = lab.start("run", definition, "--json")
+        run = lab.start("run", "--follow", "--json")
     assert finish(run)["status"] == "complete"
     workers = keys_of(lab, "1", "worker")
     assert len(workers) == 2
@@ -252,8 +250,7 @@ def test_a_run_killed_in_the_middle_of_a_cycle_comes_to_the_same_end(lab: RunLab
     lab.json("cycle", "ada", "--no-wait", "--remarks", "half of it")
     about = "" if moment == "stand_down" else "1" if moment == "task_cycled" else "ada#1"
     lab.wait_entry(moment, 60, about=about)
-    os.kill(run.pid, signal.SIGKILL)
-    run.communicate()
+    lab.kill_run(run)
     assert lab.run(definition)["status"] == "complete"
     assert keys_of(lab, "1", "worker") == ["ada#1", "ada#2"]
     assert lab.merged_file(1) == "half done by ada#1\na draft\ndone by ada#2\n"

@@ -43,7 +43,7 @@ def test_the_successor_of_a_lead_decides_what_was_open_and_the_old_one_may_nothi
 
     # The authority is the role's.
     lab.json("decide", "e1", "reassign", **now)
-    assert lab.run(definition)["status"] == "complete"
+    assert lab.json("run", "--follow")["status"] == "complete"
     [decided] = lab.journal("decided")
     assert decided.data["by"] == "lea#2"
     check_policy(lab, 2)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import signal
 import subprocess
 import time
 
@@ -41,8 +40,7 @@ def test_a_run_killed_again_and_again_comes_to_the_same_end(lab: RunLab) -> None
         # The first second is the start of Python and the recovery: kills fall into both, and after.
         if _ends(lab, run, rng.uniform(0.2, 2.0)):
             break
-        os.kill(run.pid, signal.SIGKILL)
-        run.communicate()
+        lab.kill_run(run)
         kills += 1
         run = lab.start("run", definition, "--json")
     assert _ends(lab, run, 100), "it did not come to an end"
@@ -50,7 +48,7 @@ def test_a_run_killed_again_and_again_comes_to_the_same_end(lab: RunLab) -> None
     if run.returncode == 1 and json.loads(out)["status"] == "escalated":
         # All that was left was our decision, and it was not quick enough.
         lab.decide_all("reassign")
-        run = lab.start("run", definition, "--json")
+        run = lab.start("run", "--follow", "--json")
         assert _ends(lab, run, 100)
         out, err = run.communicate()
     assert run.returncode == 0, (out, err)

@@ -1,5 +1,5 @@
-"""Ctrl-C, SIGTERM, a closed terminal: whoever drives leaves within seconds, whatever is under way, and the
-next one goes on."""
+"""Ctrl-C, SIGTERM, a closed terminal: whoever watches or drives leaves within seconds, whatever is under way,
+and the run goes on, or the next engine continues it."""
 
 from __future__ import annotations
 
@@ -17,22 +17,38 @@ from .lab import RunLab, wait_until
 LEAVES_S = 30  # five, and what a loaded machine needs
 
 
-@pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
-)
-def test_a_gate_ends_with_the_run_that_was_left_and_is_run_again_by_the_next(
-    lab: RunLab, number: signal.Signals, code: int
-) -> None:
+def make_gate(lab: RunLab) -> str:
+    """A definition with a gate that waits for `go`, and writes its process id to `began`."""
     gate = lab.desk / "gate"
     gate.write_text(f"#!/bin/sh\ncd '{lab.desk}'\necho $$ >> began\n[ -e go ] || exec sleep 1000\n")
     gate.chmod(0o755)
-    definition = lab.define({1: ()}, reviewers=(), workflow=f"verify={str(gate)!r}")
-    run = lab.start("run", definition)
-    wait_until((lab.desk / "began").exists, 60)
+    return lab.define({1: ()}, reviewers=(), workflow=f"verify={str(gate)!r}")
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_a_run_whose_terminal_is_closed_goes_on(lab: RunLab, number: signal.Signals, code: int) -> None:
+    lab.plan({1: {"work": ["wait"]}})
+    run = lab.start("run", lab.define({1: ()}, reviewers=()))
+    lab.wait_entry("moved", about="ada#1", to="running")
     run.send_signal(number)
     _, err = run.communicate(timeout=LEAVES_S)
     assert (run.returncode, "Traceback" in err) == (code, False)
-    assert f"Continue with `headcount run {definition}`" in err
+    assert "The run continues in the background." in err
+    assert "Continue it with" not in lab.headcount("status").stdout
+    (lab.desk / "go").touch()
+    assert lab.json("run", "--follow")["status"] == "complete"
+
+
+def test_a_gate_ends_with_the_engine_that_was_told_to_leave_and_is_run_again_by_the_next(lab: RunLab) -> None:
+    definition = make_gate(lab)
+    lab.headcount("run", definition, "--detach")
+    wait_until((lab.desk / "began").exists, 60)
+    engine = lab.engine()
+    assert engine is not None
+    os.kill(engine, signal.SIGTERM)
+    wait_until(lambda: not _lives(engine), LEAVES_S)
     [gate_pid] = (lab.desk / "began").read_text().split()
     wait_until(lambda: not _lives(int(gate_pid)))
     assert lab.journal("gate") == [], "what was broken off has neither passed nor failed"
@@ -49,27 +65,9 @@ def test_a_gate_that_was_broken_off_is_not_run_for_a_team_that_is_stood_down(lab
     gate = f"echo >> {lab.desk}/began; sleep 1000"
     run = lab.start("run", lab.define({1: ()}, reviewers=(), workflow=f"verify={gate!r}"))
     wait_until((lab.desk / "began").exists, 60)
-    run.send_signal(signal.SIGINT)
-    run.communicate(timeout=LEAVES_S)
+    lab.kill_run(run)
     assert lab.json("down", "crew")["status"] == "shutdown"
     assert (lab.desk / "began").read_text() == "\n"
-
-
-def test_one_of_two_who_watch_is_told_that_the_run_goes_on_without_it(lab: RunLab) -> None:
-    lab.plan({1: {"work": ["wait"]}})
-    definition = lab.define({1: ()}, reviewers=())
-    first = lab.start("run", definition)
-    lab.wait_entry("moved", about="ada#1", to="running")
-    second = lab.start("run", definition)
-    assert second.stderr is not None
-    assert "crew: running" in second.stderr.readline()
-    second.send_signal(signal.SIGINT)
-    _, err = second.communicate(timeout=LEAVES_S)
-    assert "The run continues in another process." in err
-    assert "Continue it with" not in lab.headcount("status").stdout
-    (lab.desk / "go").touch()
-    first.communicate(timeout=100)
-    assert first.returncode == 0
 
 
 def test_an_engine_leaves_although_git_hangs_and_the_next_one_goes_on(lab: RunLab, tmp_path: Path) -> None:

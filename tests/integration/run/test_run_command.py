@@ -94,7 +94,24 @@ def test_a_definition_that_changed_under_a_run_is_said_and_not_mixed_in(lab: Run
     assert lab.merges() == {"1": 1}
 
 
-def test_ctrl_c_stops_watching_and_the_next_run_goes_on(lab: RunLab) -> None:
+def test_a_run_that_is_detached_is_followed_to_its_end(lab: RunLab) -> None:
+    definition = lab.define({1: ()}, reviewers=())
+    begun = lab.headcount("run", definition, "--detach")
+    assert (begun.returncode, begun.stdout) == (
+        0, "crew runs in the background. Watch it with `headcount run --follow`.\n"
+    )  # fmt: skip
+    followed = lab.headcount("run", definition, "--follow")
+    assert (followed.returncode, "Completed 1 of 1 tasks" in followed.stdout) == (0, True)
+
+
+def test_without_a_run_there_is_nothing_to_follow(lab: RunLab) -> None:
+    refused = lab.headcount("run", "--follow")
+    assert (refused.returncode, "There is no open team" in refused.stderr) == (2, True)
+    refused = lab.headcount("run")
+    assert (refused.returncode, "run needs a FILE" in refused.stderr) == (2, True)
+
+
+def test_ctrl_c_stops_watching_and_the_run_goes_on(lab: RunLab) -> None:
     definition = lab.define({1: ()}, reviewers=())
     lab.plan({1: {"work": ["wait"]}})
     run = lab.start("run", definition)
@@ -103,9 +120,10 @@ def test_ctrl_c_stops_watching_and_the_next_run_goes_on(lab: RunLab) -> None:
     _, err = run.communicate(timeout=60)
     assert run.returncode == 130
     assert "Traceback" not in err
-    assert f"headcount run {definition}" in err
+    assert "The run continues in the background." in err
     (lab.desk / "go").touch()
-    assert lab.run(definition)["status"] == "complete"
+    watched = lab.json("run", "--follow")
+    assert (watched["team"], watched["status"]) == ("crew", "complete")
     assert [e.about for e in lab.journal("starting")] == ["ada#1"]
 
 
