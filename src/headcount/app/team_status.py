@@ -222,8 +222,7 @@ def _read_members(
     live = [member.key for member in team.live()]
     doing = DoingReader(app.home, team.name).read(live, lambda key: tx.fact(team.id, key, "start"))
     if work is None:
-        places = {key: place for key in live if (place := tx.fact(team.id, key, "workspace"))}
-        work = _count_work(app, places) if places else {}
+        work = _count_work(app, tx, team.id, live) if live else {}
     members = []
     for member, row in zip(team.members.values(), roster(team, waiting), strict=True):
         used, counted = usage.get(member.key, {}), work.get(member.key, (None, None))
@@ -239,10 +238,10 @@ def _read_members(
     return members
 
 
-def _count_work(app: App, places: Mapping[str, Mapping[str, Any]]) -> dict[str, Work]:
+def _count_work(app: App, tx: Tx, team_id: str, keys: list[str]) -> dict[str, Work]:
     from headcount.app.unsaved_work import count_work
 
-    return count_work(app, places)
+    return count_work(app, tx, team_id, keys)
 
 
 def read_costs(tx: Tx, usage: Usage) -> Costs:
