@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
     from headcount.app.app import App
     from headcount.app.doing import Doing
-    from headcount.app.unsaved_work import Work
     from headcount.ports import Tx
     from headcount.protocol.member import Member
     from headcount.protocol.phase import Phase
     from headcount.protocol.task import Task
     from headcount.protocol.team import Team
+    from headcount.workspace.work_count import Work
 
     class MemberStatus(TypedDict):
         name: str
@@ -222,7 +222,7 @@ def _read_members(
     live = [member.key for member in team.live()]
     doing = DoingReader(app.home, team.name).read(live, lambda key: tx.fact(team.id, key, "start"))
     if work is None:
-        work = _count_work(app, tx, team.id, live) if live else {}
+        work = _count_work(tx, team.id, live) if live else {}
     members = []
     for member, row in zip(team.members.values(), roster(team, waiting), strict=True):
         used, counted = usage.get(member.key, {}), work.get(member.key, (None, None))
@@ -238,10 +238,11 @@ def _read_members(
     return members
 
 
-def _count_work(app: App, tx: Tx, team_id: str, keys: list[str]) -> dict[str, Work]:
-    from headcount.app.unsaved_work import count_work
+def _count_work(tx: Tx, team_id: str, keys: list[str]) -> dict[str, Work]:
+    from headcount.workspace.work_count import count_work
 
-    return count_work(app, tx, team_id, keys)
+    places = {key: place for key in keys if (place := tx.fact(team_id, key, "workspace"))}
+    return count_work(places, tx.fact(team_id, "", "git_config"))  # `engine.pending_acts.GIT_CONFIG`
 
 
 def read_costs(tx: Tx, usage: Usage) -> Costs:

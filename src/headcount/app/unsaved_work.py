@@ -6,59 +6,25 @@ import os
 import threading
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from headcount.app.adapters import make_workspaces
 from headcount.app.app import policy_of
 from headcount.domain.findings import Workspace
 from headcount.engine.pending_acts import with_git_config
 from headcount.errors import HeadcountError
+from headcount.workspace.work_count import Work
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
     from headcount.app.app import App
     from headcount.domain.policy import Policy
-    from headcount.ports import Tx
 
 
-class Work(NamedTuple):
-    """The commits of a member since its base, and the findings that it must act on, mostly files."""
-
-    commits_ahead: int | None
-    files_changed: int | None
-
-
-NOT_KNOWN = Work(None, None)
 _PAUSE_S = 0.25
-_AT_ONCE, _WAIT_S = 4, 1.0
 _SHARE = 5  # of the time at most one part in this many is spent reading, so that nobody's work is slowed
-
-
-def count_work(app: App, tx: Tx, team_id: str, keys: Iterable[str]) -> dict[str, Work]:
-    """Count now, for one `status`, with a deadline for all together.
-
-    A member can change git's configuration, so git runs with the one that was recorded.
-    """
-    from concurrent.futures import ThreadPoolExecutor
-
-    workspaces, until = make_workspaces(app), time.monotonic() + _WAIT_S
-    places = {
-        key: (Workspace.from_dict(place), with_git_config(tx, team_id, tx.fact(team_id, key, "start") or {}))
-        for key in keys
-        if (place := tx.fact(team_id, key, "workspace")) is not None
-    }
-
-    def count(where: tuple[Workspace, Mapping[str, Any]]) -> Work:
-        try:
-            found = workspaces.count(*where, max(until - time.monotonic(), 0.01))
-        except (HeadcountError, OSError, ValueError):
-            return NOT_KNOWN
-        return Work(*found) if found else NOT_KNOWN
-
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return dict(zip(places, pool.map(count, places.values()), strict=True))
 
 
 @contextmanager

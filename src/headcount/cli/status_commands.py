@@ -57,7 +57,8 @@ def _watch_status(app: App, team: str | None, as_json: bool) -> int:
         from headcount.cli.watch import watch
 
         return watch(app, name)
-    from headcount.app.unsaved_work import Work, looking
+    from headcount.app.unsaved_work import looking
+    from headcount.workspace.work_count import Work
 
     live, last = Live(sys.stdout), None
     work: dict[str, Work] = {}
