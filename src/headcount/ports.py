@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from subprocess import CompletedProcess
 
+    from headcount.domain.asks import Ask
     from headcount.domain.findings import Findings, GoneProof, Salvage, Verdict, Workspace
     from headcount.domain.policy import Policy
     from headcount.protocol.effects import Act, Note
@@ -113,6 +114,21 @@ class Tx(Protocol):
         """The incarnation is gone: its token is void."""
 
     def is_sealed(self, team_id: str, key: str) -> bool: ...
+
+    # asks, in the order in which they were asked; ids are unique in the whole store
+    def add_ask(self, ask: Ask) -> Ask:
+        """Store an ask; return it with its id."""
+
+    def find_ask(self, ask_id: str) -> Ask | None: ...
+    def asks(self, team_id: str, *, state: str | None = None) -> list[Ask]: ...
+    def asks_to_join(self, team_id: str, key: str) -> list[Ask]:
+        """Return the asks of an incarnation whose answer nobody has read, and that are not out of date."""
+
+    def answer_ask(self, team_id: str, ask_id: str, state: str, by: str, reason: str) -> bool:
+        """Answer an open ask. False if it has an answer: the first one stays."""
+
+    def take_answer(self, team_id: str, ask_id: str) -> None:
+        """Record that the process that waited has read the answer."""
 
     # tasks, in the order in which they were added; an empty id is filled in
     def add_task(self, task: Task) -> Task: ...
@@ -342,10 +358,12 @@ class Commands(Protocol):
         given: str | None = None,
         env: Mapping[str, str] | None = None,
         together: bool = False,
+        tell: Callable[[bytes], object] | None = None,
         as_operator: bool = False,
     ) -> CompletedProcess[str]:
         """Run it, and leave nothing of it. A text is for the shell, a list is not. To headcount
-        it is nobody, unless `as_operator`. `TimeoutError` when its time is over."""
+        it is nobody, unless `as_operator`. `tell` gets the output as it comes; only its end is returned.
+        `TimeoutError` when its time is over."""
 
     def end(self) -> None:
         """The engine leaves: what runs is ended, and nothing is begun."""

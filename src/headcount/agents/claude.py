@@ -26,9 +26,12 @@ from headcount.agents.client import (
     write_file,
     write_json,
 )
+from headcount.domain.names import PERMISSION_PROMPT_LISTED
 
 # What it may do unasked with permissions = "edit"; besides its files, which `acceptEdits` allows.
-_ALLOWED = (f"mcp__{SERVER}", *(f"Bash({words}:*)" for words in allowed_commands()))
+ALLOWED = (f"mcp__{SERVER}", *(f"Bash({words}:*)" for words in allowed_commands()))
+# Without a terminal it asks for everything else through this tool, and waits for the answer.
+_PROMPT_TOOL = f"mcp__{SERVER}__permission_prompt"
 # Its own state: begins anew for each incarnation, so that nothing of it is written beside the user's.
 _STATE = (
     "projects", "todos", "tasks", "teams", "statsig", "shell-snapshots", "session-env", "sessions", "jobs",
@@ -95,7 +98,10 @@ def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
             "projects": projects,
         },
     )
-    write_json(f"{setup.directory}/mcp.json", {"mcpServers": mcp_servers(setup.headcount)})
+    servers = mcp_servers(setup.headcount)
+    write_json(f"{setup.directory}/mcp.json", {"mcpServers": servers})
+    servers[SERVER]["env"] = {PERMISSION_PROMPT_LISTED: "1"}
+    write_json(f"{setup.directory}/mcp-headless.json", {"mcpServers": servers})
     # In a terminal it would make itself the desktop's handler for its links, in the user's own files.
     settings = {"hooks": hooks(setup.headcount), "disableDeepLinkRegistration": "disable"}
     write_json(f"{setup.directory}/settings.json", settings)
@@ -103,27 +109,38 @@ def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
     return {"CLAUDE_CONFIG_DIR": own, "MCP_CONNECTION_NONBLOCKING": "0", "DISABLE_AUTOUPDATER": "1"}
 
 
-def _command(setup: Setup) -> list[str]:
+def _command(setup: Setup, servers: str, allowed: tuple[str, ...] = ()) -> list[str]:
     full = setup.permissions == "full"
     words = [
         "claude",
-        *("--mcp-config", f"{setup.directory}/mcp.json", "--strict-mcp-config"),
+        *("--mcp-config", f"{setup.directory}/{servers}", "--strict-mcp-config"),
         *("--settings", f"{setup.directory}/settings.json"),
         *("--permission-mode", "bypassPermissions" if full else "acceptEdits"),
         *("--append-system-prompt-file", f"{setup.directory}/instructions.md"),
     ]
     if not full:
-        words += ["--allowedTools", ",".join(_ALLOWED)]
+        words += ["--allowedTools", ",".join((*ALLOWED, *allowed))]
     return [*words, "--model", setup.model] if setup.model else words
 
 
 def _headless(setup: Setup, prompt: str, session: str) -> Turn:
-    words = [*_command(setup), session, setup.session, "--output-format", "stream-json", "--verbose", "-p"]
+    words = [*_command(setup, "mcp-headless.json"), "--permission-prompt-tool", _PROMPT_TOOL]
+    words += [session, setup.session, "--output-format", "stream-json", "--verbose", "-p"]
     return Turn(words, prompt)
 
 
 def _terminal(setup: Setup, prompt: str) -> list[str]:
-    return [*_command(setup), "--session-id", setup.session, "--", prompt]
+    """Its own rules decide in a terminal, where it asks the person who sits there."""
+    words = _command(setup, "mcp.json", tuple(map(rule, setup.allow)))
+    denied = ",".join(map(rule, setup.deny))
+    words += ["--disallowedTools", denied] if denied else []
+    return [*words, "--session-id", setup.session, "--", prompt]
+
+
+def rule(pattern: str) -> str:
+    """Return a pattern as a rule of Claude Code, which also matches simple commands only."""
+    first, star, _ = pattern.rpartition(" *")
+    return f"Bash({first}:*)" if star and pattern.endswith(" *") else f"Bash({pattern})"
 
 
 def _read_line(line: str) -> Seen:

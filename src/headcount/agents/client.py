@@ -49,6 +49,10 @@ class Setup:
     repository: str = ""
     """The repository's root, which the user trusts in this client."""
     instructions: str = ""
+    allow: tuple[str, ...] = ()
+    """Patterns of commands that it may run unasked, for clients that decide by rules of their own."""
+    deny: tuple[str, ...] = ()
+    ask_timeout_s: float = 600
 
 
 class Turn(NamedTuple):
@@ -85,6 +89,8 @@ class Seen(NamedTuple):
     """The conversation no longer fits."""
     login: str = ""
     """Nobody is logged in any more, and a person has to; in the words of the client."""
+    error: str = ""
+    """Another error that ended the turn; in the words of the client."""
     turn: str = ""
     """`begun` or `ended`, in a record."""
     answer: str = ""
@@ -205,8 +211,8 @@ GIT_COMMANDS = (
 # Commands of headcount that the same member may run unasked. None of them starts a program that it names.
 OWN_COMMANDS = (
     "inbox", "read", "send", "done", "idle", "approve", "reject", "task", "review", "status", "escalations",
-    "decide", "down", "witness", "pause", "resume", "cycle", "logs", "report", "explain", "help", "--help",
-    "--version",
+    "asks", "decide", "down", "witness", "pause", "resume", "cycle", "logs", "report", "explain", "help",
+    "--help", "--version",
 )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 import shlex
 from collections.abc import Mapping
 from typing import Any
@@ -31,7 +32,11 @@ from headcount.agents.client import (
     write_file,
     write_json,
 )
+from headcount.agents.host import Wanted
+from headcount.domain.command_patterns import is_compound
 
+PERMIT = "permit"
+"""A file in its directory, for its hook: the text that makes its policy allow a command."""
 _STATE = (
     "tmp",
     "history",
@@ -55,11 +60,19 @@ toolName = ["ask_user", "enter_plan_mode"]
 decision = "deny"
 priority = 500
 """
-# `argsPattern`: a rule for every command would take the whole tool away.
-_MAY_EDIT = f"""\
+# `argsPattern`: a rule for every command would take the whole tool away. Before a command, headcount's hook
+# asks (`cli/member/hook.py`) and adds `permit` to the description of one that is allowed. Without the hook,
+# or if it fails, the command has none and is denied.
+_MAY_EDIT = """\
 [[rule]]
 toolName = "run_shell_command"
-commandPrefix = {json.dumps(allowed_commands())}
+argsPattern = "{permit}"
+decision = "allow"
+priority = 310
+
+[[rule]]
+toolName = "run_shell_command"
+commandPrefix = {allowed}
 allowRedirection = true
 decision = "allow"
 priority = 300
@@ -97,6 +110,12 @@ def _hooks(setup: Setup, users: Mapping[str, Any]) -> dict[str, Any]:
         command = shlex.join([*setup.headcount, "hook", ours])
         hook = {"type": "command", "name": SERVER, "command": command, "timeout": HOOK_LIMIT_S * 1000}
         merged[event] = [*users.get(event, []), {"hooks": [hook]}]
+    if setup.permissions != "full":
+        limit_s = setup.ask_timeout_s + HOOK_LIMIT_S
+        asks = shlex.join([*setup.headcount, "hook", "BeforeTool"])
+        hook = {"type": "command", "name": SERVER, "command": asks, "timeout": int(limit_s * 1000)}
+        before = {"matcher": "^run_shell_command$", "hooks": [hook]}
+        merged["BeforeTool"] = [*users.get("BeforeTool", []), before]
     return merged
 
 
@@ -145,8 +164,29 @@ def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
     write_file(f"{own}/.gemini/{_INSTRUCTIONS}", setup.instructions)
     settings["general"] = {**settings.get("general", {}), "enableAutoUpdate": False}
     write_json(f"{own}/.gemini/settings.json", settings)
-    write_file(_policy(setup), _ASKS if setup.permissions == "full" else _ASKS + "\n" + _MAY_EDIT)
+    permit = f"headcount-{secrets.token_hex(16)}"
+    may_edit = _MAY_EDIT.format(permit=permit, allowed=json.dumps(allowed_commands()))
+    full = setup.permissions == "full"
+    write_file(_policy(setup), _ASKS if full else f"{_ASKS}\n{may_edit}")
+    write_file(f"{setup.directory}/{PERMIT}", permit)
     return {"GEMINI_CLI_HOME": own}
+
+
+def wanted_command(given: Mapping[str, Any]) -> Wanted | None:
+    """Return the permission that a call of its shell needs; None if its policy decides it anyway.
+
+    Its policy looks at each part of a compound command, and a permit is for a whole one.
+    """
+    call = given.get("tool_input")
+    command = call.get("command") if isinstance(call, dict) else None
+    if not isinstance(call, dict) or not isinstance(command, str) or is_compound(command):
+        return None
+    if f"{command.strip()} ".startswith(tuple(f"{words} " for words in allowed_commands())):
+        return None
+    title, detail = f"Run: {command.strip()}", str(call.get("description") or "")
+    only = call.keys() <= {"command", "description", "dir_path"}
+    where = os.path.join(str(given.get("cwd") or ""), str(call.get("dir_path") or ""))
+    return Wanted("command", title, detail if only else json.dumps(call), command if only else "", where)
 
 
 def _policy(setup: Setup) -> str:

@@ -32,15 +32,23 @@ _PLUGIN = f"file://{os.path.dirname(os.path.abspath(__file__))}/opencode_plugin.
 
 # Nobody sits at a member's terminal to be asked.
 _NO_QUESTIONS = {"question": "deny", "plan_enter": "deny", "plan_exit": "deny", "doom_loop": "deny"}
-_MAY_EDIT = {
-    **_NO_QUESTIONS,
-    "edit": "allow",
-    "bash": {
-        "*": "deny",
-        **{f"{words}{rest}": "allow" for words in allowed_commands() for rest in ("", " *")},
-    },
-    "external_directory": "deny",
+_SHELL = {
+    "*": "deny",
+    **{f"{words}{rest}": "allow" for words in allowed_commands() for rest in ("", " *")},
 }
+
+
+def _may_edit(setup: Setup) -> dict[str, Any]:
+    """Return its permissions. The last rule that matches decides, and it matches each part of a command."""
+    shell = dict(_SHELL)
+    for patterns, decision in ((setup.allow, "allow"), (setup.deny, "deny")):
+        for pattern in patterns:
+            for rule in (pattern, pattern.removesuffix(" *")):
+                shell.pop(rule, None)
+                shell[rule] = decision
+    return {**_NO_QUESTIONS, "edit": "allow", "bash": shell, "external_directory": "deny"}
+
+
 _MAY_ALL = {
     **_NO_QUESTIONS,
     "edit": "allow",
@@ -85,7 +93,7 @@ def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
     settings = {
         "plugin": [_PLUGIN],
         "mcp": mcp_servers(*server_command(setup)),
-        "permission": _MAY_ALL if setup.permissions == "full" else _MAY_EDIT,
+        "permission": _MAY_ALL if setup.permissions == "full" else _may_edit(setup),
         "instructions": [f"{setup.directory}/instructions.md", *_texts(environ)],
         "autoupdate": False,
         "share": "disabled",

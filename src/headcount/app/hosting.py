@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 import select
 import time
+from contextlib import suppress
 
 from headcount.app import mail, signals
 from headcount.app.doing import DoingFile, one_line
 from headcount.app.mail import write_mail
 from headcount.domain.display import utc
 from headcount.domain.names import LEAD, OPERATOR
+from headcount.errors import HeadcountError
 from headcount.protocol import authority
 from headcount.protocol.mailboxes import ENGINE, channel
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headcount.agents.client import Seen
+    from headcount.agents.host import Answer, Wanted
     from headcount.app.session import Session
     from headcount.domain.records import Mail
     from headcount.ports import Tx
@@ -36,6 +39,7 @@ _HEARD_S = 3.0
 _LIMIT_WAIT_S, _LIMIT_MOST_S = 60.0, 1800.0
 _DOUBLINGS = 20
 _FACT = "dialog"
+_CHECKPOINT_S = 10.0  # a turn waits no longer for its checkpoint than the engine's nudge does
 
 
 class MemberReports:
@@ -52,9 +56,21 @@ class MemberReports:
         mail.mark_read(self._session, list(shown))
 
     def begin_work(self) -> None:
-        """Report that the client began a turn. It does not end a usage limit; an answer of the model does."""
+        """Report that the client begins a turn, and take a checkpoint before it.
+
+        It does not end a usage limit; an answer of the model does. Before its first turn the workspace is as
+        git has checked it out, and needs no checkpoint.
+        """
         if self._state()[1] == "idle":
             self._report("WorkResumed")
+        team, key = self._team(), self._session.caller.who
+        with self._session.store.read() as tx:
+            has_worked = tx.fact(team, key, "usage") is not None
+        if has_worked:
+            from headcount.app.member_checkpoints import take_checkpoint
+
+            with suppress(HeadcountError, OSError):
+                take_checkpoint(self._session, team, key, "before a turn", _CHECKPOINT_S)
 
     def _state(self) -> tuple[str, str]:
         """Return the member's state and activity."""
@@ -101,6 +117,7 @@ class MemberReports:
     def record_turn(self, seen: Seen, code: int) -> None:
         """Record how a turn ended, and what was not yet recorded of its cost."""
         team, key = self._team(), self._session.caller.who
+        self._end_asks(team, key)
         with self._session.store.write(team=team) as tx:
             self._add_usage(tx, seen, 1)
             if code != 0:
@@ -140,6 +157,15 @@ class MemberReports:
             self._doing = DoingFile(self._session.home, caller.team_name or "", caller.who)
         self._doing.report(text)
 
+    def _end_asks(self, team: str, key: str) -> None:
+        """End what is open after a turn: no client of this member waits for an answer any more."""
+        with self._session.store.read() as tx:
+            waits = any(ask.key == key for ask in tx.asks(team, state="open"))
+        if waits:
+            from headcount.app.permissions import end_open_asks
+
+            end_open_asks(self._session, "its client has ended")
+
     def limit_end(self, resets_at: float | None, count: int) -> float:
         """When to try again: as the client says, else a little later each time (`limit_wait_s`).
 
@@ -155,6 +181,11 @@ class MemberReports:
 
     def park(self, reason: str, until: float) -> None:
         self._report("Limited", reason=reason[:500], until=utc(until))
+
+    def ask(self, wanted: Wanted, gone: int | None = None) -> Answer:
+        from headcount.app import permissions  # needed by few turns, and this is on the path of every hook
+
+        return permissions.ask(self._session, wanted, gone)
 
     def warn(self, text: str) -> None:
         team = self._team()

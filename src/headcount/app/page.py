@@ -16,7 +16,7 @@ from headcount.app.progress import waits_for
 from headcount.app.report import describe_salvage
 from headcount.app.stand_down_answer import report as read_stand_down
 from headcount.app.task_run import describe_run
-from headcount.app.team_status import read_costs, read_dialogs, shown_activity
+from headcount.app.team_status import read_asks, read_costs, shown_activity
 from headcount.app.timeline import Timeline
 from headcount.domain.findings import Findings
 from headcount.domain.names import show
@@ -27,6 +27,7 @@ from headcount.workspace.work_count import NOT_KNOWN, Work
 
 if TYPE_CHECKING:
     from headcount.app.app import App
+    from headcount.app.permissions import AskAnswer
     from headcount.app.team_status import Costs, Usage
     from headcount.app.timeline import Lane
     from headcount.domain.policy import Policy
@@ -46,6 +47,7 @@ class View(NamedTuple):
     about: Row
     members: dict[str, Row]
     escalations: list[Row]
+    asks: list[AskAnswer]
     tasks: list[Row]
     salvage: list[Row]
     mail: dict[str, Row]
@@ -100,6 +102,7 @@ class Onlooker:
             about={**self._about(tx, team, new), **read_costs(tx, usage)},
             members=self._members(tx, team, changed, unread, usage),
             escalations=_escalations(team, policy_of(tx.team_settings(team.id))),
+            asks=read_asks(tx, team.id, team.name),
             tasks=_tasks(tx, team),
             salvage=_salvage(tx, team),
             mail={m.id: _mail(m) for m in tx.inbox(team.id, None)[-_MAIL:]},
@@ -132,7 +135,7 @@ class Onlooker:
     ) -> dict[str, Row]:
         policy = policy_of(tx.team_settings(team.id))
         self._count_findings(tx, team, changed)
-        waiting = {one["member"] for one in read_dialogs(tx, team)}
+        waiting = {one["member"] for one in read_asks(tx, team.id, team.name)}
         live = [member.key for member in team.live()]
         doing = self._doing.read(live, lambda key: tx.fact(team.id, key, "start"))
         rows: dict[str, Row] = {}
@@ -169,7 +172,7 @@ def make_patch(before: View | None, after: View) -> dict[str, Any]:
     if before is None or before.about["teamId"] != after.about["teamId"]:
         return {"whole": True, **after._asdict()}
     patch: dict[str, Any] = {}
-    for name in ("about", "escalations", "tasks", "salvage"):
+    for name in ("about", "escalations", "asks", "tasks", "salvage"):
         if getattr(before, name) != getattr(after, name):
             patch[name] = getattr(after, name)
     for name in ("members", "mail"):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from headcount.app.app import App
     from headcount.app.doing import Doing
+    from headcount.app.permissions import AskAnswer
     from headcount.ports import Tx
     from headcount.protocol.member import Member
     from headcount.protocol.phase import Phase
@@ -100,6 +101,7 @@ if TYPE_CHECKING:
         cost_today_usd: float | None
         limits: list[LimitStatus]
         dialogs: list[DialogStatus]
+        asks: list[AskAnswer]
         questions: list[QuestionStatus]
         escalations: list[str]
         warnings: list[str]
@@ -112,7 +114,7 @@ OVER = ("complete", "blocked", ESCALATED)  # nothing more happens until a person
 
 
 def roster(team: Team, waiting: Container[str] = ()) -> list[MemberStatus]:
-    """Return all incarnations, so that a reused name hides none (E1). `waiting` are in a dialog."""
+    """Return all incarnations, so that a reused name hides none (E1). `waiting` wait for a person."""
     return [
         {
             "name": m.name,
@@ -163,6 +165,26 @@ def read_dialogs(tx: Tx, team: Team) -> list[DialogStatus]:
     ]  # fmt: skip
 
 
+def read_asks(tx: Tx, team_id: str, team_name: str, *, every: bool = False) -> list[AskAnswer]:
+    """Return the open permission requests, or `every` one; and the dialogs that only a terminal answers."""
+    found = tx.asks(team_id, state=None if every else "open")
+    names = {member.key: member.name for member in tx.member_cards(team_id) if member.live}
+    dialogs = [(key, fact) for key, fact in tx.facts(team_id, DIALOG).items() if fact and key in names]
+    if not found and not dialogs:
+        return []
+    import time
+
+    from headcount.app.permissions import as_json as ask_as_json
+    from headcount.app.permissions import dialog_as_json
+
+    # The process that waited for one of these was killed.
+    current = [ask for ask in found if every or ask.until > time.time()]
+    return [
+        *(ask_as_json(ask, team_name) for ask in current),
+        *(dialog_as_json(team_name, key, names[key], fact) for key, fact in dialogs),
+    ]
+
+
 def read_questions(app: App, tx: Tx, team: Team) -> list[QuestionStatus]:
     """Return the unread messages of members to the caller, if the caller can answer as operator or lead.
 
@@ -192,7 +214,7 @@ def status(
 
 
 def _team_status(app: App, tx: Tx, team: Team, work: Mapping[str, Work] | None) -> TeamStatus:
-    dialogs = read_dialogs(tx, team)
+    asks = read_asks(tx, team.id, team.name)
     usage = tx.facts(team.id, "usage")
     costs = read_costs(tx, usage)
     return {
@@ -203,13 +225,14 @@ def _team_status(app: App, tx: Tx, team: Team, work: Mapping[str, Work] | None) 
         "suspended": suspended_driver(app.home),
         "broken": (tx.fact(team.id, "", "broken") or {}).get("error"),  # `engine.writing.BROKEN`
         "run": read_run_state(team),
-        "members": _read_members(app, tx, team, {one["member"] for one in dialogs}, usage, work),
+        "members": _read_members(app, tx, team, {one["member"] for one in asks}, usage, work),
         "tasks": [as_json(task) for task in tx.tasks(team.id)],
         "unread": tx.count_unread(team.id),
         "usage": usage,
         **costs,
         "limits": read_limits(tx, team),
-        "dialogs": dialogs,
+        "dialogs": read_dialogs(tx, team),
+        "asks": asks,
         "questions": read_questions(app, tx, team),
         "escalations": [e.id for e in team.escalations.values() if e.state in ("open", "parked")],
         "warnings": list(team.warnings),

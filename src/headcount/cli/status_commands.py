@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from headcount.app.app import App
     from headcount.app.doing import Doing
+    from headcount.app.permissions import AskAnswer
     from headcount.app.team_status import DialogStatus, LimitStatus, MemberNow, TeamStatus
 
 
@@ -94,6 +95,7 @@ def describe_team(team: TeamStatus, *, doing: bool = True) -> list[str]:
         lines.append(f"  task {task['id']}: {plain(task['subject'])} - {task['status']}{owner}{why}")
     lines += describe_limits(team["team"], team["limits"])
     lines += describe_dialogs(team["dialogs"])
+    lines += describe_asks(team["asks"])
     lines += [
         f'  {one["member"]} asks: {plain(one["subject"])} Answer with `headcount reply {one["id"]} "…"`.'
         for one in team["questions"]
@@ -201,6 +203,16 @@ def describe_dialogs(dialogs: list[DialogStatus]) -> list[str]:
         f"  Waiting: {one['member']} needs a person since {_clock(one['since'])}: {plain(one['text'])} "
         f"(`{one['attach']}`)"
         for one in dialogs
+    ]
+
+
+def describe_asks(asks: list[AskAnswer]) -> list[str]:
+    """Return lines about permission requests; those in a terminal are among the dialogs."""
+    return [
+        f"  Permission: {one['member']} requests {one['id']}: {plain(one['title'])} "
+        f"(`headcount decide {one['id']} allow|deny`)"
+        for one in asks
+        if one["id"]
     ]
 
 

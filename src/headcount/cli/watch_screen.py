@@ -152,7 +152,7 @@ def waking(screen: Screen, wait: Callable[[float], object]) -> Iterator[None]:
 # What `status --watch` shows, as lines: values in, text out.
 
 
-KEYS = "up/down choose  d stand down  e decide  a attach  c capture  q quit"
+KEYS = "up/down choose  d stand down  e decide  p permit  a attach  c capture  q quit"
 _COLOURS = {
     "working": "green", "escalated": "red", "stuck": "red", "killing": "red", "nudged": "yellow",
     "stalled": "yellow", "limited": "yellow", "waiting": "yellow", "asked": "yellow", "forced": "yellow",
@@ -266,11 +266,15 @@ def _window(rows: list[dict[str, Any]], chosen: str | None, room: int) -> list[d
 
 
 def _waiting(view: View, width: int, paint: Paint) -> list[str]:
-    """Open escalations, the first few: they are what somebody must look at."""
-    waiting = [e for e in view.escalations if e["state"] in ("open", "parked")]
+    """Open escalations and permission requests, the first few: somebody must look at them."""
+    waiting = [
+        f"! {e['id']} {e['key']}: {'; '.join(e['issues'])}"
+        for e in view.escalations
+        if e["state"] in ("open", "parked")
+    ]
+    waiting += [f"? {one['id'] or 'terminal'} {one['member']}: {one['title']}" for one in view.asks]
     lines = [
-        paint(fit(plain(f"! {e['id']} {e['key']}: {'; '.join(e['issues'])}"), width).rstrip(), "red")
-        for e in waiting[:3]
+        paint(fit(plain(text), width).rstrip(), "red" if text[0] == "!" else "yellow") for text in waiting[:3]
     ]
     more = len(waiting) - len(lines)
     return [*lines, paint(f"! {more} more wait for a decision", "red")] if more else lines
@@ -280,5 +284,5 @@ def _foot(scene: Scene, width: int, paint: Paint) -> list[str]:
     said = [fit(plain(scene.said), width).rstrip()] if scene.said else []
     if scene.question:
         return [*said, *(paint(fit(plain(line), width).rstrip(), "bold") for line in scene.question)]
-    keys = KEYS if width_of(KEYS) <= width else "d down e decide a attach c capture q quit"
+    keys = KEYS if width_of(KEYS) <= width else "d down e decide p permit a attach c capture q quit"
     return [*said, paint(fit(keys, width).rstrip(), "dim")]

@@ -58,7 +58,19 @@ class Policy:
     on_escalation: str = field(
         default="ask", metadata=_doc('"ask": someone decides; "force-kill": the policy decides')
     )
-    notify: tuple[str, ...] = field(default=(), metadata=_doc("a command to run on an escalation"))
+    on_ask: str = field(
+        default="ask",
+        metadata=_doc(
+            'who answers a permission request that no pattern decides: "ask": you; "lead": you or the lead; '
+            '"deny": it is denied'
+        ),
+    )
+    ask_timeout_s: float = field(
+        default=600, metadata=_doc("time to answer a permission request; then it is denied")
+    )
+    notify: tuple[str, ...] = field(
+        default=(), metadata=_doc("a command to run on an escalation or a permission request")
+    )
     max_members: int = field(default=16, metadata=_doc("members alive at once"))
     tasks_at_once: int = field(default=1, metadata=_doc("tasks in progress at once in `run`"))
     review_rounds: int = field(default=3, metadata=_doc("how often changes may be requested for one task"))

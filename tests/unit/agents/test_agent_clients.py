@@ -62,7 +62,7 @@ def test_edit_allows_subcommands_and_never_git_itself(name: str, tmp_path: Path)
                 r"pattern = (\[.*?\])", (tmp_path / "config/rules/headcount.rules").read_text()
             )
         ],
-        "gemini": lambda: tomllib.loads((tmp_path / "policy.toml").read_text())["rule"][1]["commandPrefix"],
+        "gemini": lambda: tomllib.loads((tmp_path / "policy.toml").read_text())["rule"][2]["commandPrefix"],
         "opencode": lambda: [
             words.removesuffix(" *")
             for words, decision in json.loads(env["OPENCODE_CONFIG_CONTENT"])["permission"]["bash"].items()

@@ -77,7 +77,8 @@ def test_hooks_of_ours_stand_after_the_users(tmp_path: Path) -> None:
     write(tmp_path / "home/.gemini/settings.json", {"hooks": {"AfterTool": [mine], "BeforeTool": [mine]}})
     prepare("gemini", tmp_path)
     hooks = json.loads((tmp_path / "own/config/.gemini/settings.json").read_text())["hooks"]
-    assert hooks["BeforeTool"] == [mine] and hooks["AfterTool"][0] == mine
+    assert hooks["BeforeTool"][0] == mine and hooks["AfterTool"][0] == mine
+    assert hooks["BeforeTool"][1]["matcher"] == "^run_shell_command$"
     assert hooks["AfterTool"][1]["hooks"][0]["command"] == "/py hook PostToolUse"
 
 
@@ -145,7 +146,7 @@ def test_every_client_gives_a_hook_more_time_than_it_ever_waits(tmp_path: Path) 
     claude = json.loads((tmp_path / "claude/own/settings.json").read_text())["hooks"]
     limits_s = [entry["hooks"][-1]["timeout"] / 1000 for (entry,) in gemini.values()]
     limits_s += [entry["hooks"][-1]["timeout"] for (entry,) in claude.values()]
-    assert len(limits_s) == 8 and min(limits_s) >= HOOK_WAIT_S + 20
+    assert len(limits_s) == 9 and min(limits_s) >= HOOK_WAIT_S + 20
 
 
 @pytest.mark.parametrize(("permissions", "denied"), [("edit", True), ("full", False)])
@@ -156,7 +157,7 @@ def test_what_would_ask_a_person_is_denied_and_commands_only_with_edit(
     rules = tomllib.loads((tmp_path / "own/policy.toml").read_text())["rule"]
     assert rules[0]["decision"] == "deny" and "ask_user" in rules[0]["toolName"]
     commands = [rule for rule in rules if rule["toolName"] == "run_shell_command"]
-    assert [rule["decision"] for rule in commands] == (["allow", "deny"] if denied else [])
+    assert [rule["decision"] for rule in commands] == (["allow", "allow", "deny"] if denied else [])
     assert all({"toolName", "decision", "priority"} <= rule.keys() for rule in rules)
 
 

@@ -33,7 +33,7 @@ def a_view(*rows: dict[str, Any], waiting: int = 0, run: dict[str, Any] | None =
         for n in range(waiting)
     ]
     about = {"team": "crew", "status": "active", "run": run, "cost_usd": None}
-    return View(about, {row["key"]: row for row in rows}, escalations, [], [], {}, [])
+    return View(about, {row["key"]: row for row in rows}, escalations, [], [], [], {}, [])
 
 
 @pytest.mark.parametrize(("columns", "lines"), [(20, 4), (40, 10), (80, 24), (200, 50)])

@@ -6,13 +6,31 @@ below are all that it needs from headcount; `app/hosting.py` implements them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headcount.agents.client import Seen
     from headcount.domain.records import Mail
+
+
+class Wanted(NamedTuple):
+    """A permission that a client requests."""
+
+    kind: str
+    """command, edit, tool or other."""
+    title: str
+    detail: str = ""
+    """The text that a person needs in order to decide: a diff, the input of a tool."""
+    command: str = ""
+    """The command line, for the patterns of `[agents] allow` and `deny`."""
+    directory: str = ""
+
+
+class Answer(NamedTuple):
+    allowed: bool
+    reason: str = ""
 
 
 class Reports(Protocol):
@@ -25,7 +43,8 @@ class Reports(Protocol):
     def wait_for_mail(self) -> None:
         """Until there is mail. A nudge on standard input is a hint to read it: its mail is there."""
 
-    def begin_work(self) -> None: ...
+    def begin_work(self) -> None:
+        """Report a turn that is about to begin. It may take a checkpoint first, for a few seconds at most."""
 
     def end_work(self) -> None:
         """Report idle, unless the member has reported more (done, an answer) or has mail to continue with."""
@@ -55,6 +74,10 @@ class Reports(Protocol):
         """Another dialog follows. This updates what others see, and sends no mail."""
 
     def end_dialog(self) -> None: ...
+
+    def ask(self, wanted: Wanted, gone: int | None = None) -> Answer:
+        """Wait until policy, a person, the lead or the time limit has answered. Denied with a reason when the
+        member is stood down. `gone` is readable when the client has left."""
 
     def warn(self, text: str) -> None: ...
 

@@ -48,6 +48,9 @@ class Options(NamedTuple):
     permissions: str = "edit"
     trusted: str = ""
     terminal: bool = False
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    ask_timeout_s: float = 600
 
 
 class Host:
@@ -64,7 +67,8 @@ class Host:
         told = brief(team, member)
         self._setup = Setup(
             directory, HEADCOUNT, "", options.model, options.permissions, options.trusted,
-            with_task(told, _read_task()) if options.terminal else told,
+            with_task(told, _read_task()) if options.terminal else told, options.allow, options.deny,
+            options.ask_timeout_s,
         )  # fmt: skip
         self._env = {**os.environ, **client.prepare(self._setup, os.environ)}
         self._env["PWD"] = os.getcwd()

@@ -5,6 +5,7 @@
     PreCompact                       recorded; with `cycle_on_compact` it is cycled
     SessionEnd                       recorded
     Limited, Resumed                 its usage limit is reached, and over
+    BeforeTool                       Gemini CLI wants to run a command: asked, if it is not allowed anyway
 
 A failing hook would block the work of the client, so it never reports an error. Mail is still in the mailbox.
 """
@@ -79,8 +80,8 @@ def _read_input(event: str) -> dict[str, Any]:
 
 def _show_mail(call: Call, event: str, _: dict[str, Any]) -> None:
     if event == "UserPromptSubmit":
-        MemberReports(call.session).begin_work()
-        if SHOWN_MAIL not in os.environ:
+        if SHOWN_MAIL not in os.environ:  # otherwise the host has begun this turn
+            MemberReports(call.session).begin_work()
             _wait_for_tools(os.environ.get("HEADCOUNT_CLIENT_DIRECTORY", ""))
     else:
         MemberReports(call.session).lift_limit()
@@ -189,6 +190,22 @@ def _limit(call: Call, event: str, given: dict[str, Any]) -> None:
     return MemberReports(call.session).park(str(given.get("reason", "")), seconds)
 
 
+def _ask(call: Call, event: str, given: dict[str, Any]) -> None:
+    """Ask for a command that Gemini CLI's policy denies without the permit. It asks nobody itself."""
+    from headcount.agents.gemini import PERMIT, wanted_command
+
+    wanted = wanted_command(given)
+    if wanted is None:
+        return None
+    answer = MemberReports(call.session).ask(wanted)
+    if answer.allowed:
+        with open(f"{os.environ['HEADCOUNT_CLIENT_DIRECTORY']}/{PERMIT}") as file:
+            permit = file.read()
+        added = {"tool_input": {**given["tool_input"], "description": f"{wanted.title} ({permit})"}}
+        return _say(call, {"decision": "allow", "hookSpecificOutput": {"hookEventName": event, **added}})
+    return _say(call, {"decision": "deny", "reason": f"Permission denied: {answer.reason}"})
+
+
 def _beside(event: str, text: str) -> dict[str, Any]:
     """Put before the model, next to what it has."""
     return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
@@ -211,6 +228,7 @@ _EVENTS = {
     "Stop": _may_stop,
     "PreCompact": _compact,
     "SessionEnd": _record,
+    "BeforeTool": _ask,
     "Limited": _limit,
     "Resumed": _limit,
 }
