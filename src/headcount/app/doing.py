@@ -46,31 +46,43 @@ class DoingFile:
     """The line of one incarnation. `report` returns at once: it never waits and never fails."""
 
     def __init__(self, home: str, team: str, key: str) -> None:
+        import threading
+
         self._directory = doing_directory(home, team)
         self._path = f"{self._directory}/{key.replace('#', '-')}.json"
         self._written = 0.0
         self._latest: tuple[str, float] = ("", 0.0)
+        self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
 
     def report(self, text: str) -> None:
         """Write the line now, or a moment later if the last one is younger than a quarter of a second."""
-        self._latest = one_line(text), time.time()
-        if self._timer is not None and self._timer.is_alive():
-            return  # it writes the latest
-        wait_s = self._written + _EVERY_S - time.monotonic()
-        if wait_s <= 0:
-            self._write()
-            return
+        with self._lock:
+            self._latest = one_line(text), time.time()
+            if self._timer is not None:
+                return  # it writes the latest
+            wait_s = self._written + _EVERY_S - time.monotonic()
+            if wait_s > 0 and self._start_timer(wait_s):
+                return
+        self._write()
+
+    def _start_timer(self, wait_s: float) -> bool:
         import threading
 
-        self._timer = threading.Timer(wait_s, self._write)
-        self._timer.daemon = True
-        self._timer.start()
+        timer = threading.Timer(wait_s, self._write)
+        timer.daemon = True
+        try:
+            timer.start()
+        except RuntimeError:  # no more threads: then it is written at once
+            return False
+        self._timer = timer
+        return True
 
     def _write(self) -> None:
         """Replace the file as a whole. On a full disk the old line stays."""
-        self._written = time.monotonic()
-        text, at = self._latest
+        with self._lock:
+            self._timer, self._written = None, time.monotonic()
+            text, at = self._latest
         try:
             if not os.path.isdir(self._directory):
                 os.mkdir(self._directory, 0o700)  # not its parents: they are gone once the team is closed

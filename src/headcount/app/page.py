@@ -18,12 +18,12 @@ from headcount.app.stand_down_answer import report as read_stand_down
 from headcount.app.task_run import describe_run
 from headcount.app.team_status import read_asks, read_costs, read_stopped, shown_activity
 from headcount.app.timeline import Timeline
-from headcount.app.unsaved_work import NOT_KNOWN, Work
 from headcount.domain.findings import Findings
 from headcount.domain.names import show
 from headcount.errors import UsageError
 from headcount.protocol.member import limit_s
 from headcount.protocol.team import decisions_now
+from headcount.workspace.work_count import NOT_KNOWN, Work
 
 if TYPE_CHECKING:
     from headcount.app.app import App

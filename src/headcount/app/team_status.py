@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from headcount.app.app import App
     from headcount.app.doing import Doing
     from headcount.app.permissions import AskAnswer
-    from headcount.app.unsaved_work import Work
     from headcount.ports import Tx
     from headcount.protocol.member import Member
     from headcount.protocol.phase import Phase
     from headcount.protocol.task import Task
     from headcount.protocol.team import Team
+    from headcount.workspace.work_count import Work
 
     class MemberStatus(TypedDict):
         name: str
@@ -286,8 +286,7 @@ def _read_members(
     live = [member.key for member in team.live()]
     doing = DoingReader(app.home, team.name).read(live, lambda key: tx.fact(team.id, key, "start"))
     if work is None:
-        places = {key: place for key in live if (place := tx.fact(team.id, key, "workspace"))}
-        work = _count_work(app, places) if places else {}
+        work = _count_work(tx, team.id, live) if live else {}
     members = []
     rows = roster(team, waiting, read_stopped(tx, team))
     for member, row in zip(team.members.values(), rows, strict=True):
@@ -304,10 +303,11 @@ def _read_members(
     return members
 
 
-def _count_work(app: App, places: Mapping[str, Mapping[str, Any]]) -> dict[str, Work]:
-    from headcount.app.unsaved_work import count_work
+def _count_work(tx: Tx, team_id: str, keys: list[str]) -> dict[str, Work]:
+    from headcount.workspace.work_count import count_work
 
-    return count_work(app, places)
+    places = {key: place for key in keys if (place := tx.fact(team_id, key, "workspace"))}
+    return count_work(places, tx.fact(team_id, "", "git_config"))  # `engine.pending_acts.GIT_CONFIG`
 
 
 def read_costs(tx: Tx, usage: Usage) -> Costs:

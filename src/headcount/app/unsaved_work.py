@@ -6,13 +6,14 @@ import os
 import threading
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from headcount.app.adapters import make_workspaces
 from headcount.app.app import policy_of
 from headcount.domain.findings import Workspace
 from headcount.engine.pending_acts import with_git_config
 from headcount.errors import HeadcountError
+from headcount.workspace.work_count import Work
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -22,34 +23,8 @@ if TYPE_CHECKING:
     from headcount.domain.policy import Policy
 
 
-class Work(NamedTuple):
-    """The commits of a member since its base, and the findings that it must act on, mostly files."""
-
-    commits_ahead: int | None
-    files_changed: int | None
-
-
-NOT_KNOWN = Work(None, None)
 _PAUSE_S = 0.25
-_AT_ONCE, _WAIT_S = 4, 1.0
 _SHARE = 5  # of the time at most one part in this many is spent reading, so that nobody's work is slowed
-
-
-def count_work(app: App, places: Mapping[str, Mapping[str, Any]]) -> dict[str, Work]:
-    """Count now, for one `status`, with a deadline for all together. `places` are facts by incarnation."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    workspaces, until = make_workspaces(app), time.monotonic() + _WAIT_S
-
-    def count(place: Mapping[str, Any]) -> Work:
-        try:
-            found = workspaces.count(Workspace.from_dict(place), {}, max(until - time.monotonic(), 0.01))
-        except (HeadcountError, OSError, ValueError):
-            return NOT_KNOWN
-        return Work(*found) if found else NOT_KNOWN
-
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return dict(zip(places, pool.map(count, places.values()), strict=True))
 
 
 @contextmanager

@@ -53,7 +53,7 @@ def run_up(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps({"team": team.name, "teamId": team.id, "members": roster(team)}, ensure_ascii=False))
     else:
-        print("\n".join(describe_team(status(app, team.name)[0])))
+        print("\n".join(describe_team(status(app, team.name, {})[0], doing=False)))
         print(f"Started {started} of {len(team.members)} members.")
         print("\n".join([*_where_they_begin(app), *_next_steps(team.name, args.file, bool(failed))]))
     return 0 if started == len(team.members) else 1

@@ -58,7 +58,8 @@ def _watch_status(app: App, team: str | None, as_json: bool) -> int:
         from headcount.cli.watch import watch
 
         return watch(app, name)
-    from headcount.app.unsaved_work import Work, looking
+    from headcount.app.unsaved_work import looking
+    from headcount.workspace.work_count import Work
 
     live, last = Live(sys.stdout), None
     work: dict[str, Work] = {}
@@ -75,14 +76,16 @@ def _watch_status(app: App, team: str | None, as_json: bool) -> int:
             app.store.wait(f"team/{name}", 0.5)
 
 
-def describe_team(team: TeamStatus) -> list[str]:
+def describe_team(team: TeamStatus, *, doing: bool = True) -> list[str]:
     lines = [f"{team['team']}: {team['status']}"]
     rows = [_member_row(member, team["unread"], team["usage"]) for member in team["members"]]
     if rows:
         lines += [f"  {line}" for line in table(rows, ("MEMBER", "STATE", "TASK", "UNREAD", "NOTES"))]
-    for member in team["members"]:
-        if member["doing"]:
-            lines.append(f"  {member['name']}#{member['generation']}: {describe_doing(member['doing'])}")
+    lines += [
+        f"  {member['name']}#{member['generation']}: {describe_doing(member['doing'])}"
+        for member in team["members"]
+        if member["doing"] and doing
+    ]
     if team["cost_usd"] is not None:
         today = f", {show_usd(team['cost_today_usd'])} today in all teams" if team["cost_today_usd"] else ""
         lines.append(f"  Cost: {show_usd(team['cost_usd'])}{today}")

@@ -147,4 +147,4 @@ def test_above_its_budget_a_member_is_asked_to_stand_down(
     (asked,) = lab.journal("stand_down")
     assert "budget" in asked.data["reason"] and asked.data["by"] == "policy"
     (team,) = status(lab.app, TEAM)
-    assert team["usage"][key]["tokens"] >= 110 and team["usage"][key]["turns"] >= 1
+    assert team["usage"][key]["tokens"] >= 110  # the turn itself may have been cut short

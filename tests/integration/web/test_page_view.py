@@ -14,11 +14,11 @@ from headcount.app.mail import send
 from headcount.app.page import Onlooker, make_patch
 from headcount.app.progress import follow
 from headcount.app.standing_down import stand_down
-from headcount.app.unsaved_work import Work
 from headcount.protocol.codec import phase_as_json
 from headcount.protocol.effects import Note
 from headcount.protocol.member import Member, State
 from headcount.protocol.phase import Phase
+from headcount.workspace.work_count import Work
 
 
 def two_members(lab: WebLab) -> list[Member]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -32,8 +33,9 @@ def test_a_flood_is_written_a_few_times_and_its_last_line_is_shown(
     for number in range(2000):
         file.report(f"editing {number}.py")
     assert len(written) < 20
-    assert file._timer is not None
-    file._timer.join()
+    for thread in threading.enumerate():
+        if isinstance(thread, threading.Timer):
+            thread.join()
     assert _read(team) == "editing 1999.py"
 
 

@@ -189,7 +189,7 @@ class Host:
                 turn, unrecorded = add_seen(turn, seen), add_seen(unrecorded, seen)
                 tokens += seen.tokens
                 if unrecorded.tokens or unrecorded.cost_usd or unrecorded.refused:
-                    with contextlib.suppress(HeadcountError):  # then with the next line, or the turn's end
+                    with contextlib.suppress(HeadcountError, OSError):  # then with the next line
                         is_above, unrecorded = self._reports.record_usage(unrecorded), Seen()
                 if is_above and self._has_request():
                     turn = turn._replace(tokens=0, cost_usd=0.0, refused="", answered=True)
