@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from subprocess import CompletedProcess
 
+    from headcount.domain.asks import Ask
     from headcount.domain.findings import Findings, GoneProof, Salvage, Verdict, Workspace
     from headcount.domain.policy import Policy
     from headcount.protocol.effects import Act, Note
@@ -114,6 +115,21 @@ class Tx(Protocol):
 
     def is_sealed(self, team_id: str, key: str) -> bool: ...
 
+    # asks, in the order in which they were asked; ids are unique in the whole store
+    def add_ask(self, ask: Ask) -> Ask:
+        """Store an ask; return it with its id."""
+
+    def find_ask(self, ask_id: str) -> Ask | None: ...
+    def asks(self, team_id: str, *, state: str | None = None) -> list[Ask]: ...
+    def asks_to_join(self, team_id: str, key: str) -> list[Ask]:
+        """Return the asks of an incarnation whose answer nobody has read, and that are not out of date."""
+
+    def answer_ask(self, team_id: str, ask_id: str, state: str, by: str, reason: str) -> bool:
+        """Answer an open ask. False if it has an answer: the first one stays."""
+
+    def take_answer(self, team_id: str, ask_id: str) -> None:
+        """Record that the process that waited has read the answer."""
+
     # tasks, in the order in which they were added; an empty id is filled in
     def add_task(self, task: Task) -> Task: ...
     def save_task(self, task: Task) -> None: ...
@@ -130,6 +146,8 @@ class Tx(Protocol):
     def put_fact(self, team_id: str, about: str, name: str, value: Mapping[str, Any]) -> None: ...
     def fact(self, team_id: str, about: str, name: str) -> Mapping[str, Any] | None: ...
     def facts(self, team_id: str, name: str) -> dict[str, Mapping[str, Any]]: ...
+    def spent_on(self, day: str) -> float:
+        """The dollars of all teams on a day, such as 2026-11-17, from the facts `usage`."""
 
 
 class Store(Protocol):

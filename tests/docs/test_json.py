@@ -95,6 +95,7 @@ def _play(reader: Reader) -> dict[str, Any]:
     escalated = ask("down --member cy")
     answers |= {
         "status": ask("status"),
+        "asks": ask("asks"),
         "todo": ask("todo"),
         "reply": _reply(ask),
         "escalations": ask("escalations"),

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from headcount.agents.activity import tool_step
 from headcount.agents.client import (
     HOOK_LIMIT_S,
     NOTHING,
@@ -15,6 +16,7 @@ from headcount.agents.client import (
     Screen,
     Seen,
     Setup,
+    Step,
     Turn,
     allowed_commands,
     as_event,
@@ -24,9 +26,12 @@ from headcount.agents.client import (
     write_file,
     write_json,
 )
+from headcount.domain.names import PERMISSION_PROMPT_LISTED
 
 # What it may do unasked with permissions = "edit"; besides its files, which `acceptEdits` allows.
-_ALLOWED = (f"mcp__{SERVER}", *(f"Bash({words}:*)" for words in allowed_commands()))
+ALLOWED = (f"mcp__{SERVER}", *(f"Bash({words}:*)" for words in allowed_commands()))
+# Without a terminal it asks for everything else through this tool, and waits for the answer.
+_PROMPT_TOOL = f"mcp__{SERVER}__permission_prompt"
 # Its own state: begins anew for each incarnation, so that nothing of it is written beside the user's.
 _STATE = (
     "projects", "todos", "tasks", "teams", "statsig", "shell-snapshots", "session-env", "sessions", "jobs",
@@ -93,7 +98,10 @@ def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
             "projects": projects,
         },
     )
-    write_json(f"{setup.directory}/mcp.json", {"mcpServers": mcp_servers(setup.headcount)})
+    servers = mcp_servers(setup.headcount)
+    write_json(f"{setup.directory}/mcp.json", {"mcpServers": servers})
+    servers[SERVER]["env"] = {PERMISSION_PROMPT_LISTED: "1"}
+    write_json(f"{setup.directory}/mcp-headless.json", {"mcpServers": servers})
     # In a terminal it would make itself the desktop's handler for its links, in the user's own files.
     settings = {"hooks": hooks(setup.headcount), "disableDeepLinkRegistration": "disable"}
     write_json(f"{setup.directory}/settings.json", settings)
@@ -101,27 +109,38 @@ def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
     return {"CLAUDE_CONFIG_DIR": own, "MCP_CONNECTION_NONBLOCKING": "0", "DISABLE_AUTOUPDATER": "1"}
 
 
-def _command(setup: Setup) -> list[str]:
+def _command(setup: Setup, servers: str, allowed: tuple[str, ...] = ()) -> list[str]:
     full = setup.permissions == "full"
     words = [
         "claude",
-        *("--mcp-config", f"{setup.directory}/mcp.json", "--strict-mcp-config"),
+        *("--mcp-config", f"{setup.directory}/{servers}", "--strict-mcp-config"),
         *("--settings", f"{setup.directory}/settings.json"),
         *("--permission-mode", "bypassPermissions" if full else "acceptEdits"),
         *("--append-system-prompt-file", f"{setup.directory}/instructions.md"),
     ]
     if not full:
-        words += ["--allowedTools", ",".join(_ALLOWED)]
+        words += ["--allowedTools", ",".join((*ALLOWED, *allowed))]
     return [*words, "--model", setup.model] if setup.model else words
 
 
 def _headless(setup: Setup, prompt: str, session: str) -> Turn:
-    words = [*_command(setup), session, setup.session, "--output-format", "stream-json", "--verbose", "-p"]
+    words = [*_command(setup, "mcp-headless.json"), "--permission-prompt-tool", _PROMPT_TOOL]
+    words += [session, setup.session, "--output-format", "stream-json", "--verbose", "-p"]
     return Turn(words, prompt)
 
 
 def _terminal(setup: Setup, prompt: str) -> list[str]:
-    return [*_command(setup), "--session-id", setup.session, "--", prompt]
+    """Its own rules decide in a terminal, where it asks the person who sits there."""
+    words = _command(setup, "mcp.json", tuple(map(rule, setup.allow)))
+    denied = ",".join(map(rule, setup.deny))
+    words += ["--disallowedTools", denied] if denied else []
+    return [*words, "--session-id", setup.session, "--", prompt]
+
+
+def rule(pattern: str) -> str:
+    """Return a pattern as a rule of Claude Code, which also matches simple commands only."""
+    first, star, _ = pattern.rpartition(" *")
+    return f"Bash({first}:*)" if star and pattern.endswith(" *") else f"Bash({pattern})"
 
 
 def _read_line(line: str) -> Seen:
@@ -131,17 +150,59 @@ def _read_line(line: str) -> Seen:
         info = event.get("rate_limit_info") or {}
         if info.get("status") == "rejected":
             return Seen(limit="usage limit reached", resets_at=info.get("resetsAt"))
-    if kind == "result":
-        tokens = _tokens(event.get("usage") or {})
-        text = str(event.get("result", ""))
-        if not event.get("is_error"):
-            return Seen(tokens=tokens)
-        if "too long" in text.lower() or event.get("terminal_reason") == "prompt_too_long":
-            return Seen(tokens=tokens, overflow=text)
-        if event.get("api_error_status") == 429 or "limit" in text.lower():
-            return Seen(tokens=tokens, limit=text, resets_at=reset_time(text))
-        return Seen(tokens=tokens)
-    return NOTHING
+    if kind in ("assistant", "user"):
+        return _read_message(event)
+    if kind == "system" and event.get("subtype") == "init":
+        return Seen(steps=(Step("waiting"),))
+    # With a prompt tool someone was asked: then the denial is an answer.
+    if kind == "system" and event.get("subtype") == "permission_denied":
+        asked = event.get("decision_reason_type") == "permissionPromptTool"
+        number = str(event.get("tool_use_id"))
+        return NOTHING if asked else Seen(steps=(Step("refused", str(event.get("message", "")), number),))
+    return _read_result(event) if kind == "result" else NOTHING
+
+
+def _read_result(event: Mapping[str, Any]) -> Seen:
+    text = str(event.get("result", ""))
+    seen = Seen(_tokens(event.get("usage") or {}), cost_usd=event.get("total_cost_usd") or 0.0, sum="turn")
+    if not event.get("is_error"):
+        return seen
+    if "too long" in text.lower() or event.get("terminal_reason") == "prompt_too_long":
+        return seen._replace(overflow=text)
+    if event.get("api_error_status") == 429 or "limit" in text.lower():
+        return seen._replace(limit=text, resets_at=reset_time(text))
+    return seen
+
+
+def _read_message(event: Mapping[str, Any]) -> Seen:
+    """Read a message of the model or of a tool, in the stream or in a transcript."""
+    message = event.get("message")
+    if not isinstance(message, dict):
+        return NOTHING
+    content = message.get("content")
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
+    steps = (_read_block(block, event["type"]) for block in blocks if isinstance(block, dict))
+    tokens, answer = _tokens(message.get("usage") or {}), str(message.get("id") or "")
+    return Seen(tokens, answer=answer, steps=tuple(filter(None, steps)))
+
+
+def _read_block(block: Mapping[str, Any], speaker: str) -> Step | None:
+    match block.get("type"):
+        case "text":
+            return Step("said" if speaker == "assistant" else "told", str(block.get("text") or ""))
+        case "tool_use":
+            return tool_step(block.get("id"), str(block.get("name")), block.get("input"))
+        case "tool_result":
+            text, failed = _text(block.get("content")), block.get("is_error") is True
+            return Step("result", text, str(block.get("tool_use_id")), failed=failed)
+        case _:
+            return None
+
+
+def _text(content: object) -> str:
+    if isinstance(content, list):
+        return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    return str(content or "")
 
 
 def _tokens(usage: Mapping[str, Any]) -> int:
@@ -152,25 +213,24 @@ def _read_record(line: str) -> Seen:
     """Read one line of a transcript. The work of a subagent is part of the turn that started it."""
     event = as_event(line)
     kind = event.get("type")
-    if kind == "user" and event.get("promptSource") and not event.get("isSidechain"):
-        return Seen(turn="begun")
+    if kind == "user":
+        is_prompt = event.get("promptSource") and not event.get("isSidechain")
+        return _read_message(event)._replace(turn="begun" if is_prompt else "")
     if kind == "system" and event.get("subtype") == "turn_duration":
         return Seen(turn="ended")
-    message = event.get("message")
-    if kind != "assistant" or not isinstance(message, dict):
+    if kind != "assistant":
         return NOTHING
-    if event.get("isApiErrorMessage"):
-        content = message.get("content")
-        text = " ".join(str(block.get("text", "")) for block in content) if isinstance(content, list) else ""
-        if event.get("error") == "rate_limit" or event.get("apiErrorStatus") == 429:
-            resets_at = (event.get("quotaLimits") or {}).get("resetsAt")
-            return Seen(limit=text, resets_at=resets_at or reset_time(text), turn="ended")
-        if "too long" in text.lower():
-            return Seen(overflow=text, turn="ended")
-        if event.get("apiErrorStatus") == 401:
-            return Seen(login=text, turn="ended")
-        return NOTHING
-    return Seen(tokens=_tokens(message.get("usage") or {}), answer=str(message.get("id") or ""))
+    if not event.get("isApiErrorMessage"):
+        return _read_message(event)
+    text = _text((event.get("message") or {}).get("content"))
+    if event.get("error") == "rate_limit" or event.get("apiErrorStatus") == 429:
+        resets_at = (event.get("quotaLimits") or {}).get("resetsAt")
+        return Seen(limit=text, resets_at=resets_at or reset_time(text), turn="ended")
+    if "too long" in text.lower():
+        return Seen(overflow=text, turn="ended")
+    if event.get("apiErrorStatus") == 401:
+        return Seen(login=text, turn="ended")
+    return NOTHING
 
 
 CLIENT = Client(

@@ -49,6 +49,10 @@ class Setup:
     repository: str = ""
     """The repository's root, which the user trusts in this client."""
     instructions: str = ""
+    allow: tuple[str, ...] = ()
+    """Patterns of commands that it may run unasked, for clients that decide by rules of their own."""
+    deny: tuple[str, ...] = ()
+    ask_timeout_s: float = 600
 
 
 class Turn(NamedTuple):
@@ -56,6 +60,22 @@ class Turn(NamedTuple):
 
     argv: list[str]
     stdin: str
+
+
+class Step(NamedTuple):
+    """One thing that a client or its model did. `agents/activity.py` makes activity and transcripts of it."""
+
+    kind: str
+    """`told` (a prompt), `waiting` (for the model), `said`, `tool`, `result`, `refused`."""
+    text: str = ""
+    """The prompt, the words, the activity, the output or the reason."""
+    id: str = ""
+    """Of the tool call."""
+    about: str = ""
+    """The command or the path of a tool."""
+    failed: bool = False
+    partial: bool = False
+    """Its text continues in the next line."""
 
 
 class Seen(NamedTuple):
@@ -69,16 +89,29 @@ class Seen(NamedTuple):
     """The conversation no longer fits."""
     login: str = ""
     """Nobody is logged in any more, and a person has to; in the words of the client."""
+    error: str = ""
+    """Another error that ended the turn; in the words of the client."""
     turn: str = ""
     """`begun` or `ended`, in a record."""
     answer: str = ""
     """Of the model, by its id: a record may have it in several lines, and what it cost in each."""
+    activity: str = ""
+    """What the client is doing now: "editing src/x.py", "running pytest: 2 failed"."""
+    cost_usd: float = 0.0
+    """The cost that the client reports, in dollars."""
+    sum: str = ""
+    """`turn` or `conversation`: the tokens are its sum, not those of one answer. A cost beside them is always
+    that of the conversation."""
+    refused: str = ""
+    """A command that the client denied without asking anyone."""
+    steps: tuple[Step, ...] = ()
 
 
 NOTHING = Seen()
 
 
 _FURTHEST_S = 35 * 86400.0  # no window of a limit is longer than a month
+_MOST_USD = 1e6  # no line of a client costs more; infinity and NaN are not below it
 
 
 def understand(read: Callable[[str], Seen], line: str) -> Seen:
@@ -90,13 +123,15 @@ def understand(read: Callable[[str], Seen], line: str) -> Seen:
     until = seen.resets_at
     known = isinstance(until, (int, float)) and 0 <= until < time.time() + _FURTHEST_S
     tokens = seen.tokens if isinstance(seen.tokens, int) else 0
-    return seen._replace(tokens=max(tokens, 0), resets_at=until if known else None)
+    cost = seen.cost_usd if isinstance(seen.cost_usd, (int, float)) and 0 < seen.cost_usd < _MOST_USD else 0.0
+    return seen._replace(tokens=max(tokens, 0), cost_usd=cost, resets_at=until if known else None)
 
 
 def add_seen(so_far: Seen, now: Seen) -> Seen:
-    """Combine two lines of one turn. The newer one counts; tokens add up."""
+    """Combine two lines of one turn. The newer one counts; tokens and costs add up."""
     newer = {name: value for name, value in now._asdict().items() if value}
-    return so_far._replace(**newer)._replace(tokens=so_far.tokens + now.tokens)
+    tokens, cost = so_far.tokens + now.tokens, so_far.cost_usd + now.cost_usd
+    return so_far._replace(**newer)._replace(tokens=tokens, cost_usd=cost)
 
 
 class Record(NamedTuple):
@@ -105,6 +140,8 @@ class Record(NamedTuple):
     files: str
     """Where, as a glob below the client's directory, which may have any name."""
     read: Callable[[str], Seen]
+    in_turns: str = ""
+    """`usage` or `all`: read without a terminal too, because the stream has it too late or not at all."""
 
 
 class Screen(NamedTuple):
@@ -174,8 +211,8 @@ GIT_COMMANDS = (
 # Commands of headcount that the same member may run unasked. None of them starts a program that it names.
 OWN_COMMANDS = (
     "inbox", "read", "send", "done", "idle", "approve", "reject", "task", "review", "status", "escalations",
-    "decide", "down", "witness", "pause", "resume", "cycle", "logs", "report", "explain", "help", "--help",
-    "--version",
+    "asks", "decide", "down", "witness", "pause", "resume", "cycle", "logs", "report", "explain", "help",
+    "--help", "--version",
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from headcount.agents.activity import edit_step, parse_arguments, show_command, tool_step
 from headcount.agents.client import (
     MEMBER_VARIABLES,
     NOTHING,
@@ -17,6 +18,7 @@ from headcount.agents.client import (
     Screen,
     Seen,
     Setup,
+    Step,
     Turn,
     allowed_commands,
     as_event,
@@ -142,14 +144,57 @@ def _headless(setup: Setup, prompt: str, *resume: str) -> Turn:
     return Turn(words, prompt)
 
 
+# What its sandbox or its rules leave of a command that they do not permit: as Codex itself recognizes it.
+_DENIED = re.compile(
+    r"(?i)read-only file system|operation not permitted|landlock|seccomp|codex-linux-sandbox"
+)
+
+
 def _read_line(line: str) -> Seen:
     event = as_event(line)
-    if event.get("type") == "turn.completed":
+    kind = event.get("type")
+    if kind == "turn.completed":
         usage = event.get("usage") or {}
-        return Seen(tokens=usage.get("input_tokens", 0) + usage.get("output_tokens", 0))
-    if event.get("type") in ("turn.failed", "error"):
+        return Seen(tokens=usage.get("input_tokens", 0) + usage.get("output_tokens", 0), sum="conversation")
+    if kind in ("turn.failed", "error"):
         return _read_error(str((event.get("error") or event).get("message", "")))
-    return NOTHING
+    if kind == "turn.started":
+        return Seen(steps=(Step("waiting"),))
+    item = event.get("item")
+    return Seen(steps=_read_item(item, kind == "item.completed")) if isinstance(item, dict) else NOTHING
+
+
+def _read_item(item: Mapping[str, Any], is_over: bool) -> tuple[Step, ...]:
+    """Read one item of a turn, which the stream has when it begins and when it is over."""
+    number = str(item.get("id"))
+    match item.get("type"):
+        case "agent_message":
+            return (Step("said", str(item.get("text", ""))),)
+        case "error":
+            return (Step("said", str(item.get("message", ""))),)
+        case "command_execution":
+            begun = tool_step(number, "shell", {"command": item.get("command")})
+            return (begun, *_read_end(item, number)) if is_over else (begun,)
+        case "file_change":
+            changes = item.get("changes") or []
+            return (edit_step(number, [str(change.get("path")) for change in changes]),)
+        case "mcp_tool_call":
+            name = str(item.get("tool"))
+            name = name if item.get("server") == SERVER else f"{item.get('server')} {name}"
+            return (tool_step(number, name, {}), *((Step("result", "", number),) if is_over else ()))
+        case "web_search":
+            return (tool_step(number, "web_search", item),)
+        case _:
+            return ()
+
+
+def _read_end(item: Mapping[str, Any], number: str) -> tuple[Step, ...]:
+    """Return the end of a command. Codex asks nobody: its sandbox lets the command fail."""
+    output, failed = str(item.get("aggregated_output") or ""), item.get("exit_code") not in (0, None)
+    ended = Step("result", output, number, failed=failed)
+    if item.get("status") == "declined" or (failed and _DENIED.search(output)):
+        return Step("refused", show_command(item.get("command")), number), ended
+    return (ended,)
 
 
 def _read_error(text: str) -> Seen:
@@ -173,12 +218,36 @@ def _read_record(line: str) -> Seen:
         usage = payload.get("usage") or {}
         tokens = usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
         return Seen(tokens=tokens, answer=str(payload.get("response_id") or ""))
-    if payload.get("type") == "task_started":
-        return Seen(turn="begun")
-    if payload.get("type") == "task_complete":
-        error = payload.get("error") or {}
-        return _read_error(str(error.get("message", "")))._replace(turn="ended")
-    return NOTHING
+    number = str(payload.get("call_id"))
+    match payload.get("type"):
+        case "task_started":
+            return Seen(turn="begun", steps=(Step("waiting"),))
+        case "task_complete":
+            error = payload.get("error") or {}
+            return _read_error(str(error.get("message", "")))._replace(turn="ended")
+        case "function_call":
+            arguments = parse_arguments(payload.get("arguments"))
+            return Seen(steps=(tool_step(number, str(payload.get("name")), arguments),))
+        case "custom_tool_call":
+            return Seen(steps=(tool_step(number, str(payload.get("name")), {"input": payload.get("input")}),))
+        case "item_completed" if isinstance(item := payload.get("item"), dict):
+            return Seen(steps=_read_recorded(item))
+        case _:
+            return NOTHING
+
+
+def _read_recorded(item: Mapping[str, Any]) -> tuple[Step, ...]:
+    number = str(item.get("id"))
+    match item.get("type"):
+        case "UserMessage" | "AgentMessage" as kind:
+            text = "\n".join(str(part.get("text", "")) for part in item.get("content") or [])
+            return (Step("told" if kind == "UserMessage" else "said", text),)
+        case "CommandExecution":
+            return _read_end(item, number)
+        case "McpToolCall" | "FileChange":
+            return (Step("result", "", number),)
+        case _:
+            return ()
 
 
 CLIENT = Client(
@@ -201,5 +270,5 @@ CLIENT = Client(
     ),
     exit_text="/quit",
     conversations=("config/sessions", "config/archived_sessions"),
-    record=Record("config/sessions/**/*.jsonl", _read_record),
+    record=Record("config/sessions/**/*.jsonl", _read_record, in_turns="usage"),
 )

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from headcount.agents.activity import tool_step
 from headcount.agents.client import (
     HOOK_LIMIT_S,
     MEMBER_VARIABLES,
@@ -19,6 +21,7 @@ from headcount.agents.client import (
     Screen,
     Seen,
     Setup,
+    Step,
     Turn,
     allowed_commands,
     as_event,
@@ -29,7 +32,11 @@ from headcount.agents.client import (
     write_file,
     write_json,
 )
+from headcount.agents.host import Wanted
+from headcount.domain.command_patterns import is_compound
 
+PERMIT = "permit"
+"""A file in its directory, for its hook: the text that makes its policy allow a command."""
 _STATE = (
     "tmp",
     "history",
@@ -53,11 +60,19 @@ toolName = ["ask_user", "enter_plan_mode"]
 decision = "deny"
 priority = 500
 """
-# `argsPattern`: a rule for every command would take the whole tool away.
-_MAY_EDIT = f"""\
+# `argsPattern`: a rule for every command would take the whole tool away. Before a command, headcount's hook
+# asks (`cli/member/hook.py`) and adds `permit` to the description of one that is allowed. Without the hook,
+# or if it fails, the command has none and is denied.
+_MAY_EDIT = """\
 [[rule]]
 toolName = "run_shell_command"
-commandPrefix = {json.dumps(allowed_commands())}
+argsPattern = "{permit}"
+decision = "allow"
+priority = 310
+
+[[rule]]
+toolName = "run_shell_command"
+commandPrefix = {allowed}
 allowRedirection = true
 decision = "allow"
 priority = 300
@@ -95,6 +110,12 @@ def _hooks(setup: Setup, users: Mapping[str, Any]) -> dict[str, Any]:
         command = shlex.join([*setup.headcount, "hook", ours])
         hook = {"type": "command", "name": SERVER, "command": command, "timeout": HOOK_LIMIT_S * 1000}
         merged[event] = [*users.get(event, []), {"hooks": [hook]}]
+    if setup.permissions != "full":
+        limit_s = setup.ask_timeout_s + HOOK_LIMIT_S
+        asks = shlex.join([*setup.headcount, "hook", "BeforeTool"])
+        hook = {"type": "command", "name": SERVER, "command": asks, "timeout": int(limit_s * 1000)}
+        before = {"matcher": "^run_shell_command$", "hooks": [hook]}
+        merged["BeforeTool"] = [*users.get("BeforeTool", []), before]
     return merged
 
 
@@ -143,8 +164,29 @@ def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
     write_file(f"{own}/.gemini/{_INSTRUCTIONS}", setup.instructions)
     settings["general"] = {**settings.get("general", {}), "enableAutoUpdate": False}
     write_json(f"{own}/.gemini/settings.json", settings)
-    write_file(_policy(setup), _ASKS if setup.permissions == "full" else _ASKS + "\n" + _MAY_EDIT)
+    permit = f"headcount-{secrets.token_hex(16)}"
+    may_edit = _MAY_EDIT.format(permit=permit, allowed=json.dumps(allowed_commands()))
+    full = setup.permissions == "full"
+    write_file(_policy(setup), _ASKS if full else f"{_ASKS}\n{may_edit}")
+    write_file(f"{setup.directory}/{PERMIT}", permit)
     return {"GEMINI_CLI_HOME": own}
+
+
+def wanted_command(given: Mapping[str, Any]) -> Wanted | None:
+    """Return the permission that a call of its shell needs; None if its policy decides it anyway.
+
+    Its policy looks at each part of a compound command, and a permit is for a whole one.
+    """
+    call = given.get("tool_input")
+    command = call.get("command") if isinstance(call, dict) else None
+    if not isinstance(call, dict) or not isinstance(command, str) or is_compound(command):
+        return None
+    if f"{command.strip()} ".startswith(tuple(f"{words} " for words in allowed_commands())):
+        return None
+    title, detail = f"Run: {command.strip()}", str(call.get("description") or "")
+    only = call.keys() <= {"command", "description", "dir_path"}
+    where = os.path.join(str(given.get("cwd") or ""), str(call.get("dir_path") or ""))
+    return Wanted("command", title, detail if only else json.dumps(call), command if only else "", where)
 
 
 def _policy(setup: Setup) -> str:
@@ -173,10 +215,28 @@ def _terminal(setup: Setup, prompt: str) -> list[str]:
 
 def _read_line(line: str) -> Seen:
     event = as_event(line)
-    if event.get("type") not in ("result", "error"):
-        return NOTHING
-    tokens = int((event.get("stats") or {}).get("total_tokens", 0))
-    return _read_error(str((event.get("error") or event).get("message", "")), tokens)
+    number = str(event.get("tool_id"))
+    match event.get("type"):
+        case "init":
+            return Seen(steps=(Step("waiting"),))
+        case "message":
+            kind = "said" if event.get("role") == "assistant" else "told"
+            text, partial = str(event.get("content", "")), event.get("delta") is True
+            return Seen(steps=(Step(kind, text, partial=partial),))
+        case "tool_use":
+            return Seen(steps=(tool_step(number, str(event.get("tool_name")), event.get("parameters")),))
+        case "tool_result":
+            is_denied = (event.get("error") or {}).get("type") == "policy_violation"
+            refused = (Step("refused", "", number),) if is_denied else ()
+            failed = event.get("status") == "error"
+            ended = Step("result", str(event.get("output", "")), number, failed=failed)
+            return Seen(steps=(*refused, ended))
+        case "result" | "error" as kind:
+            tokens = int((event.get("stats") or {}).get("total_tokens", 0))
+            seen = _read_error(str((event.get("error") or event).get("message", "")), tokens)
+            return seen._replace(sum="turn" if kind == "result" else "")
+        case _:
+            return NOTHING
 
 
 def _read_error(text: str, tokens: int) -> Seen:
@@ -189,13 +249,32 @@ def _read_error(text: str, tokens: int) -> Seen:
 
 
 def _read_record(line: str) -> Seen:
-    """Read one line of a conversation. The hook reports successful turns and their cost."""
+    """Read one line of a conversation. The hook reports that a turn has ended well."""
     event = as_event(line)
     if _is_prompt(event):
-        return Seen(turn="begun")
+        text = "\n".join(str(part.get("text", "")) for part in event["content"])
+        return Seen(turn="begun", steps=(Step("told", text),))
     if event.get("type") == "error":
         return _read_error(str(event.get("content")), 0)._replace(turn="ended")
-    return NOTHING
+    if event.get("type") != "gemini":
+        return NOTHING
+    # It writes an answer when it arrives, and once more with the results of its tools.
+    calls = event.get("toolCalls")
+    said = () if calls or not event.get("content") else (Step("said", str(event["content"])),)
+    ends = tuple(step for call in calls or () for step in _read_call(call))
+    tokens = (event.get("tokens") or {}).get("total", 0)
+    return Seen(tokens=tokens, answer=str(event.get("id")), steps=(*said, *ends))
+
+
+def _read_call(call: Mapping[str, Any]) -> tuple[Step, ...]:
+    number = str(call.get("id"))
+    begun = tool_step(number, str(call.get("name")), call.get("args"))
+    shown = call.get("resultDisplay")
+    output = shown if isinstance(shown, str) else ""
+    failed = call.get("status") in ("error", "cancelled")
+    is_denied = failed and "denied by policy" in json.dumps(call.get("result"))
+    refused = (Step("refused", "", number),) if is_denied else ()
+    return begun, *refused, Step("result", output, number, failed=failed)
 
 
 def _is_prompt(event: Mapping[str, Any]) -> bool:
@@ -204,23 +283,6 @@ def _is_prompt(event: Mapping[str, Any]) -> bool:
     return (
         event.get("type") == "user" and isinstance(content, list) and any("text" in part for part in content)
     )
-
-
-def turn_tokens(path: str) -> int:
-    """Return the tokens of the last turn. The record has each answer twice, first without its tool
-    results."""
-    answers: dict[str, int] = {}
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            events = [as_event(line) for line in file]
-    except OSError:
-        return 0
-    for event in events:
-        if _is_prompt(event):
-            answers.clear()
-        elif event.get("type") == "gemini":
-            answers[str(event.get("id"))] = (event.get("tokens") or {}).get("total", 0)
-    return sum(answers.values())
 
 
 CLIENT = Client(
@@ -246,6 +308,6 @@ CLIENT = Client(
     exit_text="/quit",
     hooked=True,
     conversations=("config/.gemini/tmp", "config/.gemini/history"),
-    record=Record("config/.gemini/tmp/*/chats/*.jsonl", _read_record),
+    record=Record("config/.gemini/tmp/*/chats/*.jsonl", _read_record, in_turns="usage"),
     writes_when_asked="GEMINI_CLI_HOME",
 )

@@ -7,13 +7,16 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from headcount.agents.activity import tool_step
 from headcount.agents.client import (
     NOTHING,
     SERVER,
     Client,
+    Record,
     Screen,
     Seen,
     Setup,
+    Step,
     Turn,
     allowed_commands,
     as_event,
@@ -29,15 +32,23 @@ _PLUGIN = f"file://{os.path.dirname(os.path.abspath(__file__))}/opencode_plugin.
 
 # Nobody sits at a member's terminal to be asked.
 _NO_QUESTIONS = {"question": "deny", "plan_enter": "deny", "plan_exit": "deny", "doom_loop": "deny"}
-_MAY_EDIT = {
-    **_NO_QUESTIONS,
-    "edit": "allow",
-    "bash": {
-        "*": "deny",
-        **{f"{words}{rest}": "allow" for words in allowed_commands() for rest in ("", " *")},
-    },
-    "external_directory": "deny",
+_SHELL = {
+    "*": "deny",
+    **{f"{words}{rest}": "allow" for words in allowed_commands() for rest in ("", " *")},
 }
+
+
+def _may_edit(setup: Setup) -> dict[str, Any]:
+    """Return its permissions. The last rule that matches decides, and it matches each part of a command."""
+    shell = dict(_SHELL)
+    for patterns, decision in ((setup.allow, "allow"), (setup.deny, "deny")):
+        for pattern in patterns:
+            for rule in (pattern, pattern.removesuffix(" *")):
+                shell.pop(rule, None)
+                shell[rule] = decision
+    return {**_NO_QUESTIONS, "edit": "allow", "bash": shell, "external_directory": "deny"}
+
+
 _MAY_ALL = {
     **_NO_QUESTIONS,
     "edit": "allow",
@@ -82,7 +93,7 @@ def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
     settings = {
         "plugin": [_PLUGIN],
         "mcp": mcp_servers(*server_command(setup)),
-        "permission": _MAY_ALL if setup.permissions == "full" else _MAY_EDIT,
+        "permission": _MAY_ALL if setup.permissions == "full" else _may_edit(setup),
         "instructions": [f"{setup.directory}/instructions.md", *_texts(environ)],
         "autoupdate": False,
         "share": "disabled",
@@ -143,19 +154,45 @@ def _terminal(setup: Setup, prompt: str) -> list[str]:
 
 
 def _read_line(line: str) -> Seen:
+    """Read one event, of the stream or of the record that our plugin keeps."""
     event = as_event(line)
-    if event.get("type") == "step_finish":
-        tokens = (event.get("part") or {}).get("tokens") or {}
-        return Seen(tokens=sum(tokens.get(name, 0) for name in ("input", "output", "reasoning")))
-    if event.get("type") == "error":
-        error = event.get("error") or {}
-        data = error.get("data") or {}
-        text = f"{error.get('name', '')}: {data.get('message', '')}"
-        if "overflow" in text.lower() or "context length" in text.lower():
-            return Seen(overflow=text)
-        if data.get("statusCode") == 429 or "rate limit" in text.lower():
-            return Seen(limit=text, resets_at=reset_time(json.dumps(data)))
-        return NOTHING
+    part = event.get("part") or {}
+    match event.get("type"):
+        case "text":
+            return Seen(steps=(Step("said", str(part.get("text", ""))),))
+        case "tool_use":
+            return Seen(steps=_read_tool(part))
+        case "step_finish":
+            tokens = part.get("tokens") or {}
+            total = sum(tokens.get(name, 0) for name in ("input", "output", "reasoning"))
+            waits = (Step("waiting"),) if part.get("reason") == "tool-calls" else ()
+            cost = part.get("cost") or 0.0
+            return Seen(total, answer=str(part.get("id") or ""), cost_usd=cost, steps=waits)
+        case "error":
+            return _read_error(event.get("error") or {})
+        case _:
+            return NOTHING
+
+
+def _read_tool(part: Mapping[str, Any]) -> tuple[Step, ...]:
+    number, state = str(part.get("callID")), part.get("state") or {}
+    begun = tool_step(number, str(part.get("tool")), state.get("input"))
+    if state.get("status") not in ("completed", "error"):
+        return (begun,)
+    failed, error = state.get("status") == "error", str(state.get("error") or "")
+    failed = failed or (state.get("metadata") or {}).get("exit") not in (0, None)
+    if "specified a rule which prevents" in error or "rejected permission" in error:
+        return begun, Step("refused", "", number), Step("result", "", number)
+    return begun, Step("result", str(state.get("output") or error), number, failed=failed)
+
+
+def _read_error(error: Mapping[str, Any]) -> Seen:
+    data = error.get("data") or {}
+    text = f"{error.get('name', '')}: {data.get('message', '')}"
+    if "overflow" in text.lower() or "context length" in text.lower():
+        return Seen(overflow=text)
+    if data.get("statusCode") == 429 or "rate limit" in text.lower():
+        return Seen(limit=text, resets_at=reset_time(json.dumps(data)))
     return NOTHING
 
 
@@ -177,10 +214,14 @@ CLIENT = Client(
         # Buttons in the place of the prompt, or a window above everything, with its way out in the title.
         asks=r"△ (?=[\s\S]*\benter confirm\b)(?![\s\S]*ctrl\+p commands)|^ {20,}\S.* {3,}esc *$",
     ),
-    conversations=tuple(
-        f"config/.local/share/opencode/{name}"
-        for name in ("storage", "opencode.db", "opencode.db-wal", "opencode.db-shm", "snapshot")
+    conversations=(
+        "events.jsonl",
+        *(
+            f"config/.local/share/opencode/{name}"
+            for name in ("storage", "opencode.db", "opencode.db-wal", "opencode.db-shm", "snapshot")
+        ),
     ),
     exit_text="/exit",
     hooked=True,
+    record=Record("events.jsonl", _read_line, in_turns="all"),
 )

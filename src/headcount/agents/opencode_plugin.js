@@ -4,6 +4,7 @@
 // Loaded by the settings of one member's process; see opencode.py. A hook that fails must not stand in the way
 // of the work: the mail is still in the mailbox.
 import { spawn } from "node:child_process"
+import { appendFileSync } from "node:fs"
 
 const LIMIT = /limit|quota|too many requests|\b429\b|exhausted|insufficient/i
 // Without a terminal the process ends with its turn, and its host looks after the rest.
@@ -27,18 +28,30 @@ function ask(event, given = {}) {
   })
 }
 
+// What it does, for its host, in the words of `opencode run --format json`; that has no tool that still runs.
+const RECORD = process.env.HEADCOUNT_CLIENT_DIRECTORY && `${process.env.HEADCOUNT_CLIENT_DIRECTORY}/events.jsonl`
+const KINDS = { text: "text", tool: "tool_use", "step-finish": "step_finish" }
+const LONGEST = 4000
+
+function record(part) {
+  const cut = (_, value) => (typeof value === "string" ? value.slice(-LONGEST) : value)
+  try {
+    if (RECORD) appendFileSync(RECORD, JSON.stringify({ type: KINDS[part.type], part }, cut) + "\n", { mode: 0o600 })
+  } catch {}
+}
+
 const newMail = (answer) => answer.hookSpecificOutput?.additionalContext ?? ""
 
 export const Headcount = async ({ client }) => {
   const children = new Set() // sessions of its sub-agents: their pauses are none of the member's
-  const cost = new Map() // tokens, by answer; counted until the next pause
+  const tools = new Map() // by call, the state that was recorded last
   let limited = false
   let sentBack = false
 
   async function heard(event) {
-    const { sessionID, status, info } = event.properties
+    const { sessionID, status, info, part } = event.properties
     if (event.type === "session.created" && info.parentID) children.add(sessionID ?? info.id)
-    if (event.type === "message.updated" && info.time?.completed && info.tokens) cost.set(info.id, info.tokens)
+    if (event.type === "message.part.updated" && isNews(part)) record(part)
     if (event.type === "session.status" && status.type === "retry" && LIMIT.test(status.message)) {
       limited = true
       await ask("Limited", { reason: status.message, until: status.next / 1000 })
@@ -50,10 +63,18 @@ export const Headcount = async ({ client }) => {
     }
   }
 
+  // Of a sub-agent only the cost is the member's. A text and a tool are updated many times.
+  function isNews(part) {
+    if (part.type === "step-finish") return true
+    if (children.has(part.sessionID)) return false
+    if (part.type === "text") return Boolean(part.time?.end) && !part.synthetic
+    if (part.type !== "tool" || part.state.status === "pending" || tools.get(part.callID) === part.state.status) return false
+    tools.set(part.callID, part.state.status)
+    return true
+  }
+
   async function paused(sessionID) {
-    const tokens = [...cost.values()].reduce((sum, { input, output, reasoning }) => sum + input + output + reasoning, 0)
-    cost.clear()
-    const answer = await ask("Stop", { stop_hook_active: sentBack, tokens })
+    const answer = await ask("Stop", { stop_hook_active: sentBack, turn: true })
     sentBack = answer.decision === "block"
     if (!sentBack) return
     const body = { parts: [{ type: "text", text: answer.reason }] }

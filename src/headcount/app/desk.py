@@ -11,7 +11,7 @@ from headcount.app import mail as mailbox
 from headcount.app.app import policy_of
 from headcount.app.stand_down_answer import describe_escalation
 from headcount.app.standing_down import decide_call
-from headcount.app.team_status import read_dialogs, read_limits, read_questions
+from headcount.app.team_status import read_asks, read_dialogs, read_limits, read_questions
 from headcount.domain.display import utc
 from headcount.domain.names import show
 from headcount.errors import Declined, UsageError
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
         """One need of `headcount todo --json`."""
 
         kind: str
-        """`question`, `escalation`, `dialog`, `limit` or `failure`."""
+        """`ask`, `question`, `escalation`, `dialog`, `limit` or `failure`."""
         id: str | None
-        """A message's or an escalation's; None for the other kinds."""
+        """Of a permission request, a message or an escalation; None for the other kinds."""
         team: str
         member: str
         at: str
@@ -61,6 +61,10 @@ def read_needs(app: App, tx: Tx, team: Team) -> Iterator[Need]:
             "command": command,
         }  # fmt: skip
 
+    for wanted in read_asks(tx, team.id, team.name):
+        if wanted["id"]:
+            call = f"headcount decide {wanted['id']} allow|deny"
+            yield need("ask", wanted["member"], wanted["askedAt"], wanted["title"], call, wanted["id"])
     for asking in read_questions(app, tx, team):
         call = f'headcount reply {asking["id"]} "…"'
         yield need("question", asking["member"], asking["at"], asking["subject"], call, asking["id"])

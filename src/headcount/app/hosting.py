@@ -12,6 +12,7 @@ import time
 from contextlib import suppress
 
 from headcount.app import mail, signals
+from headcount.app.doing import DoingFile, one_line
 from headcount.app.mail import write_mail
 from headcount.domain.display import utc
 from headcount.domain.names import LEAD, OPERATOR
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headcount.agents.client import Seen
+    from headcount.agents.host import Answer, Wanted
     from headcount.app.session import Session
     from headcount.domain.records import Mail
+    from headcount.ports import Tx
     from headcount.runtime.process_runtime import Handle
     from headcount.runtime.tmux import TmuxRuntime
 
@@ -44,6 +47,7 @@ class MemberReports:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._doing: DoingFile | None = None
 
     def unread(self) -> list[Mail]:
         return mail.inbox(self._session, unread=True)
@@ -103,18 +107,64 @@ class MemberReports:
                 return
         signals.idle(self._session)
 
+    def record_usage(self, seen: Seen) -> bool:
+        """Record what a part of a turn cost, and a refused command. Return whether it is above a budget."""
+        with self._session.store.write(team=self._team()) as tx:
+            is_above = self._add_usage(tx, seen, 0)
+        self._session.store.ring([ENGINE])
+        return is_above
+
     def record_turn(self, seen: Seen, code: int) -> None:
-        """Record what a turn cost and how it ended, for status and budget."""
+        """Record how a turn ended, and what was not yet recorded of its cost."""
         team, key = self._team(), self._session.caller.who
+        self._end_asks(team, key)
         with self._session.store.write(team=team) as tx:
-            so_far = tx.fact(team, key, "usage") or {}
-            used = {"tokens": so_far.get("tokens", 0) + seen.tokens, "turns": so_far.get("turns", 0) + 1}
-            tx.put_fact(team, key, "usage", used)
-            tx.add_report(team, "Spent", {"key": key, **used})
+            self._add_usage(tx, seen, 1)
             if code != 0:
                 ended = {"code": code, "limit": seen.limit, "overflow": seen.overflow}
                 tx.add_entry(team, "turn_failed", key, ended)
         self._session.store.ring([ENGINE])
+
+    def _add_usage(self, tx: Tx, seen: Seen, turns: int) -> bool:
+        """Add to the usage of this member, and report the sums to the rules, which decide about budgets."""
+        from headcount.domain.policy import Policy, list_used_up
+        from headcount.protocol.events import Spent
+
+        team, key, today = self._team(), self._session.caller.who, time.strftime("%Y-%m-%d")
+        usage = dict(tx.fact(team, key, "usage") or {})
+        usage["tokens"] = usage.get("tokens", 0) + seen.tokens
+        usage["turns"] = usage.get("turns", 0) + turns
+        if seen.cost_usd:
+            usage["cost_usd"] = usage.get("cost_usd", 0.0) + seen.cost_usd
+            days = usage.get("days", {})
+            usage["days"] = {**days, today: days.get(today, 0.0) + seen.cost_usd}
+        if seen.refused:
+            count = usage.get("refused", {}).get("count", 0) + 1
+            usage["refused"] = {"count": count, "last": one_line(seen.refused)}
+        tx.put_fact(team, key, "usage", usage)
+        given = tx.team_settings(team).get("policy", {})
+        policy = Policy(**{name: value for name, value in given.items() if name.startswith("budget_")})
+        team_usd = sum(one.get("cost_usd", 0.0) for one in tx.facts(team, "usage").values())
+        day_usd = tx.spent_on(today) if policy.budget_day_usd else 0.0
+        spent = Spent(key, usage["tokens"], usage["turns"], usage.get("cost_usd", 0.0), team_usd, day_usd)
+        tx.add_report(team, "Spent", {name: getattr(spent, name) for name in Spent.__slots__})
+        return bool(list_used_up(policy, spent))
+
+    def report_activity(self, text: str) -> None:
+        """Show what the client is doing. Cheap: it never fails, and never waits."""
+        if self._doing is None:
+            caller = self._session.caller
+            self._doing = DoingFile(self._session.home, caller.team_name or "", caller.who)
+        self._doing.report(text)
+
+    def _end_asks(self, team: str, key: str) -> None:
+        """End what is open after a turn: no client of this member waits for an answer any more."""
+        with self._session.store.read() as tx:
+            waits = any(ask.key == key for ask in tx.asks(team, state="open"))
+        if waits:
+            from headcount.app.permissions import end_open_asks
+
+            end_open_asks(self._session, "its client has ended")
 
     def limit_end(self, resets_at: float | None, count: int) -> float:
         """When to try again: as the client says, else a little later each time (`limit_wait_s`).
@@ -131,6 +181,11 @@ class MemberReports:
 
     def park(self, reason: str, until: float) -> None:
         self._report("Limited", reason=reason[:500], until=utc(until))
+
+    def ask(self, wanted: Wanted, gone: int | None = None) -> Answer:
+        from headcount.app import permissions  # needed by few turns, and this is on the path of every hook
+
+        return permissions.ask(self._session, wanted, gone)
 
     def warn(self, text: str) -> None:
         team = self._team()

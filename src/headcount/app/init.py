@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from headcount.agents.client import read_json
 from headcount.agents.project_files import PROJECT_FILES, Change
 from headcount.app.home import find_checkout, find_home, make_home
 from headcount.app.session import check_here
@@ -25,7 +27,7 @@ _SETTINGS = """\
 
 [agents]
 default = "{client}"     # the client for workers that name none
-
+{allow}
 [build]
 dialect = "agent"      # the calls that Claude Code has today
 """
@@ -45,6 +47,13 @@ doc = Command(name="fix-tests", description="Fix the failing tests")[
 """
 
 
+_ALLOW = """\
+# Commands that members may run unasked, beside git and headcount. They ask you for others (`headcount asks`).
+# A pattern is one command without shell operators; `*` at its end is any further words.
+allow = [{commands}]{found}
+"""
+
+
 class Step(NamedTuple):
     """One file: what happened to it, and what it is for. `state`: written, unchanged, restored, kept."""
 
@@ -58,7 +67,7 @@ def set_up(start: str, client: str | None, environ: Mapping[str, str]) -> list[S
     home = make_home(find_home(start, environ))
     check_here(home, environ, "init")
     root = find_checkout(start, home)
-    edits = [_read_edit(root, change) for change in _changes(client)]
+    edits = [_read_edit(root, change) for change in _changes(root, client)]
     record = _read_record(home)
     for edit in edits:
         if edit.after != edit.before:
@@ -92,14 +101,45 @@ def _key(home: str, root: str, path: str) -> str:
     return path if root == os.path.dirname(home) else f"{root}/{path}"
 
 
-def _changes(client: str | None) -> list[Change]:
+def _changes(root: str, client: str | None) -> list[Change]:
+    settings = _SETTINGS.format(client=client or "claude", allow=_allow(root))
     made = [
-        Change(
-            "headcount.toml", lambda old: old or _SETTINGS.format(client=client or "claude"), None, "settings"
-        ),
+        Change("headcount.toml", lambda old: old or settings, None, "settings"),
         Change("team.py", lambda old: old or _EXAMPLE, None, "an example of a team"),
     ]
     return made + list(PROJECT_FILES[client] if client else ())
+
+
+def _allow(root: str) -> str:
+    """Return the setting with the test commands of the repository, and where each was found."""
+    found = find_test_commands(root)
+    where = f"     # found in {', '.join(found)}" if found else ""
+    commands = [command for commands in found.values() for command in commands]
+    return _ALLOW.format(found=where, commands=", ".join(map(json.dumps, commands)))
+
+
+_LOCKS = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lock": "bun"}
+
+
+def find_test_commands(root: str) -> dict[str, list[str]]:
+    """Return the commands that run the tests of a repository, by the file that names them."""
+    found = {}
+    scripts = read_json(f"{root}/package.json").get("scripts")
+    if isinstance(scripts, dict) and "test" in scripts:
+        program = next((name for lock, name in _LOCKS.items() if os.path.exists(f"{root}/{lock}")), "npm")
+        found["package.json"] = [f"{program} test", f"{program} run test"]
+    if re.search(r"^\[tool\.pytest\b|\bpytest\b", _text(f"{root}/pyproject.toml"), re.MULTILINE):
+        found["pyproject.toml"] = ["pytest *", "python -m pytest *", "python3 -m pytest *"]
+    if re.search(r"^test\s*:", _text(f"{root}/Makefile"), re.MULTILINE):
+        found["Makefile"] = ["make test"]
+    return found
+
+
+def _text(path: str) -> str:
+    try:
+        return _read(path) or ""
+    except (OSError, ValueError):
+        return ""
 
 
 class _Edit(NamedTuple):

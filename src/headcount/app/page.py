@@ -9,14 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headcount.app.app import policy_of
+from headcount.app.doing import DoingReader
 from headcount.app.journal_sentences import tell, whom
 from headcount.app.member_checkpoints import read_strips
 from headcount.app.progress import waits_for
 from headcount.app.report import describe_salvage
 from headcount.app.stand_down_answer import report as read_stand_down
 from headcount.app.task_run import describe_run
-from headcount.app.team_status import read_dialogs, shown_activity
+from headcount.app.team_status import read_asks, read_costs, shown_activity
 from headcount.app.timeline import Timeline
+from headcount.app.unsaved_work import NOT_KNOWN, Work
 from headcount.domain.findings import Findings
 from headcount.domain.names import show
 from headcount.errors import UsageError
@@ -25,6 +27,8 @@ from headcount.protocol.team import decisions_now
 
 if TYPE_CHECKING:
     from headcount.app.app import App
+    from headcount.app.permissions import AskAnswer
+    from headcount.app.team_status import Costs, Usage
     from headcount.app.timeline import Lane
     from headcount.domain.policy import Policy
     from headcount.ports import Entry, Mail, Tx
@@ -43,6 +47,7 @@ class View(NamedTuple):
     about: Row
     members: dict[str, Row]
     escalations: list[Row]
+    asks: list[AskAnswer]
     tasks: list[Row]
     salvage: list[Row]
     mail: dict[str, Row]
@@ -55,7 +60,7 @@ class Onlooker:
     def __init__(self, app: App, team_name: str) -> None:
         self._app = app
         self._name = team_name
-        self.seen: dict[str, int] = {}  # dirty files by key, from whoever looks at the workspaces meanwhile
+        self.seen: dict[str, Work] = {}  # by key, from the thread that reads the workspaces
         self._begin("")
 
     def _begin(self, team_id: str) -> None:
@@ -63,7 +68,8 @@ class Onlooker:
         self._team_id = team_id
         self._timeline = Timeline()
         self._rows: dict[str, tuple[Any, Row]] = {}
-        self._findings: dict[str, int] = {}
+        self._findings: dict[str, Work] = {}
+        self._doing = DoingReader(self._app.home, self._name)
         self._unread: dict[str, int] | None = None
         self._view: View | None = None
 
@@ -75,23 +81,28 @@ class Onlooker:
                 self._begin(team.id)
             new = tx.journal(team.id, self._timeline.seq)
             unread = tx.count_unread(team.id)
+            usage = tx.facts(team.id, "usage")
             if self._view is not None and not new and unread == self._unread:
-                self._view = self._with_members(self._view, self._members(tx, team, set(), unread))
+                self._update(self._view, self._members(tx, team, set(), unread, usage), read_costs(tx, usage))
             else:
-                self._view = self._read(tx, team, new, unread)
+                self._view = self._read(tx, team, new, unread, usage)
                 self._unread = unread
         return self._view
 
-    def _with_members(self, view: View, members: dict[str, Row]) -> View:
-        return view if members == view.members else view._replace(members=members)
+    def _update(self, view: View, members: dict[str, Row], costs: Costs) -> None:
+        if members != view.members:
+            self._view = view = view._replace(members=members)
+        if any(view.about[name] != value for name, value in costs.items()):
+            self._view = view._replace(about={**view.about, **costs})
 
-    def _read(self, tx: Tx, team: Team, new: list[Entry], unread: dict[str, int]) -> View:
+    def _read(self, tx: Tx, team: Team, new: list[Entry], unread: dict[str, int], usage: Usage) -> View:
         changed = self._timeline.add(new)
         log = [*(self._view.log if self._view else ()), *map(_line, new)]
         return View(
-            about=self._about(tx, team, new),
-            members=self._members(tx, team, changed, unread),
+            about={**self._about(tx, team, new), **read_costs(tx, usage)},
+            members=self._members(tx, team, changed, unread, usage),
             escalations=_escalations(team, policy_of(tx.team_settings(team.id))),
+            asks=read_asks(tx, team.id, team.name),
             tasks=_tasks(tx, team),
             salvage=_salvage(tx, team),
             mail={m.id: _mail(m) for m in tx.inbox(team.id, None)[-_MAIL:]},
@@ -119,30 +130,41 @@ class Onlooker:
             "run": describe_run(tx, team) if has_run else None,
         }
 
-    def _members(self, tx: Tx, team: Team, changed: set[str], unread: dict[str, int]) -> dict[str, Row]:
+    def _members(
+        self, tx: Tx, team: Team, changed: set[str], unread: dict[str, int], usage: Usage
+    ) -> dict[str, Row]:
         policy = policy_of(tx.team_settings(team.id))
         self._count_findings(tx, team, changed)
-        waiting = {one["member"] for one in read_dialogs(tx, team)}
+        waiting = {one["member"] for one in read_asks(tx, team.id, team.name)}
+        live = [member.key for member in team.live()]
+        doing = self._doing.read(live, lambda key: tx.fact(team.id, key, "start"))
         rows: dict[str, Row] = {}
         for key, member in team.members.items():
             lane = self._timeline.lanes.get(key)
-            dirty = self.seen.get(key, self._findings.get(key)) if member.live else None
+            work = self.seen.get(key, self._findings.get(key, NOT_KNOWN)) if member.live else NOT_KNOWN
             activity = shown_activity(member, waiting)
-            basis = (member, activity, len(lane.spans) if lane else 0, unread.get(key, 0), dirty)
+            spans, mails, used = len(lane.spans) if lane else 0, unread.get(key, 0), usage.get(key, {})
+            basis = (member, activity, spans, mails, work, doing.get(key), used)
             kept = self._rows.get(key)
             if kept is None or kept[0] != basis:
-                row = _member(member, lane, unread.get(key, 0), dirty, policy)
-                kept = self._rows[key] = basis, {**row, "activity": activity}
+                row = _member(member, lane, mails, policy)
+                kept = self._rows[key] = basis, {
+                    **row, "activity": activity, "doing": doing.get(key), "dirty": work.files_changed,
+                    "ahead": work.commits_ahead, "refused": used.get("refused"),
+                    "cost_usd": used.get("cost_usd"), "tokens": used.get("tokens"),
+                }  # fmt: skip
             rows[key] = kept[1]
         return rows
 
     def _count_findings(self, tx: Tx, team: Team, changed: set[str]) -> None:
         """Findings come with a change of state; all of them are read only the first time."""
         if self._view is None:
-            found = tx.facts(team.id, "findings")
+            facts = tx.facts(team.id, "findings")
         else:
-            found = {key: fact for key in changed if (fact := tx.fact(team.id, key, "findings")) is not None}
-        self._findings.update((key, len(Findings.from_dict(fact).dirty)) for key, fact in found.items())
+            facts = {key: fact for key in changed if (fact := tx.fact(team.id, key, "findings")) is not None}
+        for key, fact in facts.items():
+            found = Findings.from_dict(fact)
+            self._findings[key] = Work(found.commits_ahead, len(found.dirty))
 
 
 def make_patch(before: View | None, after: View) -> dict[str, Any]:
@@ -150,7 +172,7 @@ def make_patch(before: View | None, after: View) -> dict[str, Any]:
     if before is None or before.about["teamId"] != after.about["teamId"]:
         return {"whole": True, **after._asdict()}
     patch: dict[str, Any] = {}
-    for name in ("about", "escalations", "tasks", "salvage"):
+    for name in ("about", "escalations", "asks", "tasks", "salvage"):
         if getattr(before, name) != getattr(after, name):
             patch[name] = getattr(after, name)
     for name in ("members", "mail"):
@@ -196,7 +218,7 @@ def read_member(app: App, team_name: str, key: str) -> Row:
 # --- rows ------------------------------------------------------------------------------------------------
 
 
-def _member(member: Member, lane: Lane | None, unread: int, dirty: int | None, policy: Policy) -> Row:
+def _member(member: Member, lane: Lane | None, unread: int, policy: Policy) -> Row:
     return {
         "key": member.key,
         "name": member.name,
@@ -211,7 +233,6 @@ def _member(member: Member, lane: Lane | None, unread: int, dirty: int | None, p
         "attempts": member.attempts,
         "salvage": list(member.refs),
         "unread": unread,
-        "dirty": dirty,
         "asked": member.request is not None,
         "waits": waits_for(member),
         "limit": limit_s(member, policy) if member.request is not None and not member.settled else None,

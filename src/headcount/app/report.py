@@ -7,11 +7,12 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from headcount.app.doing import DoingReader
 from headcount.app.journal_sentences import tell, whom
 from headcount.app.member_checkpoints import read_strips
 from headcount.app.stand_down_answer import report as read_stand_down
 from headcount.app.task_run import read_run
-from headcount.app.team_status import read_limits, roster
+from headcount.app.team_status import read_costs, read_limits, roster
 from headcount.app.timeline import read_timeline
 from headcount.errors import UsageError
 from headcount.protocol.team import Status
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from headcount.protocol.team import Team
 
 Facts = dict[str, dict[str, "Mapping[str, Any]"]]
-_FACTS = ("workspace", "findings", "proof", "salvage")
+_FACTS = ("workspace", "findings", "proof", "salvage", "usage")
 _BEFORE_A_STAND_DOWN = 0.02  # of its length, so that the picture begins with what was before
 
 
@@ -62,12 +63,16 @@ def read_report(app: App, team_name: str) -> dict[str, Any]:
             **_about(team, journal),
             "tasks": [task.as_dict() for task in tx.tasks(team.id)],
             "standDowns": _stand_downs(tx, team, journal),
+            **read_costs(tx, facts["usage"]),
             "limits": read_limits(tx, team),
             "escalations": [asdict(e) for e in team.escalations.values()],
             "unreadMail": _unread(tx, team),
             "warnings": _warnings(team, journal),
         }
         has_run = team.run is not None
+        # After the end its name, and with it the place of these files, may be another team's.
+        keys = team.members if team.status is not Status.SHUTDOWN else ()
+        doing = DoingReader(app.home, team.name).read(keys, lambda key: tx.fact(team.id, key, "start"))
     lanes = read_timeline(journal).lanes
     until = report["ended"] or time.time()
     report["members"] = [
@@ -75,8 +80,9 @@ def read_report(app: App, team_name: str) -> dict[str, Any]:
         for row, member in zip(roster(team), team.members.values(), strict=True)
     ]
     strips = read_strips(app, team_name, facts["workspace"])
-    for member in report["members"]:
-        member["checkpoints"] = strips.get(f"{member['name']}#{member['generation']}", [])
+    for key, member in zip(team.members, report["members"], strict=True):
+        member["checkpoints"] = strips.get(key, [])
+        member["doing"] = doing.get(key)
     report["run"] = _run(app, team_name, journal) if has_run else None
     report["story"] = tell_story(journal)
     return report
@@ -131,6 +137,7 @@ def _member(
         "branch": workspace.get("branch") if workspace else None,
         "findings": facts["findings"].get(member.key),
         "processes": facts["proof"].get(member.key),
+        "usage": facts["usage"].get(member.key),
         "salvage": [describe_salvage(ref, facts["salvage"].get(ref)) for ref in member.refs],
         **(lane.as_dict(until) if lane else {"spans": [], "marks": []}),
     }

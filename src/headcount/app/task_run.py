@@ -19,6 +19,7 @@ from headcount.app.tasks import add
 from headcount.app.team_status import (
     OVER,
     awaited,
+    read_asks,
     read_dialogs,
     read_limits,
     read_run_state,
@@ -169,6 +170,7 @@ def describe_run(tx: Tx, team: Team) -> dict[str, Any]:
         "tasks": [_task_line(task, roster, waits) for task in phase.tasks.values()],
         "limits": read_limits(tx, team),
         "dialogs": read_dialogs(tx, team),
+        "asks": read_asks(tx, team.id, team.name),
         "stalled": read_stalled(phase, team),
         "escalations": [_escalation_line(team, e, policy) for e in open_ones],
         "checklist": [

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
+from headcount.app.doing import DoingReader
 from headcount.app.lock import is_driven, suspended_driver
 from headcount.app.mail import boxes_of
 from headcount.app.tasks import as_json
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     from headcount.app.app import App
+    from headcount.app.doing import Doing
+    from headcount.app.permissions import AskAnswer
+    from headcount.app.unsaved_work import Work
     from headcount.ports import Tx
     from headcount.protocol.member import Member
     from headcount.protocol.phase import Phase
@@ -37,6 +42,21 @@ if TYPE_CHECKING:
         salvage: list[str]
         failure: str | None
         alive: list[str]
+
+    Usage = Mapping[str, Mapping[str, Any]]
+
+    class RefusedStatus(TypedDict):
+        count: int
+        last: str
+
+    class MemberNow(MemberStatus):
+        """A member of `headcount status`, with what changes while it works."""
+
+        doing: Doing | None
+        refused: RefusedStatus | None
+        cost_usd: float | None
+        commits_ahead: int | None
+        files_changed: int | None
 
     class LimitStatus(TypedDict):
         member: str
@@ -59,6 +79,10 @@ if TYPE_CHECKING:
         status: str
         reason: str
 
+    class Costs(TypedDict):
+        cost_usd: float | None
+        cost_today_usd: float | None
+
     class TeamStatus(TypedDict):
         """One team of `headcount status --json`."""
 
@@ -69,12 +93,15 @@ if TYPE_CHECKING:
         suspended: int | None
         broken: str | None
         run: RunStatus | None
-        members: list[MemberStatus]
+        members: list[MemberNow]
         tasks: list[dict[str, Any]]
         unread: Mapping[str, int]
-        usage: Mapping[str, Mapping[str, Any]]
+        usage: Usage
+        cost_usd: float | None
+        cost_today_usd: float | None
         limits: list[LimitStatus]
         dialogs: list[DialogStatus]
+        asks: list[AskAnswer]
         questions: list[QuestionStatus]
         escalations: list[str]
         warnings: list[str]
@@ -87,7 +114,7 @@ OVER = ("complete", "blocked", ESCALATED)  # nothing more happens until a person
 
 
 def roster(team: Team, waiting: Container[str] = ()) -> list[MemberStatus]:
-    """Return all incarnations, so that a reused name hides none (E1). `waiting` are in a dialog."""
+    """Return all incarnations, so that a reused name hides none (E1). `waiting` wait for a person."""
     return [
         {
             "name": m.name,
@@ -138,6 +165,26 @@ def read_dialogs(tx: Tx, team: Team) -> list[DialogStatus]:
     ]  # fmt: skip
 
 
+def read_asks(tx: Tx, team_id: str, team_name: str, *, every: bool = False) -> list[AskAnswer]:
+    """Return the open permission requests, or `every` one; and the dialogs that only a terminal answers."""
+    found = tx.asks(team_id, state=None if every else "open")
+    names = {member.key: member.name for member in tx.member_cards(team_id) if member.live}
+    dialogs = [(key, fact) for key, fact in tx.facts(team_id, DIALOG).items() if fact and key in names]
+    if not found and not dialogs:
+        return []
+    import time
+
+    from headcount.app.permissions import as_json as ask_as_json
+    from headcount.app.permissions import dialog_as_json
+
+    # The process that waited for one of these was killed.
+    current = [ask for ask in found if every or ask.until > time.time()]
+    return [
+        *(ask_as_json(ask, team_name) for ask in current),
+        *(dialog_as_json(team_name, key, names[key], fact) for key, fact in dialogs),
+    ]
+
+
 def read_questions(app: App, tx: Tx, team: Team) -> list[QuestionStatus]:
     """Return the unread messages of members to the caller, if the caller can answer as operator or lead.
 
@@ -153,16 +200,23 @@ def read_questions(app: App, tx: Tx, team: Team) -> list[QuestionStatus]:
     ]
 
 
-def status(app: App, team_name: str | None = None) -> list[TeamStatus]:
-    """Return every open team, or the named one even when it is closed."""
+def status(
+    app: App, team_name: str | None = None, work: Mapping[str, Work] | None = None
+) -> list[TeamStatus]:
+    """Return every open team, or the named one even when it is closed.
+
+    `work` are counts of commits and files that the caller has; without it they are read now.
+    """
     app.check("status")
     with app.store.read() as tx:
         names = [app.pick_team(team_name)] if team_name or app.caller.is_member else tx.team_names()
-        return [_team_status(app, tx, app.load(tx, name)) for name in names]
+        return [_team_status(app, tx, app.load(tx, name), work) for name in names]
 
 
-def _team_status(app: App, tx: Tx, team: Team) -> TeamStatus:
-    dialogs = read_dialogs(tx, team)
+def _team_status(app: App, tx: Tx, team: Team, work: Mapping[str, Work] | None) -> TeamStatus:
+    asks = read_asks(tx, team.id, team.name)
+    usage = tx.facts(team.id, "usage")
+    costs = read_costs(tx, usage)
     return {
         "team": team.name,
         "teamId": team.id,
@@ -171,16 +225,54 @@ def _team_status(app: App, tx: Tx, team: Team) -> TeamStatus:
         "suspended": suspended_driver(app.home),
         "broken": (tx.fact(team.id, "", "broken") or {}).get("error"),  # `engine.writing.BROKEN`
         "run": read_run_state(team),
-        "members": roster(team, {one["member"] for one in dialogs}),
+        "members": _read_members(app, tx, team, {one["member"] for one in asks}, usage, work),
         "tasks": [as_json(task) for task in tx.tasks(team.id)],
         "unread": tx.count_unread(team.id),
-        "usage": tx.facts(team.id, "usage"),
+        "usage": usage,
+        **costs,
         "limits": read_limits(tx, team),
-        "dialogs": dialogs,
+        "dialogs": read_dialogs(tx, team),
+        "asks": asks,
         "questions": read_questions(app, tx, team),
         "escalations": [e.id for e in team.escalations.values() if e.state in ("open", "parked")],
         "warnings": list(team.warnings),
     }
+
+
+def _read_members(
+    app: App, tx: Tx, team: Team, waiting: Container[str], usage: Usage, work: Mapping[str, Work] | None
+) -> list[MemberNow]:
+    live = [member.key for member in team.live()]
+    doing = DoingReader(app.home, team.name).read(live, lambda key: tx.fact(team.id, key, "start"))
+    if work is None:
+        places = {key: place for key in live if (place := tx.fact(team.id, key, "workspace"))}
+        work = _count_work(app, places) if places else {}
+    members = []
+    for member, row in zip(team.members.values(), roster(team, waiting), strict=True):
+        used, counted = usage.get(member.key, {}), work.get(member.key, (None, None))
+        now: MemberNow = {
+            **row,
+            "doing": doing.get(member.key),
+            "refused": used.get("refused"),
+            "cost_usd": used.get("cost_usd"),
+            "commits_ahead": counted[0],
+            "files_changed": counted[1],
+        }
+        members.append(now)
+    return members
+
+
+def _count_work(app: App, places: Mapping[str, Mapping[str, Any]]) -> dict[str, Work]:
+    from headcount.app.unsaved_work import count_work
+
+    return count_work(app, places)
+
+
+def read_costs(tx: Tx, usage: Usage) -> Costs:
+    """Return what the team cost, and all teams today; None if no client of the team says what it costs."""
+    paid = [used["cost_usd"] for used in usage.values() if "cost_usd" in used]
+    today = tx.spent_on(time.strftime("%Y-%m-%d")) if paid else None
+    return {"cost_usd": sum(paid) if paid else None, "cost_today_usd": today}
 
 
 # --- runs -----------------------------------------------------------------------------------------------

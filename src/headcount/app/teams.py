@@ -55,6 +55,8 @@ def create_team(
         "limits": asdict(app.limits),
         "mode": mode,
         "agent": agent,
+        "allow": list(app.settings.agents.allow),
+        "deny": list(app.settings.agents.deny),
         TRUSTED: read_trust(app, os.environ if environ is None else environ),
     }
     repo = find_repository(app)

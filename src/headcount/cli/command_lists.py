@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from headcount.app.app import open_app
+from headcount.app.permissions import list_asks
 from headcount.app.standing_down import escalations
 from headcount.app.team_status import status
 from headcount.cli import COMMANDS
@@ -32,7 +33,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "report",
         "trace",
     ),
-    "end it": ("down", "escalations", "decide", "salvage", "prune", "sweep", "adopt"),
+    "end it": ("down", "escalations", "asks", "decide", "salvage", "prune", "sweep", "adopt"),
     "for programs, and others": ("mcp", "engine", "explain", "completion"),
 }
 FOR_CLIENTS = ("client", "hook")  # agent clients call these; people do not type them
@@ -153,8 +154,9 @@ def _names(kind: str) -> list[str]:
     try:
         app = open_app(make=False)
         if kind == "escalations":
-            return [one["id"] for one in escalations(app)]
-        teams = status(app)
+            asks = [one["id"] for one in list_asks(app) if one["id"]]
+            return [*(one["id"] for one in escalations(app)), *asks]
+        teams = status(app, work={})
     except HeadcountError:
         return []
     if kind == "teams":

@@ -23,7 +23,7 @@ from headcount.app.task_run import (
     take_over_hint,
 )
 from headcount.cli.command_parser import add_team_word, exit_code, take_signals
-from headcount.cli.status_commands import describe_dialogs, describe_limits
+from headcount.cli.status_commands import describe_asks, describe_dialogs, describe_limits
 from headcount.cli.terminal_output import Live, paint, plain
 from headcount.errors import UsageError
 
@@ -130,6 +130,7 @@ def _progress_lines(now: dict[str, Any]) -> list[str]:
         *(plain(_task_line(task, width)) for task in now["tasks"]),
         *describe_limits(now["team"], now["limits"]),
         *describe_dialogs(now["dialogs"]),
+        *describe_asks(now["asks"]),
         *_stalled(now),
         *_decisions(now),
         *(f"  {hint}" for hint in _decide_hints(now)),

@@ -16,6 +16,8 @@ from headcount.app.standing_down import decide, decide_call, escalations, hint_f
 from headcount.app.team_status import outcome_words
 from headcount.cli.command_parser import add_team, add_team_word
 from headcount.cli.terminal_output import Live, paint, plain
+from headcount.domain.asks import DECISIONS
+from headcount.errors import UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -210,16 +212,30 @@ _CONSEQUENCES = {
 
 
 def configure_decide(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("id", metavar="ID", help="as in `headcount escalations`")
-    parser.add_argument("decision", choices=tuple(_CONSEQUENCES), help="see below")
-    parser.add_argument("--reason", default="", metavar="REASON", help="why; the report shows it")
+    parser.add_argument("id", metavar="ID", help="as in `headcount escalations` or `headcount asks`")
+    parser.add_argument("decision", choices=(*_CONSEQUENCES, *DECISIONS), help="see below")
+    parser.add_argument(
+        "--reason", default="", metavar="REASON", help="why; the report shows it, and the agent reads it"
+    )
+    parser.add_argument(
+        "--always",
+        action="store_true",
+        help="with allow or deny: also this command from now on, in this team",
+    )
     add_team(parser)
     parser.epilog = " ".join(
-        f"{decision}: {then[0].lower()}{then[1:]}." for decision, then in _CONSEQUENCES.items()
+        f"{decision}: {then[0].lower()}{then[1:]}."
+        for decision, then in {**_CONSEQUENCES, "allow, deny": "Answer a permission request"}.items()
     )
 
 
 def run_decide(args: argparse.Namespace) -> int:
+    if args.decision in DECISIONS:
+        from headcount.cli.ask_commands import run_decide_ask
+
+        return run_decide_ask(args)
+    if args.always:
+        raise UsageError("--always goes with allow or deny", "an escalation is decided once", code="usage")
     app = open_app(make=False)
     decided = decide(app, args.id, args.decision, args.reason, args.team)
     if not app.caller.is_member:

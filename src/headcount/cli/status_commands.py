@@ -13,13 +13,16 @@ from headcount.app.native_teams import observe
 from headcount.app.team_status import outcome_words, status
 from headcount.cli.command_parser import add_member, add_team, add_team_word
 from headcount.cli.terminal_output import Live, is_live, plain, table
+from headcount.domain.display import show_age, show_usd
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
     from headcount.app.app import App
-    from headcount.app.team_status import DialogStatus, LimitStatus, MemberStatus, TeamStatus
+    from headcount.app.doing import Doing
+    from headcount.app.permissions import AskAnswer
+    from headcount.app.team_status import DialogStatus, LimitStatus, MemberNow, TeamStatus
 
 
 def configure_status(parser: argparse.ArgumentParser) -> None:
@@ -55,17 +58,21 @@ def _watch_status(app: App, team: str | None, as_json: bool) -> int:
         from headcount.cli.watch import watch
 
         return watch(app, name)
+    from headcount.app.unsaved_work import Work, looking
+
     live, last = Live(sys.stdout), None
-    while True:
-        (now,) = status(app, name)
-        if as_json and now != last:
-            print(json.dumps(now, ensure_ascii=False), flush=True)
-        elif not as_json:
-            live.show(describe_team(now))
-        last = now
-        if now["status"] == "shutdown":
-            return 0
-        app.store.wait(f"team/{name}", 1.0)
+    work: dict[str, Work] = {}
+    with looking(app, name, work):
+        while True:
+            (now,) = status(app, name, work)
+            if as_json and now != last:
+                print(json.dumps(now, ensure_ascii=False), flush=True)
+            elif not as_json:
+                live.show(describe_team(now))
+            last = now
+            if now["status"] == "shutdown":
+                return 0
+            app.store.wait(f"team/{name}", 0.5)
 
 
 def describe_team(team: TeamStatus) -> list[str]:
@@ -73,12 +80,19 @@ def describe_team(team: TeamStatus) -> list[str]:
     rows = [_member_row(member, team["unread"], team["usage"]) for member in team["members"]]
     if rows:
         lines += [f"  {line}" for line in table(rows, ("MEMBER", "STATE", "TASK", "UNREAD", "NOTES"))]
+    for member in team["members"]:
+        if member["doing"]:
+            lines.append(f"  {member['name']}#{member['generation']}: {describe_doing(member['doing'])}")
+    if team["cost_usd"] is not None:
+        today = f", {show_usd(team['cost_today_usd'])} today in all teams" if team["cost_today_usd"] else ""
+        lines.append(f"  Cost: {show_usd(team['cost_usd'])}{today}")
     for task in team["tasks"]:
         why = f" ({plain(task['reason'])})" if task["reason"] else ""
         owner = f", {task['owner']}" if task["owner"] else ""
         lines.append(f"  task {task['id']}: {plain(task['subject'])} - {task['status']}{owner}{why}")
     lines += describe_limits(team["team"], team["limits"])
     lines += describe_dialogs(team["dialogs"])
+    lines += describe_asks(team["asks"])
     lines += [
         f'  {one["member"]} asks: {plain(one["subject"])} Answer with `headcount reply {one["id"]} "…"`.'
         for one in team["questions"]
@@ -116,12 +130,37 @@ def _run_lines(team: TeamStatus) -> list[str]:
     return lines
 
 
-def _used(tokens: int, turns: int) -> str:
-    return f"{tokens:,} tokens in {turns} turn{'s' * (turns != 1)}"
+def describe_doing(doing: Doing) -> str:
+    """Return the activity of a member and its age."""
+    from datetime import datetime
+
+    age_s = time.time() - datetime.fromisoformat(doing["at"]).timestamp()
+    return f"{plain(doing['text'])} ({show_age(age_s)} ago)"
+
+
+def describe_work(ahead: int | None, files: int | None) -> str:
+    """Return what a member has made, if anything: "2 commits, 1 file changed"."""
+    commits = f"{ahead} commit{'s' * (ahead != 1)}" if ahead else ""
+    changed = f"{files} file{'s' * (files != 1)} changed" if files else ""
+    return ", ".join(filter(None, (commits, changed)))
+
+
+def describe_refused(refused: Mapping[str, Any] | None) -> str:
+    """Return the commands that a client denied without asking: "2 commands refused: make"."""
+    if not refused:
+        return ""
+    count = refused["count"]
+    return f"{count} command{'s' * (count != 1)} refused: {plain(refused['last'])}"
+
+
+def _used(usage: Mapping[str, Any]) -> str:
+    turns = usage["turns"]
+    cost = f", {show_usd(usage['cost_usd'])}" if usage.get("cost_usd") else ""
+    return f"{usage['tokens']:,} tokens in {turns} turn{'s' * (turns != 1)}{cost}"
 
 
 def _member_row(
-    member: MemberStatus, unread: Mapping[str, int], usage: Mapping[str, Mapping[str, Any]]
+    member: MemberNow, unread: Mapping[str, int], usage: Mapping[str, Mapping[str, Any]]
 ) -> tuple[str, ...]:
     key = f"{member['name']}#{member['generation']}"
     state = member["state"]
@@ -129,8 +168,12 @@ def _member_row(
         state = member["activity"] or state
     outcome = member["outcome"] and outcome_words(member["outcome"])
     notes = [outcome or member["failure"] or "; ".join(member["issues"] or member["alive"])]
+    notes += [
+        describe_work(member["commits_ahead"], member["files_changed"]),
+        describe_refused(member["refused"]),
+    ]
     if key in usage:
-        notes.append(_used(usage[key]["tokens"], usage[key]["turns"]))
+        notes.append(_used(usage[key]))
     return key, state, member["task"] or "-", str(unread.get(key, 0) or "-"), "; ".join(filter(None, notes))
 
 
@@ -157,6 +200,16 @@ def describe_dialogs(dialogs: list[DialogStatus]) -> list[str]:
         f"  Waiting: {one['member']} needs a person since {_clock(one['since'])}: {plain(one['text'])} "
         f"(`{one['attach']}`)"
         for one in dialogs
+    ]
+
+
+def describe_asks(asks: list[AskAnswer]) -> list[str]:
+    """Return lines about permission requests; those in a terminal are among the dialogs."""
+    return [
+        f"  Permission: {one['member']} requests {one['id']}: {plain(one['title'])} "
+        f"(`headcount decide {one['id']} allow|deny`)"
+        for one in asks
+        if one["id"]
     ]
 
 
@@ -216,11 +269,12 @@ def run_attach(args: argparse.Namespace) -> int:
 
 # --- logs ------------------------------------------------------------------------------------------------
 #
-# `headcount logs`: what a member printed.
+# `headcount logs`: what a member did, in words, or what it printed.
 
 
 def configure_logs(parser: argparse.ArgumentParser) -> None:
     add_member(parser)
+    parser.add_argument("--raw", action="store_true", help="the output as it is, not as a transcript")
     parser.add_argument("-f", "--follow", action="store_true", help="continue until the member is gone")
     add_team(parser)
 
@@ -228,7 +282,13 @@ def configure_logs(parser: argparse.ArgumentParser) -> None:
 def run_logs(args: argparse.Namespace) -> int:
     from headcount.app.members import read_output
 
-    output = read_output(open_app(make=False), args.member, args.team, follow=args.follow and not args.json)
+    app, follow = open_app(make=False), args.follow and not args.json
+    if args.raw or args.json:
+        output = read_output(app, args.member, args.team, follow=follow)
+    else:
+        from headcount.app.transcripts import read_transcript
+
+        output = read_transcript(app, args.member, args.team, follow=follow)
     if args.json:
         print(json.dumps({"member": args.member, "output": "".join(output)}, ensure_ascii=False))
         return 0

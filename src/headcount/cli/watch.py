@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.app.members import attach_command
 from headcount.app.page import Onlooker
+from headcount.app.permissions import decide_ask
 from headcount.app.resident import ensure_driven
 from headcount.app.standing_down import decide, stand_down
 from headcount.app.unsaved_work import looking
@@ -50,6 +51,7 @@ class Watch:
         self._keys: dict[str, Callable[[], str | None]] = {
             "d": self._ask_stand_down,
             "e": self._ask_decision,
+            "p": self._ask_permission,
             "a": self._attach,
             "c": self._capture,
         }
@@ -146,6 +148,39 @@ class Watch:
             decided = decide(self._app, escalation, decision, team=self._team)
             ensure_driven(self._app)
             return f"Decided {escalation}: {decision} for {decided['member']}."
+
+        return act
+
+    # --- permission requests
+
+    def _ask_permission(self) -> str | None:
+        if not self._view.asks:
+            return "No permission is requested."
+        one = next((a for a in self._view.asks if a["member"] == self._scene.chosen), self._view.asks[0])
+        ask = one["id"]
+        if ask is None:
+            return f"{one['member']} asks in its terminal: choose it, and press a to attach."
+        always = "  A allow always" if one["command"] else ""
+        shown = (one["command"] or one["detail"]).splitlines()
+        self._ask(
+            [
+                f"{ask} {one['member']}: {one['title']}",
+                *(f"    {line}" for line in shown[:4]),
+                *([f"    … {len(shown) - 4} more lines: `headcount asks`"] if len(shown) > 4 else []),
+                f"y allow  n deny{always}  any other key: nothing",
+            ],
+            {
+                "y": self._permitting(ask, "allow"),
+                "n": self._permitting(ask, "deny"),
+                "A": self._permitting(ask, "allow", always=True),
+            },
+        )
+        return None
+
+    def _permitting(self, ask: str, decision: str, *, always: bool = False) -> Callable[[], str]:
+        def act() -> str:
+            answered = decide_ask(self._app, ask, decision, always=always, team=self._team)
+            return f"Answered {ask}: {answered['state']} for {answered['member']}."
 
         return act
 

@@ -14,8 +14,10 @@ from collections import deque
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from headcount.cli.status_commands import describe_doing, describe_refused
 from headcount.cli.streams import write_orders
 from headcount.cli.terminal_output import fit, plain, width_of
+from headcount.domain.display import show_usd
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -150,14 +152,17 @@ def waking(screen: Screen, wait: Callable[[float], object]) -> Iterator[None]:
 # What `status --watch` shows, as lines: values in, text out.
 
 
-KEYS = "up/down choose  d stand down  e decide  a attach  c capture  q quit"
+KEYS = "up/down choose  d stand down  e decide  p permit  a attach  c capture  q quit"
 _COLOURS = {
     "working": "green", "escalated": "red", "stuck": "red", "killing": "red", "nudged": "yellow",
     "stalled": "yellow", "limited": "yellow", "waiting": "yellow", "asked": "yellow", "forced": "yellow",
     "salvaged": "yellow", "clean": "green",
 }  # fmt: skip
 # heading, columns that it gets, and from which width of the terminal on it is shown
-_COLUMNS = (("MEMBER", 18, 0), ("STATE", 12, 0), ("UNSAVED", 8, 60), ("UNREAD", 7, 80), ("TASK", 12, 100))
+_COLUMNS = (
+    ("MEMBER", 18, 0), ("STATE", 12, 0), ("UNSAVED", 8, 60), ("COMMITS", 8, 72), ("UNREAD", 7, 88),
+    ("TASK", 12, 110),
+)  # fmt: skip
 
 
 class Scene(NamedTuple):
@@ -188,7 +193,9 @@ def state_word(row: dict[str, Any]) -> str:
 def _title(view: View, width: int, paint: Paint) -> str:
     live = sum(1 for row in view.members.values() if row["state"] != "gone")
     status = str(view.about["status"]).replace("_", " ")
-    said = f"{view.about['team']}: {status}  {live} of {len(view.members)} members alive"
+    cost = view.about["cost_usd"]
+    paid = f"  {show_usd(cost)}" if cost is not None else ""
+    said = f"{view.about['team']}: {status}  {live} of {len(view.members)} members alive{paid}"
     return paint(fit(said, width).rstrip(), "bold")
 
 
@@ -222,7 +229,8 @@ def _header(width: int, paint: Paint) -> str:
 def _row(row: dict[str, Any], chosen: bool, width: int, paint: Paint) -> str:
     name = row["key"] if row["generation"] > 1 else row["name"]
     state = state_word(row)
-    cells = [name, state, _unsaved(row), str(row["unread"] or "-"), row["task"] or "-"]
+    counts = (str(row[name] or "-") for name in ("ahead", "unread"))
+    cells = [name, state, _unsaved(row), *counts, row["task"] or "-"]
     columns = [columns for _, columns in _columns(width)]
     shown = [fit(fit(plain(cell), c - 1), c) for cell, c in zip(cells, columns, strict=False)]
     shown[1] = paint(shown[1], _COLOURS.get(state, "dim"))
@@ -246,7 +254,8 @@ def _what_now(row: dict[str, Any]) -> str:
     if row["asked"] or row["state"] == "stuck":
         within = f" (at most {row['limit']:g} s)" if row["limit"] else ""
         return f"{row['waits']}{within}"
-    return "; ".join(row["issues"])
+    doing = describe_doing(row["doing"]) if row["doing"] else ""
+    return "; ".join(filter(None, (*row["issues"], doing, describe_refused(row["refused"]))))
 
 
 def _window(rows: list[dict[str, Any]], chosen: str | None, room: int) -> list[dict[str, Any]]:
@@ -257,11 +266,15 @@ def _window(rows: list[dict[str, Any]], chosen: str | None, room: int) -> list[d
 
 
 def _waiting(view: View, width: int, paint: Paint) -> list[str]:
-    """Open escalations, the first few: they are what somebody must look at."""
-    waiting = [e for e in view.escalations if e["state"] in ("open", "parked")]
+    """Open escalations and permission requests, the first few: somebody must look at them."""
+    waiting = [
+        f"! {e['id']} {e['key']}: {'; '.join(e['issues'])}"
+        for e in view.escalations
+        if e["state"] in ("open", "parked")
+    ]
+    waiting += [f"? {one['id'] or 'terminal'} {one['member']}: {one['title']}" for one in view.asks]
     lines = [
-        paint(fit(plain(f"! {e['id']} {e['key']}: {'; '.join(e['issues'])}"), width).rstrip(), "red")
-        for e in waiting[:3]
+        paint(fit(plain(text), width).rstrip(), "red" if text[0] == "!" else "yellow") for text in waiting[:3]
     ]
     more = len(waiting) - len(lines)
     return [*lines, paint(f"! {more} more wait for a decision", "red")] if more else lines
@@ -271,5 +284,5 @@ def _foot(scene: Scene, width: int, paint: Paint) -> list[str]:
     said = [fit(plain(scene.said), width).rstrip()] if scene.said else []
     if scene.question:
         return [*said, *(paint(fit(plain(line), width).rstrip(), "bold") for line in scene.question)]
-    keys = KEYS if width_of(KEYS) <= width else "d down e decide a attach c capture q quit"
+    keys = KEYS if width_of(KEYS) <= width else "d down e decide p permit a attach c capture q quit"
     return [*said, paint(fit(keys, width).rstrip(), "dim")]

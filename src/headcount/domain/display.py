@@ -57,6 +57,20 @@ def utc(at: float) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at)) + f".{int(at * 1000) % 1000:03d}+00:00"
 
 
+def show_age(seconds: float) -> str:
+    """Return how long ago something was, for people: "12 s", "4 min", "3 h", "2 d"."""
+    whole = max(int(seconds), 0)
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if whole >= size:
+            return f"{whole // size} {unit}"
+    return f"{whole} s"
+
+
+def show_usd(dollars: float) -> str:
+    """Return a cost for people: "$1.25", and "$0.0036" below a cent."""
+    return f"${dollars:,.2f}" if dollars >= 0.01 or not dollars else f"${dollars:.4f}"
+
+
 def show_bytes(count: int) -> str:
     """Return a size for people: "812 bytes", "1.4 MB"."""
     if count < 1000:

@@ -23,10 +23,11 @@ LEAD = "lead"
 WITNESS = "witness"
 OPERATOR = "operator"
 SETTINGS_FILE = "headcount.toml"
-TOOLS_LISTED = "tools-listed"  # a file in a client's directory: it asked for our MCP tools and got them
 
 SHOWN_MAIL = "HEADCOUNT_SHOWN_MAIL"
 """A variable: the ids of the mail in a turn's prompt. The hooks need not show it again."""
+PERMISSION_PROMPT_LISTED = "HEADCOUNT_PERMISSION_PROMPT"
+"""A variable: the client asks for permission through a tool of our MCP server."""
 TOOLS_LISTED = "tools-listed"
 """A file in a client's directory: the client requested our MCP tools, and got the answer."""
 

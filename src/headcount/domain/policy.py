@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 
 def _doc(text: str) -> dict[str, str]:
@@ -58,7 +58,19 @@ class Policy:
     on_escalation: str = field(
         default="ask", metadata=_doc('"ask": someone decides; "force-kill": the policy decides')
     )
-    notify: tuple[str, ...] = field(default=(), metadata=_doc("a command to run on an escalation"))
+    on_ask: str = field(
+        default="ask",
+        metadata=_doc(
+            'who answers a permission request that no pattern decides: "ask": you; "lead": you or the lead; '
+            '"deny": it is denied'
+        ),
+    )
+    ask_timeout_s: float = field(
+        default=600, metadata=_doc("time to answer a permission request; then it is denied")
+    )
+    notify: tuple[str, ...] = field(
+        default=(), metadata=_doc("a command to run on an escalation or a permission request")
+    )
     max_members: int = field(default=16, metadata=_doc("members alive at once"))
     tasks_at_once: int = field(default=1, metadata=_doc("tasks in progress at once in `run`"))
     review_rounds: int = field(default=3, metadata=_doc("how often changes may be requested for one task"))
@@ -70,6 +82,17 @@ class Policy:
     )
     budget_turns: int = field(
         default=0, metadata=_doc("turns after which a member is asked to stand down; 0: no limit")
+    )
+    budget_usd: float = field(
+        default=0, metadata=_doc("dollars after which a member is asked to stand down; 0: no limit")
+    )
+    budget_team_usd: float = field(
+        default=0,
+        metadata=_doc("dollars of a whole team after which a member that spends more is asked; 0: no limit"),
+    )
+    budget_day_usd: float = field(
+        default=0,
+        metadata=_doc("the same for all teams of this state directory on one day; 0: no limit"),
     )
     limit_wait_s: float = field(
         default=60,
@@ -126,6 +149,35 @@ class Policy:
     @property
     def judging_timeout_s(self) -> float:
         return self.inspect_timeout_s + self.judge_timeout_s
+
+
+def list_used_up(policy: Policy, spent: Spent) -> list[str]:
+    """Return the budgets that a member has used up, in words: "1,650 of 600 tokens"."""
+    counted = ((spent.tokens, policy.budget_tokens, "tokens"), (spent.turns, policy.budget_turns, "turns"))
+    paid = (
+        (spent.cost_usd, policy.budget_usd, ""),
+        (spent.team_usd, policy.budget_team_usd, " of the team"),
+        (spent.day_usd, policy.budget_day_usd, " of the day"),
+    )
+    return [
+        *(f"{used:,} of {budget:,} {what}" for used, budget, what in counted if 0 < budget <= used),
+        *(f"${used:,.2f} of ${budget:,.2f}{what}" for used, budget, what in paid if 0 < budget <= used),
+    ]
+
+
+class Spent(Protocol):
+    """The usage of a member so far, the cost of its team, and of the day."""
+
+    @property
+    def tokens(self) -> int: ...
+    @property
+    def turns(self) -> int: ...
+    @property
+    def cost_usd(self) -> float: ...
+    @property
+    def team_usd(self) -> float: ...
+    @property
+    def day_usd(self) -> float: ...
 
 
 @dataclass(frozen=True, slots=True)

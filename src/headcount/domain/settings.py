@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, Final, NamedTuple, NoReturn
 
+from headcount.domain.command_patterns import read_pattern
 from headcount.domain.names import SETTINGS_FILE, check_member_name
 from headcount.domain.policy import Limits, Policy
 from headcount.errors import UsageError
@@ -32,9 +33,12 @@ class Agent:
     """How one worker is started: by a client that headcount knows, or by a command."""
 
     agent: str = field(default="", metadata=_doc("the client to start it with"))
-    command: tuple[str, ...] = field(default=(), metadata=_doc("or the command to start it with"))
+    command: tuple[str, ...] = field(
+        default=(), metadata=_doc('or the command to start it with; also with `agent = "acp"`')
+    )
     model: str = field(default="", metadata=_doc("the model to ask the client for"))
     permissions: str = field(default="", metadata=_doc("as `agents.permissions`, for this worker"))
+    via: str = field(default="", metadata=_doc("as `agents.via`, for this worker"))
     terminal: bool = field(default=False, metadata=_doc("in a terminal, as `agents.terminal`"))
     salvage_private: tuple[str, ...] = field(
         default=(), metadata=_doc("patterns after those of `policy.salvage_private`, for this worker")
@@ -53,8 +57,18 @@ class Agents:
         default="edit",
         metadata=_doc('what a client may do unasked: "edit" its files, git and headcount; "full": all'),
     )
+    via: str = field(
+        default="native",
+        metadata=_doc('how a known client is run: "native", or "acp" over the Agent Client Protocol'),
+    )
     terminal: bool = field(
         default=False, metadata=_doc("clients in terminals that a person can attach to, instead of headless")
+    )
+    allow: tuple[str, ...] = field(
+        default=(), metadata=_doc("commands that members may run unasked; `*` is any word")
+    )
+    deny: tuple[str, ...] = field(
+        default=(), metadata=_doc("commands that members may not run, even if `allow` matches them")
     )
     workers: Mapping[str, Agent] = field(default_factory=dict)  # by name: [agents.NAME]
 
@@ -198,6 +212,14 @@ def _read_patterns(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _read_command_patterns(value: Any) -> tuple[str, ...]:
+    if type(value) is not list:
+        raise ValueError
+    for pattern in value:
+        read_pattern(_read_word(pattern))
+    return tuple(value)
+
+
 def _read_paths(value: Any) -> tuple[str, ...]:
     """Paths below the checkout."""
     paths = _read_command(value)
@@ -215,6 +237,7 @@ def _read_judge(value: Any) -> str | tuple[str, ...]:
 
 
 _SECONDS: Final = _seconds(least=1)
+_MONEY: Final = Kind("a number of dollars, 0 or more", _seconds().read)
 _FLAG: Final = Kind("true or false", _read_flag)
 _TEXT: Final = Kind("a text", _read_text)
 _WORD: Final = Kind("a text that is not empty", _read_word)
@@ -222,6 +245,9 @@ _COMMAND: Final = Kind('a command as a list of texts, such as ["./notify.sh", "-
 _PATHS: Final = Kind('a list of paths below your checkout, such as [".env"]', _read_paths)
 _JUDGE: Final = Kind('"rules", "witness", or a command as a list of texts', _read_judge)
 _PATTERNS: Final = Kind('a list of gitignore patterns, such as ["*.key", "!test.key"]', _read_patterns)
+_COMMANDS: Final = Kind(
+    'a list of commands without shell operators, such as ["make test", "pytest *"]', _read_command_patterns
+)
 
 # Where the type alone does not say what makes sense.
 _KINDS: Final = {
@@ -230,11 +256,15 @@ _KINDS: Final = {
     "policy.checkpoint_s": _seconds(),
     "policy.max_waits": _count(0),
     "policy.on_escalation": _choice("ask", "force-kill"),
+    "policy.on_ask": _choice("ask", "lead", "deny"),
     "policy.notify": _COMMAND,
     "policy.review_rounds": _count(0),
     "policy.task_restarts": _count(0),
     "policy.budget_tokens": _count(0),
     "policy.budget_turns": _count(0),
+    "policy.budget_usd": _MONEY,
+    "policy.budget_team_usd": _MONEY,
+    "policy.budget_day_usd": _MONEY,
     "policy.cleanup_retries": _count(0),
     "policy.judge": _JUDGE,
     "policy.require_merged": _choice("run", "always", "never"),
@@ -244,6 +274,10 @@ _KINDS: Final = {
     "policy.containment": _choice("auto", "namespace", "cgroup", "subreaper"),
     "agents.default": _WORD,
     "agents.permissions": _choice("edit", "full"),
+    "agents.via": _choice("native", "acp"),
+    "agents.NAME.via": _choice("native", "acp"),
+    "agents.allow": _COMMANDS,
+    "agents.deny": _COMMANDS,
     "agents.NAME.agent": _WORD,
     "agents.NAME.command": Kind(_COMMAND.allowed, lambda value: _read_command(value or None)),
     "agents.NAME.model": _WORD,
@@ -344,9 +378,9 @@ def _worker(name: str, table: Any, source: str) -> dict[str, Any]:
         # Not a worker's table, so most likely a key of [agents] itself, misspelt.
         _unknown(place, ("agents.default",), source, "setting", f"a worker is a table, [{place}]")
     check_member_name(name)
-    if "agent" in table and "command" in table:
+    if "agent" in table and "command" in table and table["agent"] != "acp":
         both = f"{place} in {source} has both agent and command"
-        _fail("wrong-setting", both, "a worker is started by one of them")
+        _fail("wrong-setting", both, 'a worker is started by one of them; only agent = "acp" needs both')
     return {
         f"{place}.{key}": _checked(f"{place}.{key}", f"agents.NAME.{key}", value, source)
         for key, value in table.items()
@@ -382,7 +416,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
 
 def _from_text(text: str, key: Key) -> Any:
     """What the text would be in TOML: a list is JSON, a number a number, and texts need no quotes."""
-    if key.kind in (_COMMAND, _PATHS, _JUDGE, _PATTERNS) and text.lstrip().startswith("["):
+    if key.kind in (_COMMAND, _PATHS, _JUDGE, _PATTERNS, _COMMANDS) and text.lstrip().startswith("["):
         import json
 
         return json.loads(text)

@@ -11,12 +11,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from headcount.engine.cycling import note_handover_acted
+from headcount.engine.open_asks import answers_channel
 from headcount.engine.ordered_starts import prepare_start
 from headcount.engine.writing import utc_now, write_ready
 from headcount.protocol.effects import Ready
 from headcount.protocol.happened import (
     MemberEscalated,
     MemberGone,
+    MemberMoved,
     MemberStuck,
     Refused,
     RequestRejected,
@@ -53,6 +55,8 @@ class Applied(NamedTuple):
         ended = self.team.status is Status.SHUTDOWN or any(
             isinstance(event, _ENDS) for event in self.ready.happened
         )
+        moved = {event.key for event in self.ready.happened if isinstance(event, MemberMoved)}
+        boxes |= {answers_channel(self.team.id, key) for key in moved}
         return boxes | {"engine", f"team/{self.team.name}"} | ({f"ends/{self.team.name}"} if ended else set())
 
 

@@ -232,12 +232,15 @@ def _hold(job: Job) -> Outcome:
     return Outcome(notes=(Note(kind, job.act.about, {"confirmed": held.confirmed}),))
 
 
+_CAUSES = {"escalation": "HEADCOUNT_ESCALATION", "ask": "HEADCOUNT_ASK"}
+
+
 def _notify(job: Job) -> Outcome:
     """Run the user's command where the settings are: a relative path in them starts there."""
     env = {
         **job.environment,
         "HEADCOUNT_TEAM": job.team.name,
-        "HEADCOUNT_ESCALATION": str(job.act.data.get("escalation")),
+        **{variable: str(job.act.data[name]) for name, variable in _CAUSES.items() if name in job.act.data},
         "HEADCOUNT_ABOUT": job.act.about,
     }
     try:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from headcount.domain.policy import Limits
 from headcount.domain.templates import WORKER_ESCALATION
 from headcount.engine.delivery import deliver, release_tasks, seal_mailbox
+from headcount.engine.open_asks import TOO_LATE, moot_asks
 from headcount.errors import UsageError
 from headcount.ports import Mail
 from headcount.protocol.effects import Note, Post
@@ -52,6 +53,8 @@ def write_ready(tx: Tx, team: Team, ready: Ready) -> None:
     for event in ready.happened:
         if isinstance(event, MemberMoved) and event.after is State.INSPECTING:
             tx.put_fact(team.id, event.key, SIGNALLED, {"at": utc_now()})
+        if isinstance(event, MemberMoved) and event.after in TOO_LATE:
+            entries.extend(moot_asks(tx, team.id, event.key))
     for key in ready.merged_only:
         tx.put_fact(team.id, key, "start", {**(tx.fact(team.id, key, "start") or {}), "require_merged": True})
     _list_tasks(tx, team, ready)

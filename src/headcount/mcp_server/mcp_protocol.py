@@ -7,8 +7,11 @@ per-request era (2026-07-28) puts its version into the `_meta` of every request 
 
 from __future__ import annotations
 
+import os
+
 from headcount import __version__
-from headcount.mcp_server.tools import TOOLS
+from headcount.domain.names import PERMISSION_PROMPT_LISTED
+from headcount.mcp_server.tools import PERMISSION_PROMPT, TOOLS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,7 +94,8 @@ def list_tools(params: dict[str, Any]) -> dict[str, Any]:
     """All in one page; a cursor was never given out, so none is known."""
     if params.get("cursor") is not None:
         raise ProtocolError(INVALID_PARAMS, "cursor is not known: the list has one page")
-    listed = {"tools": [tool.as_dict() for tool in TOOLS]}
+    prompt = (PERMISSION_PROMPT,) if PERMISSION_PROMPT_LISTED in os.environ else ()
+    listed = {"tools": [tool.as_dict() for tool in (*TOOLS, *prompt)]}
     if read_version(params) is None:
         return listed
     return {**listed, "ttlMs": _LIST_LIVES_MS, "cacheScope": "private"}

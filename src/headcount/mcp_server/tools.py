@@ -302,6 +302,39 @@ TOOLS: tuple[Tool, ...] = (
         },
         ("id", "decision"), destroys=True, asks_user=True,
     ),
+    # --- permission requests
+    Tool(
+        "ask_list", "List permission requests",
+        "What members wait for permission to do.",
+        {"all": _flag("Also those that are answered"), "team_name": TEAM},
+        reads=True,
+    ),
+    Tool(
+        "ask_decide", "Answer a permission request",
+        "Allow or deny what a member waits for. The first answer wins. Lead or operator only.",
+        {
+            "id": _text('The request\'s id, such as "a1"'),
+            "decision": _choice("Your answer", "allow", "deny"),
+            "reason": _text("Why; the member reads it", _LONG),
+            "team_name": TEAM,
+        },
+        ("id", "decision"), open_world=True,
+    ),
 )  # fmt: skip
 
-BY_NAME: dict[str, Tool] = {tool.name: tool for tool in TOOLS}
+# Claude Code calls this, not the model (`--permission-prompt-tool`). Listed only for a client that does.
+PERMISSION_PROMPT = Tool(
+    "permission_prompt",
+    "Request permission",
+    "For Claude Code itself: returns when someone has allowed or denied the call. Do not call it.",
+    {
+        "tool_name": _text("The tool that it wants to use"),
+        "input": {"type": "object", "description": "Its input"},
+        "tool_use_id": _text("The id of the call"),
+    },
+    ("tool_name", "input"),
+    open_world=True,
+)
+WAITING = (PERMISSION_PROMPT.name,)  # tools whose calls may take minutes
+
+BY_NAME: dict[str, Tool] = {tool.name: tool for tool in (*TOOLS, PERMISSION_PROMPT)}

@@ -43,6 +43,9 @@ MAY = {
     "force": frozenset((OPERATOR,)),
     "abort": _LEADS,
     "decide": _LEADS,
+    "ask": frozenset((WORKER, REVIEWER, LEAD, WITNESS)),
+    "decide_ask": _LEADS,  # the lead only if `on_ask` says so, and never its own
+    "decide_always": frozenset((OPERATOR,)),
     "answer": MEMBERS,
     "done": frozenset(
         (WORKER, REVIEWER, LEAD, WITNESS)
@@ -96,6 +99,7 @@ OF_COMMAND = {
     "todo": "decide",
     "reply": "decide",
     "escalations": "status",
+    "asks": "status",
     "decide": "decide",
     "salvage": "salvage",
     "checkpoints": "checkpoints",
@@ -141,6 +145,9 @@ _IN_WORDS = {
     "force": "use force",
     "abort": "abort a run",
     "decide": "decide an escalation",
+    "ask": "request permission",
+    "decide_ask": "answer a permission request",
+    "decide_always": "answer a permission request for ever",
     "answer": "answer a request to stand down",
     "done": "signal done",
     "idle": "report itself idle",

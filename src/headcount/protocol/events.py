@@ -136,11 +136,14 @@ class Limited(Event):
 
 @dataclass(frozen=True, slots=True)
 class Spent(Event):
-    """Its total cost so far."""
+    """Its total usage so far, with the cost of its team and of the day where clients report costs."""
 
     key: str
     tokens: int = 0
     turns: int = 0
+    cost_usd: float = 0.0
+    team_usd: float = 0.0
+    day_usd: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

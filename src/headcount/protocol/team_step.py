@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from headcount.domain.policy import list_used_up
 from headcount.protocol import events as ev
 from headcount.protocol.effects import ActKind, Note, Ready
 from headcount.protocol.happened import Refused, ReviewGiven
@@ -323,16 +324,8 @@ def _work_resumed(turn: Turn, event: ev.WorkResumed) -> None:
 
 
 def _spent(turn: Turn, event: ev.Spent) -> None:
-    """Ask a member above its budget to stand down, once. Its answer counts as usual."""
-    member, policy = turn.members[event.key], turn.policy
-    over = [
-        f"{used:,} of {budget:,} {what}"
-        for used, budget, what in (
-            (event.tokens, policy.budget_tokens, "tokens"),
-            (event.turns, policy.budget_turns, "turns"),
-        )
-        if budget and used >= budget
-    ]
+    """Ask a member above a budget to stand down, once. Its answer counts as usual."""
+    member, over = turn.members[event.key], list_used_up(turn.policy, event)
     if not over or member.over_budget or member.state is not State.RUNNING or member.request is not None:
         return
     turn.put(replace(member, over_budget=True))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 DATABASE = "state.db"
 APPLICATION_ID = 0x48434E54  # "HCNT", so that `file` and we know our own
-VERSION = 1
+VERSION = 2
 BUSY_TIMEOUT_MS = 30_000
 OLDEST_SAFE = (3, 51, 3)  # 3.7.0 to 3.51.2 can corrupt a database in WAL mode when a reset races a writer
 

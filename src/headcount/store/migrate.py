@@ -10,7 +10,7 @@ import apsw
 from headcount.errors import StoreError
 from headcount.store.database import APPLICATION_ID, BUSY_TIMEOUT_MS, VERSION, Transaction, explain, read_sql
 
-_MIGRATIONS = ("0001_first.sql",)
+_MIGRATIONS = ("0001_first.sql", "0002_asks.sql")
 
 
 def create(path: str) -> None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any, TypeVar
 
+    from headcount.domain.asks import Ask
     from headcount.ports import Entry, Fence
     from headcount.protocol.effects import Act, Note
     from headcount.protocol.events import Event
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     R = TypeVar("R", apsw.Connection, Bell)
 
 TEAMS, MAIL, TASKS = Statements("teams"), Statements("mail"), Statements("tasks")
-JOURNAL, IDENTITY = Statements("journal"), Statements("identity")
+JOURNAL, IDENTITY, ASKS = Statements("journal"), Statements("identity"), Statements("asks")
 _SELECTOR_BYTES = 8
 _EMPTYING_MS = 200  # no caller waits for it
 
@@ -235,6 +236,30 @@ class SqliteTx:
         self._db.execute(MAIL["forget"], (self._own(team_id), read_before))
         return self._db.total_changes() - before
 
+    # --- asks
+
+    def add_ask(self, ask: Ask) -> Ask:
+        values = [value for name, value in ask.as_dict().items() if name != "id"]
+        self._own(ask.team)
+        return ask.changed(id=one(self._db, ASKS["insert"], *values)[0])
+
+    def find_ask(self, ask_id: str) -> Ask | None:
+        row = one(self._db, ASKS["one"], ask_id)
+        return None if row is None else _ask(row)
+
+    def asks(self, team_id: str, *, state: str | None = None) -> list[Ask]:
+        return [_ask(row) for row in self._db.execute(ASKS["list"], (team_id, state))]
+
+    def asks_to_join(self, team_id: str, key: str) -> list[Ask]:
+        return [_ask(row) for row in self._db.execute(ASKS["again"], (team_id, key, self._now))]
+
+    def answer_ask(self, team_id: str, ask_id: str, state: str, by: str, reason: str) -> bool:
+        self._db.execute(ASKS["answer"], (state, by, reason, self._now, self._own(team_id), ask_id))
+        return self._db.changes() == 1
+
+    def take_answer(self, team_id: str, ask_id: str) -> None:
+        self._db.execute(ASKS["take"], (self._now, self._own(team_id), ask_id))
+
     # --- tasks
 
     def add_task(self, task: Task) -> Task:
@@ -320,6 +345,10 @@ class SqliteTx:
 
         return {about: loads(value) for about, value in self._db.execute(TEAMS["facts"], (team_id, name))}
 
+    def spent_on(self, day: str) -> float:
+        row = one(self._db, TEAMS["spent_on"], day)
+        return 0.0 if row is None else float(row[0])
+
 
 def _no_team(team_id: str) -> UsageError:
     return UsageError(f"There is no team {team_id}", code="unknown-team")
@@ -331,6 +360,12 @@ def _mail(row: tuple[Any, ...]) -> Mail:
     mail = Mail(*row)
     mail.subject, mail.body = visible(mail.subject), visible(mail.body)
     return mail
+
+
+def _ask(row: tuple[Any, ...]) -> Ask:
+    from headcount.domain.asks import Ask
+
+    return Ask(*row)
 
 
 def _task(row: tuple[Any, ...], needs: Iterable[str]) -> Task:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from headcount.app import standing_down, witness
+from headcount.app import permissions, standing_down, witness
 from headcount.app.page import read_member
 from headcount.app.report import read_report
 from headcount.app.resident import ensure_driven
@@ -14,6 +14,7 @@ from headcount.web.report_page import write_report
 
 if TYPE_CHECKING:
     from headcount.app.app import App
+    from headcount.app.permissions import AskAnswer
     from headcount.app.stand_down_answer import EscalationAnswer, StandDownAnswer
 
 Reading = Callable[..., Any]
@@ -42,6 +43,12 @@ def decide(app: App, body: Body, team: str, escalation: str) -> EscalationAnswer
     return answer
 
 
+def decide_ask(app: App, body: Body, team: str, ask: str) -> AskAnswer:
+    return permissions.decide_ask(
+        app, ask, _text(body, "decision"), _text(body, "reason"), always=body.get("always") is True, team=team
+    )
+
+
 def nudge(app: App, body: Body, team: str, member: str) -> dict[str, Any]:
     return witness.nudge(app, member, _text(body, "text"), team)
 
@@ -66,6 +73,7 @@ READING: dict[str, Reading] = {
 CHANGING: dict[str, Changing] = {
     "/api/teams/{team}/stand-down": stand_down,
     "/api/teams/{team}/escalations/{escalation}": decide,
+    "/api/teams/{team}/asks/{ask}": decide_ask,
     "/api/teams/{team}/members/{member}/nudge": nudge,
 }
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from headcount.ports import Store
 
 _EVERY_S = 0.1
-_LOOK_S = 1.0  # without a bell: mail between members rings only its reader
+_LOOK_S = 0.5  # without a bell: activity, and mail between members, which rings only its reader
 _KEEP_ALIVE_S = 15.0
 Patch = dict[str, Any]
 

@@ -7,6 +7,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from headcount import __version__
+from headcount.domain.display import show_usd
 from headcount.web.html_parts import Child, Markup, draw_timeline, el, join, legend, raw, say_seconds
 
 if TYPE_CHECKING:
@@ -92,6 +93,8 @@ def _tiles(report: Mapping[str, Any]) -> Markup:
     ]
     if report["tasks"]:
         tiles.append((f"{complete} of {len(report['tasks'])}", "tasks complete"))
+    if report["cost_usd"] is not None:
+        tiles.append((show_usd(report["cost_usd"]), "spent"))
     return el("ul", *(el("li", el("b", number), el("span", what)) for number, what in tiles), class_="tiles")
 
 
@@ -331,9 +334,26 @@ def _looked_at(member: Mapping[str, Any]) -> Child:
 
 
 def _work(member: Mapping[str, Any]) -> Child:
+    """Return where its work is, how much it is, and what it did last."""
     branch = el("div", el("code", member["branch"])) if member["branch"] else None
-    saved = el("div", f"{len(member['salvage'])} salvaged", class_="quiet") if member["salvage"] else None
-    return join(branch, saved)
+    ahead, used, doing = (member["findings"] or {}).get("commits_ahead"), member["usage"], member["doing"]
+    lines = [
+        f"{len(member['salvage'])} salvaged" if member["salvage"] else "",
+        f"{ahead} commit{'s' * (ahead != 1)}" if ahead else "",
+        _usage(used) if used else "",
+        f"last: {doing['text']} ({doing['at'][11:19]} UTC)" if doing else "",
+    ]
+    return join(branch, *(el("div", line, class_="quiet") for line in lines if line))
+
+
+def _usage(used: Mapping[str, Any]) -> str:
+    refused, cost = used.get("refused"), used.get("cost_usd")
+    parts = [
+        f"{used['tokens']:,} tokens",
+        show_usd(cost) if cost else "",
+        f"{refused['count']} refused: {refused['last']}" if refused else "",
+    ]
+    return ", ".join(filter(None, parts))
 
 
 def _processes(proof: Mapping[str, Any] | None) -> Child:

@@ -117,6 +117,19 @@ class EngineWorkspaces:
             rules=SavingRules.of(policy, plan),
         )
 
+    def count(
+        self, workspace: Workspace, plan: Mapping[str, Any], timeout_s: float
+    ) -> tuple[int, int] | None:
+        """Return commits since its base and files that differ from the last one, at the price of two calls of
+        git. None if it has neither. Only `read` finds everything."""
+        repo = self._repo(plan)
+        if repo is None or workspace.git_dir is None or workspace.base is None:
+            return None
+        git = repo.git.on(workspace.git_dir, workspace.path).until(timeout_s)
+        ahead = int(git.text("rev-list", "--count", f"{workspace.base}..HEAD"))
+        changed = git.run("status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=all")
+        return ahead, len(changed.records())
+
     def salvage(
         self, workspace: Workspace, policy: Policy, plan: Mapping[str, Any]
     ) -> tuple[Findings, Salvage | None]:

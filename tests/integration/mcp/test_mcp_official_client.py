@@ -137,6 +137,8 @@ async def _watch(operator: Caller) -> None:
     assert "Active Workers" in (await operator.ok("witness_handoff", remarks="all well"))["body"]
     assert await operator.ok("escalation_list") == {"escalations": []}
     assert await operator.refused("escalation_decide", id="e1", decision="wait") == "unknown-escalation"
+    assert await operator.ok("ask_list") == {"asks": []}
+    assert await operator.refused("ask_decide", id="a1", decision="allow") == "unknown-ask"
 
 
 async def _end(operator: Caller, lab: Lab, carol: dict[str, str]) -> None:

@@ -56,12 +56,12 @@ def test_a_turn_does_not_end_before_an_open_request_is_answered(world: World) ->
 
 
 def test_the_end_of_a_turn_is_idle_and_counted(world: World) -> None:
-    assert hook(world, "Stop", {"tokens": 30}) is None
-    assert hook(world, "Stop", {"tokens": 12}) is None
+    assert hook(world, "Stop", {"turn": True}) is None
+    assert hook(world, "Stop", {"prompt_response": "Done."}) is None
     idle = ev.IdleReported("alice#1")
-    assert world.inputs() == [ev.Spent("alice#1", 30, 1), idle, ev.Spent("alice#1", 42, 2), idle]
+    assert world.inputs() == [ev.Spent("alice#1", 0, 1), idle, ev.Spent("alice#1", 0, 2), idle]
     with world.store.read() as tx:
-        assert tx.fact(world.team.id, "alice#1", "usage") == {"tokens": 42, "turns": 2}
+        assert tx.fact(world.team.id, "alice#1", "usage") == {"tokens": 0, "turns": 2}
     assert [mail.type for mail in world.inbox("witness")] == ["idle", "idle"]
 
 

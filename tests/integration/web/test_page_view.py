@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
+import pytest
 from weblab import TEAM, WebLab
 
+from headcount.app import doing
+from headcount.app.doing import DoingFile
 from headcount.app.mail import send
 from headcount.app.page import Onlooker, make_patch
 from headcount.app.progress import follow
 from headcount.app.standing_down import stand_down
+from headcount.app.unsaved_work import Work
 from headcount.protocol.codec import phase_as_json
 from headcount.protocol.effects import Note
 from headcount.protocol.member import Member, State
@@ -73,10 +78,31 @@ def test_a_count_of_unsaved_files_changes_its_row_alone(idle_lab: WebLab) -> Non
     two_members(idle_lab)
     onlooker = Onlooker(idle_lab.app, TEAM)
     seen = onlooker.look()
-    onlooker.seen["ben#1"] = 4
+    onlooker.seen["ben#1"] = Work(2, 4)
     patch = make_patch(seen, onlooker.look())
-    assert {key: row["dirty"] for key, row in patch["members"].items()} == {"ben#1": 4}
+    shown = {key: (row["ahead"], row["dirty"]) for key, row in patch["members"].items()}
+    assert shown == {"ben#1": (2, 4)}
     assert set(patch) == {"members"}
+
+
+def test_F111_an_activity_changes_its_row_alone_and_reads_no_other_file(
+    idle_lab: WebLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two_members(idle_lab)
+    os.makedirs(f"{idle_lab.app.home}/teams/{TEAM}", exist_ok=True)
+    DoingFile(idle_lab.app.home, TEAM, "ada#1").report("editing a.py")
+    onlooker = Onlooker(idle_lab.app, TEAM)
+    seen = onlooker.look()
+    assert seen.members["ada#1"]["doing"]["text"] == "editing a.py"
+    DoingFile(idle_lab.app.home, TEAM, "ben#1").report("running <b>pytest</b>\x1b[2J")
+    opened: list[str] = []
+    read = doing._read_line
+    monkeypatch.setattr(doing, "_read_line", lambda path: (opened.append(path), read(path))[1])
+    patch = make_patch(seen, onlooker.look())
+    assert {key: row["doing"]["text"] for key, row in patch["members"].items()} == {
+        "ben#1": "running <b>pytest</b> [2J"
+    }
+    assert set(patch) == {"members"} and [os.path.basename(path) for path in opened] == ["ben-1.json"]
 
 
 def test_a_name_that_is_used_again_shows_nothing_of_the_team_before(lab: WebLab) -> None:

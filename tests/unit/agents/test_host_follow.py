@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from headcount.agents.activity import Meter
 from headcount.agents.client import Record, Seen, Setup
 from headcount.agents.host import terminal_session
 from headcount.agents.registry import CLIENTS
@@ -130,7 +131,9 @@ def test_a_record_that_vanishes_while_it_is_read_says_nothing_and_the_others_are
     there = tmp_path / "b.jsonl"
     there.write_text("old\n")
     monkeypatch.setattr(terminal_session.glob, "glob", lambda *_, **__: ["a.jsonl", "b.jsonl"])
-    lines = terminal_session._Lines(replace(CLIENTS["codex"], record=record), Setup(str(tmp_path), (), "s"))
+    lines = terminal_session.RecordLines(
+        replace(CLIENTS["codex"], record=record), Setup(str(tmp_path), (), "s"), Meter()
+    )
     there.write_text("old\nnew\n")
     assert [seen.answer for seen in lines.read()] == ["new"]
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from headcount.agents.activity import Meter
 from headcount.agents.client import NOTHING, Record, Seen, Setup, add_seen, reset_time, understand
-from headcount.agents.host.terminal_session import _Lines
+from headcount.agents.host.terminal_session import RecordLines
 from headcount.agents.registry import CLIENTS
 
 LIMIT = "You've hit your 5-hour limit · resets 6:43am (UTC)"
@@ -30,7 +31,7 @@ def said(text: str, **more: Any) -> dict[str, Any]:
 
 def test_a_turn_of_claude_code_begins_with_a_prompt_and_ends_with_its_duration() -> None:
     assert read("claude", type="user", promptSource="typed").turn == "begun"
-    assert read("claude", type="user", message={"content": "a tool's result"}) == NOTHING
+    assert read("claude", type="user", message={"content": "a tool's result"}).turn == ""
     assert read("claude", type="user", promptSource="typed", isSidechain=True) == NOTHING
     assert read("claude", type="system", subtype="turn_duration").turn == "ended"
 
@@ -170,7 +171,9 @@ def test_only_whole_new_lines_are_read_and_an_answer_is_paid_once(tmp_path: Path
         return Seen(tokens=int(tokens), answer=name) if tokens else NOTHING
 
     record = Record("*.jsonl", cost)
-    followed = _Lines(replace(CLIENTS["codex"], record=record), Setup(str(tmp_path), ("headcount",), "s"))
+    followed = RecordLines(
+        replace(CLIENTS["codex"], record=record), Setup(str(tmp_path), ("headcount",), "s"), Meter()
+    )
     assert [*followed.read()] == []
     with path.open("a") as file:
         file.write("r1 5\nr1 5\nr2 7")
@@ -187,7 +190,7 @@ def test_a_record_is_found_whatever_the_directory_is_called(name: str, tmp_path:
     record = CLIENTS[name].record
     assert record is not None
     setup = Setup(str(tmp_path / "[acme] *?"), ("headcount",), "s")
-    followed = _Lines(CLIENTS[name], setup)
+    followed = RecordLines(CLIENTS[name], setup, Meter())
     path = Path(setup.directory, record.files.replace("**", "2026/11").replace("*", "x"))
     path.parent.mkdir(parents=True)
     path.write_text('{"type": "none"}\n')

@@ -79,7 +79,7 @@ def test_the_only_team_in_which_it_waits_need_not_be_named(app: App) -> None:
 def _decide_by_command(app: App, decision: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stand_down_commands, "open_app", lambda **_: app)
     monkeypatch.setattr(stand_down_commands, "ensure_driven", lambda _: None)
-    asked = argparse.Namespace(id="e1", decision=decision, reason="", team="crew", json=False)
+    asked = argparse.Namespace(id="e1", decision=decision, reason="", always=False, team="crew", json=False)
     assert stand_down_commands.run_decide(asked) == 0
 
 

@@ -22,6 +22,7 @@ def run(state: str, escalations: list[dict[str, Any]], **more: Any) -> dict[str,
     lists: dict[str, Any] = {
         "limits": [],
         "dialogs": [],
+        "asks": [],
         "stalled": [],
         "warnings": [],
         "integration": "headcount/mix/integration",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import time
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from headcount.app.page import View
 from headcount.cli.terminal_output import fit, width_of
 from headcount.cli.watch_screen import Scene, draw, split_keys
+from headcount.domain.display import utc
 
 
 def bare(text: str, _: str) -> str:
@@ -19,7 +22,8 @@ def a_row(name: str, **more: Any) -> dict[str, Any]:
     return {
         "key": f"{name}#1", "name": name, "generation": 1, "state": "running", "activity": "working",
         "task": None, "outcome": None, "failure": "", "salvage": [], "asked": False, "limit": None,
-        "waits": "", "issues": [], "dirty": None, "unread": 0, **more,
+        "waits": "", "issues": [], "dirty": None, "ahead": None, "unread": 0, "doing": None,
+        "refused": None, **more,
     }  # fmt: skip
 
 
@@ -28,8 +32,8 @@ def a_view(*rows: dict[str, Any], waiting: int = 0, run: dict[str, Any] | None =
         {"id": f"e{n}", "key": "ada#1", "state": "open", "issues": ["1 untracked: \x1b[2Jx.md"]}
         for n in range(waiting)
     ]
-    about = {"team": "crew", "status": "active", "run": run}
-    return View(about, {row["key"]: row for row in rows}, escalations, [], [], {}, [])
+    about = {"team": "crew", "status": "active", "run": run, "cost_usd": None}
+    return View(about, {row["key"]: row for row in rows}, escalations, [], [], [], {}, [])
 
 
 @pytest.mark.parametrize(("columns", "lines"), [(20, 4), (40, 10), (80, 24), (200, 50)])
@@ -86,3 +90,11 @@ def test_nothing_unsaved_and_not_yet_read_look_different() -> None:
 def test_keys_that_arrive_together_are_told_apart() -> None:
     assert split_keys("\x1b[B\x1b[Bq\x1b[6~\x1bOA\r") == ["down", "down", "q", "page down", "up", "enter"]
     assert split_keys("\x1b[1;5Cé\x1b") == ["\x1b[1;5C", "é", "escape"]
+
+
+def test_it_shows_what_a_member_is_doing_and_since_when() -> None:
+    now = {"text": "running \x1b[2Jpytest: 2 failed", "at": utc(time.time() - 130)}
+    row = a_row("ann", doing=now, ahead=3, refused={"count": 2, "last": "make"})
+    shown = "\n".join(draw(a_view(row), Scene(), 200, 20, bare))
+    assert "pytest: 2 failed (2 min ago); 2 commands refused: make" in shown and "\x1b" not in shown
+    assert re.search(r"COMMITS.*\n.* 3 ", shown)

@@ -53,7 +53,7 @@ def test_the_operator_and_the_lead_cannot_answer_for_a_member() -> None:
 
 
 def test_the_operator_holds_the_authority_of_the_lead_and_the_witness() -> None:
-    own = {"answer", "done", "idle", "task_claim"}  # a member's own word
+    own = {"answer", "ask", "done", "idle", "task_claim"}  # a member's own word
     for action, who in authority.MAY.items():
         if action not in own and {"lead", "witness"} & who:
             assert "operator" in who, action

@@ -37,7 +37,8 @@ def a_member(**more: Any) -> dict[str, Any]:
     return {
         "name": "ada", "generation": 1, "role": "worker", "state": "gone", "outcome": "clean", "task": None,
         "answer": "approved", "answerReason": "", "attempts": 1, "issues": [], "failure": None, "branch": "b",
-        "processes": None, "salvage": [], "spans": [], "marks": [], "checkpoints": [], **more,
+        "processes": None, "salvage": [], "spans": [], "marks": [], "checkpoints": [], "findings": None,
+        "usage": None, "doing": None, **more,
     }  # fmt: skip
 
 
@@ -45,7 +46,7 @@ def a_report(**more: Any) -> dict[str, Any]:
     return {
         "team": "crew", "teamId": "crew#1", "description": "", "status": "shutdown", "began": 0.0,
         "ended": 10.0, "seconds": 10.0, "archive": None, "members": [a_member()], "tasks": [],
-        "standDowns": [], "run": None,
+        "standDowns": [], "run": None, "cost_usd": None,
         "escalations": [], "unreadMail": [], "warnings": [], "story": [], **more,
     }  # fmt: skip
 
@@ -73,6 +74,8 @@ def test_whatever_an_agent_wrote_adds_no_element_to_the_report() -> None:
     member = a_member(
         issues=[HOSTILE],
         answerReason=HOSTILE,
+        usage={"tokens": 7, "turns": 1, "cost_usd": 1.5, "refused": {"count": 2, "last": HOSTILE}},
+        doing={"text": HOSTILE, "at": "2026-11-17T10:20:02.511+00:00"},
         salvage=[saved],
         marks=[{"at": 1.0, "kind": "answered", "what": HOSTILE}],
     )

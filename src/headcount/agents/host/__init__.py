@@ -6,13 +6,31 @@ below are all that it needs from headcount; `app/hosting.py` implements them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headcount.agents.client import Seen
     from headcount.domain.records import Mail
+
+
+class Wanted(NamedTuple):
+    """A permission that a client requests."""
+
+    kind: str
+    """command, edit, tool or other."""
+    title: str
+    detail: str = ""
+    """The text that a person needs in order to decide: a diff, the input of a tool."""
+    command: str = ""
+    """The command line, for the patterns of `[agents] allow` and `deny`."""
+    directory: str = ""
+
+
+class Answer(NamedTuple):
+    allowed: bool
+    reason: str = ""
 
 
 class Reports(Protocol):
@@ -31,8 +49,14 @@ class Reports(Protocol):
     def end_work(self) -> None:
         """Report idle, unless the member has reported more (done, an answer) or has mail to continue with."""
 
+    def record_usage(self, seen: Seen) -> bool:
+        """For status and budget, in mid-turn: what an answer cost, and a refusal. True above a budget."""
+
     def record_turn(self, seen: Seen, code: int) -> None:
-        """For status and budget: what a turn cost, and how it ended."""
+        """For status and budget: how a turn ended, and what was not yet recorded of its cost."""
+
+    def report_activity(self, text: str) -> None:
+        """Show what the client is doing. Cheap: it never fails, and never waits."""
 
     def limit_end(self, resets_at: float | None, count: int) -> float:
         """When to try again after the usage limit was reached, `count` times in a row."""
@@ -50,6 +74,10 @@ class Reports(Protocol):
         """Another dialog follows. This updates what others see, and sends no mail."""
 
     def end_dialog(self) -> None: ...
+
+    def ask(self, wanted: Wanted, gone: int | None = None) -> Answer:
+        """Wait until policy, a person, the lead or the time limit has answered. Denied with a reason when the
+        member is stood down. `gone` is readable when the client has left."""
 
     def warn(self, text: str) -> None: ...
 

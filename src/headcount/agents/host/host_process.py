@@ -9,6 +9,7 @@ Between two turns no process of the client is alive, and the member is idle: it 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -17,11 +18,13 @@ import sys
 import time
 from typing import NamedTuple
 
+from headcount.agents.activity import Doing, Meter
 from headcount.agents.client import Client, Seen, Setup, Turn, add_seen, understand, write_file
 from headcount.agents.host.prompts import NOTHING_YET, Opening, brief, tell, with_task
+from headcount.agents.host.terminal_session import RecordLines
 from headcount.agents.launch import HEADCOUNT
 from headcount.domain.names import SHOWN_MAIL
-from headcount.errors import ProcessError
+from headcount.errors import HeadcountError, ProcessError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
 _FAILURES = 3  # turns in a row that end badly before it gives up
 _AGAIN_S = 2.0
 _LIMIT_MARGIN_S = 1.0
+_LOOK_S = 0.5
+_EXIT_S = 5.0
 # The colour tells what a person typed in a terminal from the client's own hint (`runtime/screen_input.py`).
 _NO_COLOURS = ("CI", "NO_COLOR")
 
@@ -43,6 +48,9 @@ class Options(NamedTuple):
     permissions: str = "edit"
     trusted: str = ""
     terminal: bool = False
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    ask_timeout_s: float = 600
 
 
 class Host:
@@ -59,13 +67,15 @@ class Host:
         told = brief(team, member)
         self._setup = Setup(
             directory, HEADCOUNT, "", options.model, options.permissions, options.trusted,
-            with_task(told, _read_task()) if options.terminal else told,
+            with_task(told, _read_task()) if options.terminal else told, options.allow, options.deny,
+            options.ask_timeout_s,
         )  # fmt: skip
         self._env = {**os.environ, **client.prepare(self._setup, os.environ)}
         self._env["PWD"] = os.getcwd()
         self._env["HEADCOUNT_CLIENT_DIRECTORY"] = self._setup.directory
         self._env["PATH"] = f"{_shim(self._setup)}:{self._env.get('PATH', os.defpath)}"
         self._child: subprocess.Popen[bytes] | None = None
+        self._doing, self._meter = Doing(), Meter()
         self._begun = False
         self._stopping = False
 
@@ -131,6 +141,7 @@ class Host:
         from dataclasses import replace
 
         self._setup = replace(self._setup, session=str(uuid.uuid4()))
+        self._meter = Meter()
         return self._setup
 
     def _run_turn(self, turn: Turn, mail: list[Mail]) -> tuple[int, Seen]:
@@ -141,13 +152,53 @@ class Host:
                 self._child = subprocess.Popen(turn.argv, env=env, stdin=prompt, stdout=subprocess.PIPE)
         except OSError as error:
             raise _not_started(self._client, error) from error
-        seen = Seen()
-        with self._child as child:
-            for line in read_lines(child):
-                sys.stdout.write(line)
-                sys.stdout.flush()
-                seen = add_seen(seen, understand(self._client.read_line, line))
-        return child.returncode, seen
+        return self._follow_turn(self._child)
+
+    def _follow_turn(self, child: subprocess.Popen[bytes]) -> tuple[int, Seen]:
+        """Read a turn to its end, and report its usage and activity at once: a budget holds in mid-turn."""
+        turn = unrecorded = Seen()
+        is_above = False
+        self._reports.report_activity(f"starting {self._client.title}")
+        with child:
+            for seen in map(self._doing.follow, self._read_turn(child)):
+                if seen.activity:
+                    self._reports.report_activity(seen.activity)
+                turn, unrecorded = add_seen(turn, seen), add_seen(unrecorded, seen)
+                if unrecorded.tokens or unrecorded.cost_usd or unrecorded.refused:
+                    with contextlib.suppress(HeadcountError):  # then with the next line, or the turn's end
+                        is_above, unrecorded = self._reports.record_usage(unrecorded), Seen()
+                if is_above and self._has_request():
+                    return self._interrupt(child), turn._replace(tokens=0, cost_usd=0.0, refused="")
+        rest = unrecorded
+        code = child.returncode
+        return code, turn._replace(tokens=rest.tokens, cost_usd=rest.cost_usd, refused=rest.refused)
+
+    def _read_turn(self, child: subprocess.Popen[bytes]) -> Iterator[Seen]:
+        """Yield the lines of the client's output, and of its record where that knows more."""
+        meter, record = self._meter, self._client.record
+        meter.begin_turn()
+        lines = RecordLines(self._client, self._setup, meter) if record and record.in_turns else None
+        for line in read_lines(child, _LOOK_S if lines else None):
+            sys.stdout.write(line)
+            sys.stdout.flush()
+            yield meter.count(understand(self._client.read_line, line))
+            for seen in lines.read() if lines else ():
+                is_whole = record is not None and record.in_turns == "all"
+                yield seen if is_whole else Seen(seen.tokens, cost_usd=seen.cost_usd)
+
+    def _has_request(self) -> bool:
+        """Return whether the client must answer a request that it cannot read before its turn is over."""
+        return not self._client.hooked and any(mail.request_id for mail in self._reports.unread())
+
+    def _interrupt(self, child: subprocess.Popen[bytes]) -> int:
+        """End a turn that is above its budget. The next one continues it with the request to stand down."""
+        child.terminate()
+        try:
+            child.wait(_EXIT_S)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+        return 0
 
     def _stop(self, *_: object) -> None:
         """End the client first, then exit."""
@@ -201,17 +252,19 @@ def _not_started(client: Client, error: OSError) -> ProcessError:
 _AT_ONCE = 1 << 20  # more than a pipe holds: one read takes all that is there
 
 
-def read_lines(child: subprocess.Popen[bytes]) -> Iterator[str]:
-    """Yield the lines of its output until it has ended."""
+def read_lines(child: subprocess.Popen[bytes], every_s: float | None = None) -> Iterator[str]:
+    """Yield the lines of its output until it has ended, and an empty text when it is silent for `every_s`."""
     rest = b""
-    for data in _read(child):
+    for data in _read(child, every_s):
         *lines, rest = (rest + data).split(b"\n")
         yield from (line.decode(errors="replace") + "\n" for line in lines)
+        if every_s and not lines:
+            yield ""
     if rest:
         yield rest.decode(errors="replace")
 
 
-def _read(child: subprocess.Popen[bytes]) -> Iterator[bytes]:
+def _read(child: subprocess.Popen[bytes], every_s: float | None) -> Iterator[bytes]:
     assert child.stdout is not None
     output, end = child.stdout.fileno(), os.pidfd_open(child.pid)
     os.set_blocking(output, False)
@@ -221,9 +274,8 @@ def _read(child: subprocess.Popen[bytes]) -> Iterator[bytes]:
     ready: dict[int, int] = {}
     try:
         while end not in ready:
-            ready = dict(waiting.poll())
-            if output in ready:
-                yield _take(output, waiting)
+            ready = dict(waiting.poll(every_s and every_s * 1000))
+            yield _take(output, waiting) if output in ready else b""
     finally:
         os.close(end)
 

@@ -19,6 +19,7 @@ import time
 from collections import deque
 from functools import partial
 
+from headcount.agents.activity import Doing, Meter
 from headcount.agents.client import Seen, add_seen, understand
 from headcount.agents.host.screen_dialogs import Attendant, Dialogs
 from headcount.errors import HeadcountError
@@ -66,9 +67,10 @@ class Follower:
         self._start = start
         self._terminal = terminal
         self._lookers = _make_lookers(reports, client, self._terminal)
-        self._to_tell: deque[Callable[[], None]] = deque()
+        self._to_tell: deque[Callable[[], object]] = deque()
         self._troubles: set[str] = set()
         self._turn = Seen()
+        self._doing = Doing()
         self._failures = self._limits = 0
         self._times_parked = 0
         self._go_on_at: float | None = None
@@ -90,7 +92,7 @@ class Follower:
 
     def _follow(self, child: Child, setup: Setup) -> bool:
         """Follow one conversation. True at the exit of the client, False to start a new one."""
-        lines = _Lines(self._client, setup)
+        lines = RecordLines(self._client, setup, Meter())
         end = os.pidfd_open(child.pid)
         try:
             while True:
@@ -102,7 +104,7 @@ class Follower:
         finally:
             os.close(end)
 
-    def _listen(self, lines: _Lines) -> bool:
+    def _listen(self, lines: RecordLines) -> bool:
         """Read the record. False if the conversation no longer fits; the rest of its record is void."""
         for seen in lines.read():
             self._hear(seen)
@@ -111,12 +113,20 @@ class Follower:
         return True
 
     def _hear(self, seen: Seen) -> None:
-        self._turn = add_seen(self._turn, seen)
+        seen = self._doing.follow(seen)
+        if seen.activity:
+            self._reports.report_activity(seen.activity)
+        self._turn = add_seen(self._turn, seen._replace(activity="", steps=()))
         if seen.turn == "begun":
             self._to_tell.append(self._begin_turn)
         elif seen.turn == "ended" and self._turn != Seen(turn="ended"):
-            self._end_turn(self._turn)
+            # The rest of its usage was recorded with each answer.
+            self._end_turn(
+                self._turn._replace(tokens=seen.tokens, cost_usd=seen.cost_usd, refused=seen.refused)
+            )
             self._turn = Seen()
+        elif seen.tokens or seen.cost_usd or seen.refused:
+            self._to_tell.append(partial(self._reports.record_usage, seen))
 
     def _end_turn(self, turn: Seen) -> None:
         code = 1 if turn.limit or turn.overflow or turn.login else 0
@@ -189,29 +199,24 @@ def _make_lookers(reports: Reports, client: Client, terminal: Terminal) -> list[
     return lookers
 
 
-class _Lines:
-    """What is new in the client's record, whichever files it keeps it in."""
+class RecordLines:
+    """Reads new lines of the client's record, whichever files it keeps it in. `meter` counts their usage."""
 
-    def __init__(self, client: Client, setup: Setup) -> None:
+    def __init__(self, client: Client, setup: Setup, meter: Meter) -> None:
         self._record = client.record
         self._directory = setup.directory
         self._ends: dict[str, int] = {}
         for path in self._paths():
             with contextlib.suppress(OSError):
                 self._ends[path] = os.path.getsize(path)
-        self._counted: set[str] = set()
+        self._meter = meter
 
     def read(self) -> Iterator[Seen]:
         if self._record is None:
             return
         for path in self._paths():
             for line in self._new_lines(path):
-                seen = understand(self._record.read, line)
-                if seen.answer in self._counted:
-                    seen = seen._replace(tokens=0)
-                if seen.answer:
-                    self._counted.add(seen.answer)
-                yield seen
+                yield self._meter.count(understand(self._record.read, line))
 
     def _paths(self) -> list[str]:
         if self._record is None:

@@ -5,6 +5,7 @@
     PreCompact                       recorded; with `cycle_on_compact` it is cycled
     SessionEnd                       recorded
     Limited, Resumed                 its usage limit is reached, and over
+    BeforeTool                       Gemini CLI wants to run a command: asked, if it is not allowed anyway
 
 A failing hook would block the work of the client, so it never reports an error. Mail is still in the mailbox.
 """
@@ -142,16 +143,11 @@ def _may_stop(call: Call, event: str, given: dict[str, Any]) -> None:
 
 
 def _count(call: Call, given: dict[str, Any]) -> None:
-    """Record the cost of a turn, from opencode's event or Gemini CLI's record."""
-    tokens = given.get("tokens")
-    if "prompt_response" in given:
-        from headcount.agents.gemini import turn_tokens
-
-        tokens = turn_tokens(str(given.get("transcript_path")))
-    if isinstance(tokens, int):
+    """Count a turn of opencode or Gemini CLI, whose records do not say when a turn is over."""
+    if "prompt_response" in given or given.get("turn") is True:
         from headcount.agents.client import Seen
 
-        MemberReports(call.session).record_turn(Seen(tokens=tokens), 0)
+        MemberReports(call.session).record_turn(Seen(), 0)
 
 
 def _record(call: Call, event: str, given: dict[str, Any]) -> None:
@@ -194,6 +190,22 @@ def _limit(call: Call, event: str, given: dict[str, Any]) -> None:
     return MemberReports(call.session).park(str(given.get("reason", "")), seconds)
 
 
+def _ask(call: Call, event: str, given: dict[str, Any]) -> None:
+    """Ask for a command that Gemini CLI's policy denies without the permit. It asks nobody itself."""
+    from headcount.agents.gemini import PERMIT, wanted_command
+
+    wanted = wanted_command(given)
+    if wanted is None:
+        return None
+    answer = MemberReports(call.session).ask(wanted)
+    if answer.allowed:
+        with open(f"{os.environ['HEADCOUNT_CLIENT_DIRECTORY']}/{PERMIT}") as file:
+            permit = file.read()
+        added = {"tool_input": {**given["tool_input"], "description": f"{wanted.title} ({permit})"}}
+        return _say(call, {"decision": "allow", "hookSpecificOutput": {"hookEventName": event, **added}})
+    return _say(call, {"decision": "deny", "reason": f"Permission denied: {answer.reason}"})
+
+
 def _beside(event: str, text: str) -> dict[str, Any]:
     """Put before the model, next to what it has."""
     return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
@@ -216,6 +228,7 @@ _EVENTS = {
     "Stop": _may_stop,
     "PreCompact": _compact,
     "SessionEnd": _record,
+    "BeforeTool": _ask,
     "Limited": _limit,
     "Resumed": _limit,
 }

@@ -76,3 +76,6 @@ select value from facts where team = ? and about = ? and name = ?
 
 -- name: facts
 select about, value from facts where team = ? and name = ? order by about
+
+-- name: spent_on
+select total(json_extract(value, '$.days."' || ? || '"')) from facts where name = 'usage'

@@ -80,6 +80,7 @@ async function readEvents(body, onData) {
 const part = encodeURIComponent;
 export const standDown = (team, body) => call(`teams/${part(team)}/stand-down`, body);
 export const decide = (team, id, decision) => call(`teams/${part(team)}/escalations/${part(id)}`, { decision });
+export const decideAsk = (team, id, answer) => call(`teams/${part(team)}/asks/${part(id)}`, answer);
 export const nudge = (team, name, text) => call(`teams/${part(team)}/members/${part(name)}/nudge`, { text });
 export const readMember = (team, key) => call(`teams/${part(team)}/members/${part(key)}`);
 export const readScreen = (team, name) => call(`teams/${part(team)}/members/${part(name)}/screen`);

@@ -1,13 +1,14 @@
 // Puts it together: the streams change the state, the state is drawn at most once a frame.
 
 import { readReport, Refusal, watchTeam, watchTeams } from "./api.js";
+import { drawAsks } from "./asks.js";
 import { askStandDown, openMember } from "./dialogs.js";
 import { el, fill, find, say, setClass, setText } from "./dom.js";
 import { drawEscalations, drawProgress } from "./escalations.js";
 import { Window } from "./lane.js";
 import { Panels } from "./panels.js";
 import { Roster } from "./roster.js";
-import { ago, STATES, stateWord } from "./words.js";
+import { ago, cost, STATES, stateWord } from "./words.js";
 
 const LOG = 400;
 
@@ -26,7 +27,7 @@ const chips = new Map(); // a state's word -> the button that shows only those
 
 // Made anew each time: streams change what is inside it.
 function emptyState() {
-  return { about: null, members: {}, escalations: [], tasks: [], salvage: [], mail: {}, log: [] };
+  return { about: null, members: {}, escalations: [], asks: [], tasks: [], salvage: [], mail: {}, log: [] };
 }
 
 // Forget everything, and draw every section again: the next team may have nothing to put into some of them.
@@ -39,7 +40,7 @@ function startOver() {
 function take(patch) {
   if (patch.error) return problem(new Refusal(patch.error, 400));
   if (patch.whole) startOver();
-  for (const name of ["about", "escalations", "tasks", "salvage"]) {
+  for (const name of ["about", "escalations", "asks", "tasks", "salvage"]) {
     if (patch[name]) { announce(name, patch[name]); state[name] = patch[name]; sections.add(name); }
   }
   if (patch.members) {
@@ -59,6 +60,10 @@ function announce(name, value) {
     const known = new Set(state.escalations.map((one) => one.id));
     value.filter((one) => one.state === "open" && !known.has(one.id))
       .forEach((one) => say(`${one.key} needs a decision`));
+  }
+  if (name === "asks") {
+    const known = new Set(state.asks.map((one) => one.id));
+    value.filter((one) => !known.has(one.id)).forEach((one) => say(`${one.member} requests permission`));
   }
 }
 
@@ -114,12 +119,14 @@ function draw() {
   setText(find("status"), about.status.replaceAll("_", " "));
   setClass(find("status"), `pill t-${about.status}`);
   view.update(about, Date.now() / 1000);
-  setText(find("window"), `${about.ended ? "Its last" : "Last"} ${ago(view.length)}`);
+  const spent = about.cost_usd === null ? "" : `, ${cost(about.cost_usd)} spent (${cost(about.cost_today_usd)} today in all teams)`;
+  setText(find("window"), `${about.ended ? "Its last" : "Last"} ${ago(view.length)}${spent}`);
   find("down").disabled = about.status === "shutdown";
   find("report").disabled = false;
   roster.show(state, shownKeys(), view, changed);
   if (changed.size || sections.has("members")) drawCounts();
   if (changed.size || sections.has("about")) drawProgress(state);
+  if (sections.has("asks")) drawAsks(state, open, problem);
   if (sections.has("escalations")) drawEscalations(state, open, problem);
   if (sections.size) panels.draw(state, sections);
   changed = new Set();

@@ -2,7 +2,7 @@
 
 import { el, find, setClass, setText } from "./dom.js";
 import { drawLane, lookAt, makeLane } from "./lane.js";
-import { count, outcomeWord, stateWord } from "./words.js";
+import { ago, cost, count, outcomeWord, stateWord } from "./words.js";
 
 const SPARE = 8; // rows above and below what is in sight
 
@@ -43,7 +43,10 @@ export class Roster {
 
   tick(view) {
     this.view = view;
-    for (const row of this.cells.values()) lookAt(row.lane, view, this.base);
+    for (const [key, row] of this.cells) {
+      lookAt(row.lane, view, this.base);
+      if (this.state.members[key]?.doing) this.writeWaits(row, this.state.members[key]); // its age
+    }
   }
 
   onScroll() {
@@ -113,13 +116,19 @@ export class Roster {
     setText(row.pill, member.outcome ? outcomeWord(member.outcome) : word);
     setClass(row.pill, `state ${member.state === "gone" ? `o-${member.outcome}` : `s-${member.state} a-${word}`}`);
     setText(row.task, member.task ?? "");
-    setText(row.dirty, member.dirty ? count(member.dirty, "item") : member.dirty === 0 ? "none" : "");
+    const dirty = member.dirty ? count(member.dirty, "item") : member.dirty === 0 ? "none" : "";
+    setText(row.dirty, member.ahead ? `${dirty}, ${count(member.ahead, "commit")}` : dirty);
     setClass(row.dirty, member.dirty ? "c-dirty warn" : "c-dirty");
     setText(row.mail, member.unread || "");
-    setText(row.waits, describe(member));
-    row.waits.title = row.waits.textContent;
+    row.dirty.title = member.ahead ? `${count(member.ahead, "commit")} since its base` : "";
+    this.writeWaits(row, member);
     drawLane(row.lane, member.lane, this.base, `${member.name}: ${member.lane.map(([state]) => state).join(", ")}`);
     lookAt(row.lane, this.view, this.base);
+  }
+
+  writeWaits(row, member) {
+    setText(row.waits, describe(member));
+    row.waits.title = row.waits.textContent;
   }
 
   onKey(event) {
@@ -150,5 +159,7 @@ function describe(member) {
   if (member.asked || member.state === "stuck") {
     return member.limit ? `${member.waits} (at most ${member.limit} s)` : member.waits;
   }
-  return member.issues.join("; ");
+  const doing = member.doing ? `${member.doing.text} (${ago(Date.now() / 1000 - Date.parse(member.doing.at) / 1000)})` : "";
+  const refused = member.refused ? `${count(member.refused.count, "command")} refused: ${member.refused.last}` : "";
+  return [...member.issues, doing, refused, cost(member.cost_usd)].filter(Boolean).join("; ");
 }

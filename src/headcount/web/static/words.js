@@ -35,3 +35,8 @@ export function size(bytes) {
 export function count(number, one, many = `${one}s`) {
   return `${number} ${number === 1 ? one : many}`;
 }
+
+export function cost(dollars) {
+  if (dollars === null || dollars === undefined) return "";
+  return `$${dollars < 0.01 ? dollars.toFixed(4) : dollars.toFixed(2)}`;
+}
