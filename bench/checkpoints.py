@@ -5,8 +5,8 @@
 Four teams, one after the other, in one repository: members that write a file each second, without and with
 checkpoints; then members that do nothing, without and with. The engine is the resident one, in a process of
 its own. Counted are the engine with every git that it ran, and the members. Each count begins after three
-intervals: the first checkpoint reads all files, and an idle workspace is quiet after two more. Then a single
-checkpoint is timed, as a ratio to `git status` in the same workspace.
+intervals: the first checkpoint reads all files, and an idle workspace is quiet after two more. Then the
+processor time of a single checkpoint is measured, as a ratio to `git status` in the same workspace.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ import subprocess
 import tempfile
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from findings import make_repository, seconds, told
+from findings import make_repository, told
+from salvage import cpu_seconds
 
 from headcount.app.adapters import make_runtimes
 from headcount.app.app import App, open_app
@@ -115,20 +117,21 @@ def _cpu_s(pid: int) -> float:
 
 
 def time_one(repo: Repository, place: str) -> None:
-    """One that finds nothing, and one with three changed files: seconds, and CPU of git."""
+    """One that finds nothing, and one with three changed files: processor time, with that of git."""
     tree = f"{place}/one"
     subprocess.run(["git", "worktree", "add", "-q", "--detach", tree], cwd=place, check=True)
     git_dir = repo.find_git_dir(tree)
     workspace = Workspace("bench", "one", 1, tree, git_dir, None, repo.commit("HEAD"))
     store = Checkpoints(repo, workspace, f"{place}/.headcount/checkpoints")
-    print("  " + f"first checkpoint of a workspace: {seconds(lambda: store.take('bench')):.3f} s")
+    print("  " + f"first checkpoint of a workspace: {cpu_seconds(lambda: store.take('bench')):.3f} s")
     nothing, few, status = [], [], []
     for turn in range(9):
         for n in range(3):
             Path(tree, f"d{n}", f"f{n}.txt").write_text(f"{turn}\n")
-        few.append(seconds(lambda: store.take("bench", max_mb=512)))
-        nothing.append(seconds(lambda: store.take("bench", max_mb=512)))
-        status.append(seconds(lambda: subprocess.run(["git", "status"], cwd=tree, stdout=subprocess.DEVNULL)))
+        few.append(cpu_seconds(lambda: store.take("bench", max_mb=512)))
+        nothing.append(cpu_seconds(lambda: store.take("bench", max_mb=512)))
+        look = partial(subprocess.run, ["git", "status"], cwd=tree, stdout=subprocess.DEVNULL)
+        status.append(cpu_seconds(look))
     print("  " + told("git status", status))
     print("  " + told("nothing changed", nothing))
     print("  " + told("three files changed", few))

@@ -217,7 +217,8 @@ class Checkpoints:
         if not git_dir:
             return None
         link = first_line(os.path.join(git_dir, "HEAD")) or ""
-        value = first_line(os.path.join(self.repo.common_dir, link.removeprefix("ref: "))) or ""
+        ref = link.removeprefix("ref: ")
+        value = link if ref == link else first_line(os.path.join(self.repo.common_dir, ref)) or ""
         if not value or (link, value) != known.head_files:
             known.head = self.repo.commit_of(git_dir)
             known.head_files = link, value

@@ -78,8 +78,9 @@ def list_directory(root: bytes, skip: Callable[[bytes], bool]) -> Listing:
         except OSError as error:
             listing.unreadable.append((directory, error.strerror or str(error)))
             continue
+        before = directory + b"/" if directory else b""
         for name in names:
-            path = os.path.join(directory, name)
+            path = before + name
             if skip(path):
                 continue
             try:

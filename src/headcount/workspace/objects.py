@@ -122,7 +122,10 @@ def try_blobs(git: Git, oids: Iterable[str]) -> Iterator[tuple[str, Blob | None]
                 header = answers.readline().split()
                 if len(header) == 3:
                     size = int(header[2])
-                    yield oid, Blob(oid, size, _chunks(answers, size), header[1].decode())
+                    # Nearly all are small: one read, with the line end after it.
+                    small = answers.read(size + 1) if size < CHUNK else b""
+                    chunks = iter((small[:-1],)) if len(small) > size else _chunks(answers, size)
+                    yield oid, Blob(oid, size, chunks, header[1].decode())
                 else:
                     yield oid, None
 

@@ -20,6 +20,7 @@ import json
 import os
 import shutil
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import count
@@ -40,12 +41,12 @@ from headcount.workspace.objects import (
     write_tree,
 )
 from headcount.workspace.packing import Quarantine, find_pack, list_loose, list_unsafe, open_quarantine
-from headcount.workspace.ref_names import parse_salvage_ref, salvage_ref, shown
+from headcount.workspace.ref_names import SALVAGE, parse_salvage_ref, salvage_ref, shown
 from headcount.workspace.repository import Repository
 from headcount.workspace.safe_files import is_long
 from headcount.workspace.saving_rules import SavingRules
 from headcount.workspace.snapshot import FILES, STATE, Limits, Snapshot, take_snapshot
-from headcount.workspace.verify import MANIFEST, list_salvage
+from headcount.workspace.verify import MANIFEST
 
 _TRIES = 3  # a `git gc` that runs at the same time may take a loose object between two of our commands
 _WORTH_A_TRY = frozenset({"git-failed", "object-missing"})
@@ -111,9 +112,11 @@ class _Saver:
         # On disk and read back before the ref, which names it: a crash in between leaves only the archive.
         private = self._keep_private(snapshot)
         with open_quarantine(repo) as quarantine:
-            tree = _Writer(repo, quarantine, workspace, snapshot).write()
-            parents = _parents(repo.git, snapshot)
-            there = self._find(tree, parents)
+            types = read_types(quarantine.git, snapshot.named)
+            tree = _Writer(repo, quarantine, workspace, snapshot).write(types)
+            parents = _parents(repo.git, snapshot.head, types)
+            earlier = self._list_earlier()
+            there = next((one[:2] for one in earlier if one[2] == [tree, *parents]), None)
             commit = there[1] if there else self._write_commit(quarantine.git, tree, parents)
             pack = find_pack(repo, commit) if there else ""
             if not pack:
@@ -129,7 +132,7 @@ class _Saver:
                     f"Could not save {self.workspace.path}", "it took longer than its limit",
                     ("Raise `salvage_timeout_s`",), code="salvage-failed",
                 )  # fmt: skip
-            ref = there[0] if there else self._claim(quarantine, commit)
+            ref = there[0] if there else self._claim(quarantine, commit, len(earlier) + 1)
         return Salvage(
             ref=ref,
             commit=commit,
@@ -152,24 +155,26 @@ class _Saver:
         snapshot.manifest[ARCHIVE] = name_in(self.archive_directory, kept)
         return kept
 
-    def _claim(self, quarantine: Quarantine, commit: str) -> str:
+    def _claim(self, quarantine: Quarantine, commit: str, first: int) -> str:
         """The next free ref of this incarnation. One that another git has locked is not free."""
         at = self.workspace
-        for n in count(1):
+        for n in count(first):
             ref = salvage_ref(at.team, at.member, self.generation, n)
             if quarantine.claim(ref, commit):
                 return ref
         raise AssertionError("unreachable")
 
-    def _find(self, tree: str, parents: list[str]) -> tuple[str, str] | None:
-        """A salvage of this incarnation, with its commit, that holds the very same."""
+    def _list_earlier(self) -> list[tuple[str, str, list[str]]]:
+        """The salvages of this incarnation: ref, commit, and its tree and parents."""
         mine = (self.workspace.team, self.workspace.member, self.generation)
-        for ref, commit in list_salvage(self.repo, self.workspace.team):
-            if (parse_salvage_ref(ref) or ())[:3] == mine:
-                shown_as = self.repo.git.run("log", "-1", "--format=%T %P", commit, ok=range(256)).text
-                if shown_as.split() == [tree, *parents]:
-                    return ref, commit
-        return None
+        form = "--format=%(refname)%00%(objectname)%00%(tree) %(parent)"
+        lines = self.repo.git.run("for-each-ref", form, SALVAGE, ok=range(256)).text.split("\n")
+        rows = (line.split("\0") for line in lines if line)
+        return [
+            (ref, commit, rest.split())
+            for ref, commit, rest in rows
+            if (parse_salvage_ref(ref) or ())[:3] == mine
+        ]
 
     def _write_commit(self, git: Git, tree: str, parents: list[str]) -> str:
         who = f"headcount <headcount@localhost> {int(datetime.fromisoformat(self.when).timestamp())} +0000"
@@ -190,11 +195,11 @@ class _Writer:
     workspace: Workspace
     snapshot: Snapshot
 
-    def write(self) -> str:
-        """The tree."""
+    def write(self, types: Mapping[str, str]) -> str:
+        """The tree. `types` are those of the objects that the state names."""
         git = self.quarantine.git
         leaves = {**self.snapshot.leaves, MANIFEST: self._write_blobs(), **self._staged()}
-        return self._add_named(write_tree(git, self._tree_index, leaves))
+        return self._add_named(write_tree(git, self._tree_index, leaves), types)
 
     @property
     def _tree_index(self) -> str:
@@ -259,10 +264,9 @@ class _Writer:
         there |= read_types(store, {leaf.oid for leaf in leaves.values()} - there).keys()
         return {path: leaf for path, leaf in leaves.items() if leaf.mode == "160000" or leaf.oid in there}
 
-    def _add_named(self, tree: str) -> str:
+    def _add_named(self, tree: str, types: Mapping[str, str]) -> str:
         """Trees and blobs that the state names, as AUTO_MERGE does, next to the rest."""
         git = self.quarantine.git
-        types = read_types(git, self.snapshot.named)
         blobs = {
             b"objects/" + oid.encode(): Leaf("100644", oid) for oid, kind in types.items() if kind == "blob"
         }
@@ -303,10 +307,10 @@ def _changed_meanwhile() -> WorldError:
     )
 
 
-def _parents(git: Git, snapshot: Snapshot) -> list[str]:
+def _parents(git: Git, head: str | None, types: Mapping[str, str]) -> list[str]:
     """HEAD, then the tips of all other named commits that are not behind it."""
-    first = [snapshot.head] if snapshot.head else []
-    commits = [oid for oid, kind in read_types(git, snapshot.named).items() if kind in ("commit", "tag")]
+    first = [head] if head else []
+    commits = [oid for oid, kind in types.items() if kind in ("commit", "tag")]
     if not commits:
         return first
     asked = "".join(f"{oid}^{{commit}}\n" for oid in commits).encode()
