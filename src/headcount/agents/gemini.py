@@ -180,10 +180,10 @@ def _prepare(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
     write_file(f"{own}/.gemini/{_INSTRUCTIONS}", setup.instructions)
     settings["general"] = {**settings.get("general", {}), "enableAutoUpdate": False}
     write_json(f"{own}/.gemini/settings.json", settings)
-    permit = write_permit(setup)
-    may_edit = _MAY_EDIT.format(permit=permit, allowed=json.dumps(allowed_commands()))
-    full = setup.permissions == "full"
-    write_file(_policy(setup), _ASKS if full else f"{_ASKS}\n{may_edit}")
+    policy = _ASKS
+    if setup.permissions != "full":
+        policy += "\n" + _MAY_EDIT.format(permit=write_permit(setup), allowed=json.dumps(allowed_commands()))
+    write_file(_policy(setup), policy)
     return {"GEMINI_CLI_HOME": own}
 
 

@@ -92,3 +92,10 @@ def test_the_session_of_the_lead_is_told_how_much_mail_waits(world: World) -> No
     told = hook(world, "UserPromptSubmit", None, "--lead", who=None)
     assert "(1 for review)" in told["hookSpecificOutput"]["additionalContext"]
     assert [mail.read_at for mail in world.inbox("lead")] == [None]
+
+
+def test_a_client_that_may_do_everything_asks_for_nothing(world: World) -> None:
+    """Only with `permissions = "edit"` its directory has a permit."""
+    assert hook(world, "BeforeShell", {"tool_input": {"command": "make test"}}) is None
+    with world.store.read() as tx:
+        assert tx.asks(world.team.id) == []

@@ -198,11 +198,12 @@ def _ask(call: Call, event: str, given: dict[str, Any]) -> None:
     from headcount.agents.client import PERMIT, wanted_command
 
     wanted = wanted_command(given)
-    if wanted is None:
+    permit = f"{os.environ.get('HEADCOUNT_CLIENT_DIRECTORY', '')}/{PERMIT}"
+    if wanted is None or not os.path.exists(permit):  # with `permissions = "full"` it may do everything
         return None
     answer = MemberReports(call.session).ask(wanted)
     if answer.allowed:
-        with open(f"{os.environ['HEADCOUNT_CLIENT_DIRECTORY']}/{PERMIT}") as file:
+        with open(permit) as file:
             permit = file.read()
         added = {"description": f"{wanted.title} ({permit})"}
         if event == "BeforeShell":
