@@ -358,10 +358,12 @@ class Commands(Protocol):
         given: str | None = None,
         env: Mapping[str, str] | None = None,
         together: bool = False,
+        tell: Callable[[bytes], object] | None = None,
         as_operator: bool = False,
     ) -> CompletedProcess[str]:
         """Run it, and leave nothing of it. A text is for the shell, a list is not. To headcount
-        it is nobody, unless `as_operator`. `TimeoutError` when its time is over."""
+        it is nobody, unless `as_operator`. `tell` gets the output as it comes; only its end is returned.
+        `TimeoutError` when its time is over."""
 
     def end(self) -> None:
         """The engine leaves: what runs is ended, and nothing is begun."""

@@ -23,6 +23,7 @@ class FakeCommands:
         given: str | None = None,
         env: Mapping[str, str] | None = None,
         together: bool = False,
+        tell: Callable[[bytes], object] | None = None,
         as_operator: bool = False,
     ) -> CompletedProcess[str]:
         failing = self._on_call("run")
@@ -30,6 +31,8 @@ class FakeCommands:
             raise InterruptedError(errno.EINTR, "the engine leaves")
         argv = command.split() if isinstance(command, str) else list(command)
         code, output = self._perform(argv, timeout_s, shell=isinstance(command, str))
+        if tell is not None:
+            tell(output.encode())
         return CompletedProcess(argv, 1 if failing else code, output, "")
 
     def _perform(self, argv: list[str], timeout_s: float, *, shell: bool) -> tuple[int, str]:

@@ -31,7 +31,7 @@ from headcount.agents.client import (
 from headcount.domain.names import PERMISSION_PROMPT_LISTED
 
 # What it may do unasked with permissions = "edit"; besides its files, which `acceptEdits` allows.
-_ALLOWED = (f"mcp__{SERVER}", *(f"Bash({words}:*)" for words in allowed_commands()))
+ALLOWED = (f"mcp__{SERVER}", *(f"Bash({words}:*)" for words in allowed_commands()))
 # Without a terminal it asks for everything else through this tool, and waits for the answer.
 _PROMPT_TOOL = f"mcp__{SERVER}__permission_prompt"
 # Its own state: begins anew for each incarnation, so that nothing of it is written beside the user's.
@@ -149,7 +149,7 @@ def _command(setup: Setup, servers: str, allowed: tuple[str, ...] = ()) -> list[
         *("--append-system-prompt-file", f"{setup.directory}/instructions.md"),
     ]
     if not full:
-        words += ["--allowedTools", ",".join((*_ALLOWED, *allowed))]
+        words += ["--allowedTools", ",".join((*ALLOWED, *allowed))]
     return [*words, "--model", setup.model] if setup.model else words
 
 
@@ -161,13 +161,13 @@ def _headless(setup: Setup, prompt: str, session: str) -> Turn:
 
 def _terminal(setup: Setup, prompt: str) -> list[str]:
     """Its own rules decide in a terminal, where it asks the person who sits there."""
-    words = _command(setup, "mcp.json", tuple(map(_rule, setup.allow)))
-    denied = ",".join(map(_rule, setup.deny))
+    words = _command(setup, "mcp.json", tuple(map(rule, setup.allow)))
+    denied = ",".join(map(rule, setup.deny))
     words += ["--disallowedTools", denied] if denied else []
     return [*words, "--session-id", setup.session, "--", prompt]
 
 
-def _rule(pattern: str) -> str:
+def rule(pattern: str) -> str:
     """Return a pattern as a rule of Claude Code, which also matches simple commands only."""
     first, star, _ = pattern.rpartition(" *")
     return f"Bash({first}:*)" if star and pattern.endswith(" *") else f"Bash({pattern})"

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
+from headcount.agents.acp.known_agents import find_agent, find_via
 from headcount.agents.registry import CLIENTS, check_installed, check_login
-from headcount.errors import UsageError
+from headcount.errors import UsageError, WorldError
+
+ACP = "acp"
+"""The agent that is any command which speaks the Agent Client Protocol."""
 
 HEADCOUNT = (sys.executable, "-P", "-m", "headcount")
 """`-P`: a member works in its workspace, and no file there may pass for a module of ours."""
@@ -67,11 +72,7 @@ def _launch_command(order: Order) -> Launch:
 def _launch_client(name: str, order: Order) -> Launch:
     """`headcount client` runs it: turn by turn as a plain process, or once, in a terminal."""
     client = CLIENTS[name]
-    words = [*HEADCOUNT, "client", name, "--permissions", order.permissions]
-    if order.trusted:
-        words += ["--trusted", order.trusted]
-    if order.model:
-        words += ["--model", order.model]
+    words = _host_words(name, order)
     if not order.terminal:
         return Launch(tuple(words), stdin=True, conversations=client.conversations)
     return Launch(
@@ -80,8 +81,30 @@ def _launch_client(name: str, order: Order) -> Launch:
     )  # fmt: skip
 
 
+def _host_words(name: str, order: Order) -> list[str]:
+    words = [*HEADCOUNT, "client", name, "--permissions", order.permissions]
+    if order.trusted:
+        words += ["--trusted", order.trusted]
+    return [*words, "--model", order.model] if order.model else words
+
+
+def _launch_acp(order: Order) -> Launch:
+    """`headcount client acp` runs an agent that speaks ACP. It has no screen, so it has no terminal."""
+    if order.terminal:
+        raise UsageError(
+            f"{order.member} cannot run in a terminal",
+            "an agent that speaks ACP has no screen",
+            ("Set `terminal = false` for it, or run its client without ACP",),
+            code="wrong-setting",
+        )
+    argv = CommandAgent(order.command, order.directory).argv(order.prompt, order.prompt_file, order.model)
+    words = [*_host_words(ACP, order), "--", *argv]
+    return Launch(tuple(words), stdin=True, conversations=find_agent(argv).conversations)
+
+
 AGENTS: dict[str, Callable[[Order], Launch]] = {
     "command": _launch_command,
+    ACP: _launch_acp,
     **{name: partial(_launch_client, name) for name in CLIENTS},
 }
 
@@ -91,7 +114,17 @@ def plan_launch(agent: str, order: Order) -> Launch:
     return AGENTS[agent](order)
 
 
-def check_agent(agent: str, *, installed: bool = False) -> None:
+def resolve_via(agent: str, command: tuple[str, ...], via: str) -> tuple[str, tuple[str, ...]]:
+    """Return what to launch, if `via` decides how a known client is run."""
+    return (ACP, find_via(agent).argv) if via == ACP and agent in CLIENTS else (agent, command)
+
+
+def trusting_client(agent: str, command: tuple[str, ...]) -> str:
+    """Return the client that must trust the repository; an adapter runs one of the known clients."""
+    return (find_agent(command).client or agent) if agent == ACP else agent
+
+
+def check_agent(agent: str, command: tuple[str, ...] = (), *, installed: bool = False) -> None:
     """Check that an agent is known and, if requested, installed, new enough and logged in."""
     if agent not in AGENTS:
         raise UsageError(
@@ -100,9 +133,25 @@ def check_agent(agent: str, *, installed: bool = False) -> None:
             ('Give the worker a command: define_worker("bob", command=["./agent.sh", "bob"])',),
             code="unknown-agent",
         )
-    if installed and agent in CLIENTS:
+    if installed and agent == ACP:
+        _check_program(command)
+        if find_agent(command).client:
+            check_login(find_agent(command).client, os.environ)
+    elif installed and agent in CLIENTS:
         check_installed(agent)
         check_login(agent, os.environ)
+
+
+def _check_program(command: tuple[str, ...]) -> None:
+    """Refuse an ACP agent whose program is not on PATH. A path is relative to the definition."""
+    if command and "/" not in command[0] and shutil.which(command[0]) is None:
+        install = find_agent(command).install
+        raise WorldError(
+            f"{command[0]} is not installed",
+            f"there is no {command[0]} on PATH",
+            (f"Install it with `{install}`",) if install else (),
+            code="client-missing",
+        )
 
 
 # --- command ---------------------------------------------------------------------------------------------

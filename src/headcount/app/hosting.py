@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 import select
 import time
+from contextlib import suppress
 
 from headcount.app import mail, signals
 from headcount.app.doing import DoingFile, one_line
 from headcount.app.mail import write_mail
 from headcount.domain.display import utc
 from headcount.domain.names import IN_PROMPT, LEAD, OPERATOR
+from headcount.errors import HeadcountError
 from headcount.protocol import authority
 from headcount.protocol.mailboxes import ENGINE, channel
 
@@ -39,6 +41,7 @@ _LIMIT_WAIT_S, _LIMIT_MOST_S = 60.0, 1800.0
 _RESTARTS = 2
 _DOUBLINGS = 20
 _FACT = "dialog"
+_CHECKPOINT_S = 10.0  # a turn waits no longer for its checkpoint than the engine's nudge does
 
 
 class MemberReports:
@@ -61,9 +64,21 @@ class MemberReports:
             tx.put_fact(team, self._session.caller.who, IN_PROMPT, {"ids": [one.id for one in shown]})
 
     def begin_work(self) -> None:
-        """Report that the client began a turn. It does not end a usage limit; an answer of the model does."""
+        """Report that the client begins a turn, and take a checkpoint before it.
+
+        It does not end a usage limit; an answer of the model does. Before its first turn the workspace is as
+        git has checked it out, and needs no checkpoint.
+        """
         if self._state()[1] == "idle":
             self._report("WorkResumed")
+        team, key = self._team(), self._session.caller.who
+        with self._session.store.read() as tx:
+            has_worked = tx.fact(team, key, "usage") is not None
+        if has_worked:
+            from headcount.app.member_checkpoints import take_checkpoint
+
+            with suppress(HeadcountError, OSError):
+                take_checkpoint(self._session, team, key, "before a turn", _CHECKPOINT_S)
 
     def _state(self) -> tuple[str, str]:
         """Return the member's state and activity."""
@@ -192,10 +207,10 @@ class MemberReports:
     def park(self, reason: str, until: float) -> None:
         self._report("Limited", reason=reason[:500], until=utc(until))
 
-    def ask(self, wanted: Wanted) -> Answer:
+    def ask(self, wanted: Wanted, gone: int | None = None) -> Answer:
         from headcount.app import permissions  # needed by few turns, and this is on the path of every hook
 
-        return permissions.ask(self._session, wanted)
+        return permissions.ask(self._session, wanted, gone)
 
     def warn(self, text: str) -> None:
         team = self._team()

@@ -18,18 +18,21 @@ from headcount.app.adapters import find_repository
 from headcount.app.app import policy_of
 from headcount.domain.findings import Workspace
 from headcount.domain.policy import Policy
-from headcount.errors import Declined, NotAllowed, UsageError
+from headcount.errors import Declined, GitError, NotAllowed, UsageError
 from headcount.protocol.authority import MEMBERS
 from headcount.protocol.member import Activity
 from headcount.workspace.checkpoint_restore import restore_in_place, restore_to
 from headcount.workspace.checkpoints import DIRECTORY, Checkpoint, Checkpoints, list_stores, no_checkpoint
 from headcount.workspace.engine_checkpoints import EngineCheckpoints
+from headcount.workspace.git_settings import find_common_dir
+from headcount.workspace.repository import Repository
 from headcount.workspace.saving_rules import SavingRules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from headcount.app.app import App
+    from headcount.app.session import Session
 
 Row = dict[str, Any]
 _LITTLE_S = 2.0
@@ -70,7 +73,7 @@ def read_strips(app: App, team: str, workspaces: Mapping[str, Any]) -> dict[str,
     """By incarnation, the checkpoints of its workspace, for page and report. `workspaces` are facts."""
     places = {key: _place(Workspace.from_dict(fact)) for key, fact in workspaces.items()}
     strips = {
-        _place(store.workspace): [_Found(store, point).row() for point in store.points()]
+        _place(store.workspace): [_Found(store, point).row() for point in _points(store)]
         for store in _all_stores(app, team)
         if _place(store.workspace) in places.values()
     }
@@ -125,14 +128,17 @@ def restore_checkpoint(
     return {**answer, "path": done.path, "files": done.files, "notes": list(done.notes)}
 
 
-def take_checkpoint(app: App, team_id: str, key: str, why: str) -> None:
+def take_checkpoint(session: Session, team_id: str, key: str, why: str, limit_s: float = _LITTLE_S) -> None:
     """Take one now, if the team has checkpoints, for an occasion that the engine does not see."""
-    with app.store.read() as tx:
+    with session.store.read() as tx:
         policy, fact = policy_of(tx.team_settings(team_id)), tx.fact(team_id, key, "workspace")
         plan = tx.fact(team_id, key, "start") or {}
-    repo = find_repository(app) if fact is not None and policy.checkpoint_s else None
-    if repo is not None and fact is not None:
-        EngineCheckpoints(repo, app.home).take(Workspace.from_dict(fact), policy, plan, why, _LITTLE_S)
+    if fact is None or not fact.get("git_dir") or not policy.checkpoint_s:
+        return
+    workspace = Workspace.from_dict(fact)
+    repo = Repository.find(find_common_dir(str(workspace.git_dir)))
+    if repo is not None:
+        EngineCheckpoints(repo, session.home).take(workspace, policy, plan, why, limit_s)
 
 
 # --- whose, and which --------------------------------------------------------------------------------------
@@ -201,7 +207,7 @@ def _place(workspace: Workspace) -> tuple[str, str, int]:
 
 def _find(stores: list[Checkpoints], member: str, at: str) -> _Found:
     """By number, by id, or the last one that was taken before or at a time."""
-    found = sorted((_Found(s, p) for s in stores for p in s.points()), key=lambda one: one.point.number)
+    found = sorted((_Found(s, p) for s in stores for p in _points(s)), key=lambda one: one.point.number)
     number = at.rpartition("@")[2]
     if number.isdigit():
         chosen = [one for one in found if one.point.number == int(number)]
@@ -288,13 +294,26 @@ def _find_at_rest(app: App, store: Checkpoints, member: str) -> Checkpoints:
     return replace(store, private=SavingRules.of(policy, starts.get(here[-1], {})).private)
 
 
+def _points(store: Checkpoints) -> list[Checkpoint]:
+    """None of a store that cannot be read: it must not hide the others."""
+    try:
+        return store.points()
+    except GitError:
+        return []
+
+
 def _row(store: Checkpoints) -> Row:
+    points, failed = [], store.failure
+    try:
+        points = store.points()
+    except GitError as error:
+        failed = failed or error.why
     return {
         "team": store.workspace.team,
         "member": store.workspace.member,
         "generation": store.workspace.generation,
         "path": store.path,
         "bytes": store.size(),
-        "failed": store.failure,
-        "points": [_Found(store, point).row() for point in store.points()],
+        "failed": failed,
+        "points": [_Found(store, point).row() for point in points],
     }

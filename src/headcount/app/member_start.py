@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headcount.agents.launch import Order, check_agent, plan_launch
+from headcount.agents.launch import ACP, Order, check_agent, plan_launch, resolve_via, trusting_client
 from headcount.agents.registry import find_account
 from headcount.app.trust import check_trust
 from headcount.domain.settings import Agent
@@ -51,17 +50,20 @@ class Plan(NamedTuple):
 def check_clients(app: App, plans: Iterable[Plan], trusted: Iterable[str]) -> None:
     """Refuses what cannot be started here, before anything is: a client that is missing, too old, not logged
     in, or not told to trust the repository. All clients are asked at once."""
-    agents = list(dict.fromkeys(_who_is_it(app.settings, plan)[0] for plan in plans))
+    agents = list(dict.fromkeys(_what_is_run(app.settings, plan) for plan in plans))
     if agents:
-        side_by_side(partial(check_agent, installed=True), agents, len(agents))
-    check_trust(app, trusted, agents)
+        side_by_side(lambda each: check_agent(*each, installed=True), agents, len(agents))
+    check_trust(app, trusted, [trusting_client(*each) for each in agents])
 
 
 def read_account(app: App, plan: Plan) -> str:
     """Return the client and account whose usage limit the member will share."""
-    agent, _ = _who_is_it(app.settings, plan)
+    agent, command = _what_is_run(app.settings, plan)
+    client = trusting_client(agent, command)
+    if client == ACP:
+        return f"{ACP}:{os.path.basename(command[0])}" if command else ""
     mine = app.settings.agents.workers.get(plan.name) or Agent()
-    return find_account(agent, os.environ, plan.model or mine.model)
+    return find_account(client, os.environ, plan.model or mine.model)
 
 
 def _in_terminal(settings: Settings, plan: Plan) -> bool:
@@ -74,7 +76,8 @@ def make_start(
 ) -> dict[str, Any]:
     """All that a start needs, so that any engine can do it, or do it again. `planned` is a Plan, as JSON."""
     plan = Plan(**planned)
-    agent, command = _who_is_it(settings, plan)
+    agent, _ = _who_is_it(settings, plan)
+    run, command = _what_is_run(settings, plan)
     prompt_file = f"{home}/teams/{team.name}/prompts/{member.name}-{member.generation}.md"
     mine = settings.agents.workers.get(plan.name) or Agent()
     order = Order(
@@ -82,7 +85,7 @@ def make_start(
         plan.directory or os.path.dirname(home), mine.permissions or settings.agents.permissions,
         _in_terminal(settings, plan), plan.trusted,
     )  # fmt: skip
-    launch = plan_launch(agent, order)
+    launch = plan_launch(run, order)
     return {
         "mark": str(new_mark(state_id(home), team.name, member.name, member.generation)),
         "agent": agent,
@@ -157,3 +160,9 @@ def _who_is_it(settings: Settings, plan: Plan) -> tuple[str, tuple[str, ...]]:
     if mine is None:
         return agents.default, ()
     return mine.agent or ("command" if mine.command else agents.default), mine.command
+
+
+def _what_is_run(settings: Settings, plan: Plan) -> tuple[str, tuple[str, ...]]:
+    """The same, but a client that is run over ACP is the adapter that speaks it."""
+    mine = settings.agents.workers.get(plan.name) or Agent()
+    return resolve_via(*_who_is_it(settings, plan), mine.via or settings.agents.via)

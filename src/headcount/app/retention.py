@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headcount.app.adapters import find_repository, make_runtimes
 from headcount.app.closed_teams import closed_ids
+from headcount.domain.findings import Kind, Workspace
 from headcount.engine.state_files import archive_path, log_path
 from headcount.errors import HeadcountError
 from headcount.runtime.mark import parse_mark
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from headcount.ports import Tx
 
 _LOG = logging.getLogger(__name__)
+
+Place = tuple[str, str, int]
 
 DAY_S = 86_400.0
 MB = 1 << 20
@@ -115,17 +118,31 @@ def _records(app: App) -> Iterator[Kept]:
 
 
 def _checkpoints(app: App) -> Iterator[Kept]:
-    """The checkpoints of workspaces that are gone. Those of a workspace that was kept stay with it."""
+    """The checkpoints of workspaces that headcount has removed. Those of a workspace that was kept stay with
+    it. Those of one that its member or a user deleted stay, too: they are the only copy."""
     repo = find_repository(app)
     if repo is None:
         return
     with app.store.read() as tx:
         open_teams = set(tx.team_names())
+        lost = {path for team_id in closed_ids(tx) for path in _find_lost(tx, team_id)}
     for store in list_stores(repo, f"{app.home}/{CHECKPOINTS}"):
         at = store.workspace
-        if at.team not in open_teams and not os.path.lexists(at.path):
+        if at.team not in open_teams and not os.path.lexists(at.path) and _place(at) not in lost:
             name = f"{at.team}/{at.member}/{at.generation}"
             yield Kept("checkpoints", name, store.size(), os.path.getmtime(store.path), store.remove)
+
+
+def _find_lost(tx: Tx, team_id: str) -> Iterator[Place]:
+    """The workspaces that were not in their place when headcount last read them."""
+    places = tx.facts(team_id, "workspace")
+    for key, found in tx.facts(team_id, "findings").items():
+        if key in places and any(item["kind"] == Kind.MISSING for item in found.get("items", ())):
+            yield _place(Workspace.from_dict(places[key]))
+
+
+def _place(at: Workspace) -> Place:
+    return at.team, at.member, at.generation
 
 
 def _archive_of(home: str, team_id: str, key: str) -> str:
@@ -241,4 +258,7 @@ class Retention:
         for one in choose(find_kept(self._app), self._app.settings.policy, now):
             if self._stopping:
                 return
-            one.remove()
+            try:
+                one.remove()
+            except (HeadcountError, OSError):  # the next one may be removable all the same
+                _LOG.warning("%s %s could not be removed", one.kind, one.name, exc_info=True)

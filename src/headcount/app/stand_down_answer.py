@@ -148,7 +148,8 @@ def _reservations(tx: Tx, team: Team, members: list[Member]) -> tuple[dict[str, 
     doubts = unproved(members, tx.facts(team.id, "proof"))
     found = {key: fact.get("items", ()) for key, fact in tx.facts(team.id, "findings").items()}
     return doubts, [
-        f"{m.name}: {item['what']} was removed or moved away; what stood in it is not in a salvage"
+        f"{m.name}: {item['what']} was removed or moved away; what stood in it is not in a salvage, "
+        f"but `headcount checkpoints {m.name}` may have it"
         for m in members
         for item in found.get(m.key, ())
         if item["kind"] == Kind.MISSING

@@ -145,6 +145,8 @@ TASK_MODES: Final = {"Plan": "plan"}
 
 # The role of a worker in `headcount run`.
 ROLES: Final = ("worker", "spec-reviewer", "code-quality-reviewer", "lead", "witness")
+ACP: Final = "acp"  # the agent that has a command, too
+ONE_OF_TWO: Final = "Remove one of them; only the agent acp has a command, too."
 
 
 def task_name(subject: str) -> str:

@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from headcount.compiler.diagnostics import camel_case, did_you_mean
 from headcount.compiler.element import (
+    ACP,
     AGENT_TYPES,
     MODELS,
+    ONE_OF_TWO,
     PLUGIN_AGENT_TYPES,
     ROLES,
     TASK_MODES,
@@ -233,8 +235,8 @@ def define_worker(
         type = _agent_name(type)
     if role not in ROLES:
         raise _Mistake(f"the role of a worker cannot be {role!r}", did_you_mean(str(role), ROLES))
-    if agent is not None and command is not None:
-        raise _Mistake("a worker has either an agent or a command, not both", "Remove one of them.")
+    if agent not in (None, ACP) and command is not None:
+        raise _Mistake("a worker has either an agent or a command, not both", ONE_OF_TWO)
     return WorkerRef(
         name=_text(name, "the name of a worker"),
         type=_optional(type, "the type of a worker") or AGENT_TYPES["GeneralPurpose"],

@@ -9,7 +9,8 @@ Two questions are kept apart, because they have different answers:
 - Is it *spotless*? Nothing in it that is nowhere else. Ignored files do not make a workspace dirty, but
   they would be gone with it, so such a workspace is clean and not spotless. headcount sends no member back
   for a build directory, but saves it. The same holds for everything that a member cannot commit: an empty
-  directory, permissions, bytes that a filter keeps from git.
+  directory, permissions, bytes that a filter keeps from git. A member must not commit private files either
+  (`salvage_private`), so an untracked `.env` is saved, and not a reason to send it back.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ class Kind(StrEnum):
     ABANDONED = "abandoned"
     LOCAL_REMOTE = "local-remote"
     FILTERED = "filtered"
+    PRIVATE = "private"
     IGNORED = "ignored"
     EMPTY_DIRECTORY = "empty-directory"
     PERMISSIONS = "permissions"
@@ -54,6 +56,7 @@ SAVED_NOT_JUDGED = frozenset(
         Kind.ABANDONED,
         Kind.LOCAL_REMOTE,
         Kind.FILTERED,
+        Kind.PRIVATE,
         Kind.IGNORED,
         Kind.EMPTY_DIRECTORY,
         Kind.PERMISSIONS,

@@ -33,9 +33,12 @@ class Agent:
     """How one worker is started: by a client that headcount knows, or by a command."""
 
     agent: str = field(default="", metadata=_doc("the client to start it with"))
-    command: tuple[str, ...] = field(default=(), metadata=_doc("or the command to start it with"))
+    command: tuple[str, ...] = field(
+        default=(), metadata=_doc('or the command to start it with; also with `agent = "acp"`')
+    )
     model: str = field(default="", metadata=_doc("the model to ask the client for"))
     permissions: str = field(default="", metadata=_doc("as `agents.permissions`, for this worker"))
+    via: str = field(default="", metadata=_doc("as `agents.via`, for this worker"))
     terminal: bool = field(default=False, metadata=_doc("in a terminal, as `agents.terminal`"))
     salvage_private: tuple[str, ...] = field(
         default=(), metadata=_doc("patterns after those of `policy.salvage_private`, for this worker")
@@ -53,6 +56,10 @@ class Agents:
     permissions: str = field(
         default="edit",
         metadata=_doc('what a client may do unasked: "edit" its files, git and headcount; "full": all'),
+    )
+    via: str = field(
+        default="native",
+        metadata=_doc('how a known client is run: "native", or "acp" over the Agent Client Protocol'),
     )
     terminal: bool = field(
         default=False, metadata=_doc("clients in terminals that a person can attach to, instead of headless")
@@ -268,6 +275,8 @@ _KINDS: Final = {
     "policy.containment": _choice("auto", "namespace", "cgroup", "subreaper"),
     "agents.default": _WORD,
     "agents.permissions": _choice("edit", "full"),
+    "agents.via": _choice("native", "acp"),
+    "agents.NAME.via": _choice("native", "acp"),
     "agents.allow": _COMMANDS,
     "agents.deny": _COMMANDS,
     "agents.NAME.agent": _WORD,
@@ -370,9 +379,9 @@ def _worker(name: str, table: Any, source: str) -> dict[str, Any]:
         # Not a worker's table, so most likely a key of [agents] itself, misspelt.
         _unknown(place, ("agents.default",), source, "setting", f"a worker is a table, [{place}]")
     check_member_name(name)
-    if "agent" in table and "command" in table:
+    if "agent" in table and "command" in table and table["agent"] != "acp":
         both = f"{place} in {source} has both agent and command"
-        _fail("wrong-setting", both, "a worker is started by one of them")
+        _fail("wrong-setting", both, 'a worker is started by one of them; only agent = "acp" needs both')
     return {
         f"{place}.{key}": _checked(f"{place}.{key}", f"agents.NAME.{key}", value, source)
         for key, value in table.items()

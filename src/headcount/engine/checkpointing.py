@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headcount.domain.findings import Workspace
 from headcount.engine.start_act import whose_workspace
-from headcount.errors import HeadcountError
 from headcount.protocol.effects import ActKind
 
 if TYPE_CHECKING:
@@ -135,7 +134,8 @@ class Checkpointing:
             if place is not None and key in self._timers:
                 self._places[key] = place
                 self._checkpoints.take(place, job.policy, job.start, why, limit_s)
-        except (HeadcountError, OSError):
+        except Exception:
+            # Whatever it is: it must not keep the act that waits for it, or the next attempt, from beginning.
             _LOG.debug("no checkpoint of %s of %s", key[1], key[0], exc_info=True)
 
     def _find(self, job: Job) -> Workspace | None:

@@ -1,7 +1,7 @@
 """Set a new workspace up before its member starts: copies, submodules, and the user's command.
 
-The commands run below a reaper, as the team's code does, and their output is the beginning of the member's
-log. All of it must end within as much time as its checkout had (`checkout_timeout_s`).
+The commands run below a reaper, as the team's code does. Their output is the beginning of the member's log,
+and is there as it comes. All of it must end within as much time as its checkout had (`checkout_timeout_s`).
 """
 
 from __future__ import annotations
@@ -44,11 +44,14 @@ def _run(job: Job, workspace: Workspace, deadline: float, command: str | Sequenc
     limit_s = max(deadline - time.monotonic(), 1.0)
     _log(job, f"$ {words}")
     try:
-        done = job.world.commands.run(command, cwd=workspace.path, timeout_s=limit_s, env=env, together=True)
+        done = job.world.commands.run(
+            command, cwd=workspace.path, timeout_s=limit_s, env=env, together=True, tell=partial(_write, job)
+        )
     except TimeoutError:
         hint = f"Give new workspaces more time than checkout_timeout_s = {job.policy.checkout_timeout_s:g}"
         raise _failed(f"`{words}` did not end in time", hint) from None
-    _log(job, done.stdout.rstrip("\n"))
+    if done.stdout and not done.stdout.endswith("\n"):
+        _write(job, b"\n")
     if done.returncode:
         last = done.stdout.rstrip().rpartition("\n")[2]
         name = job.act.about.partition("#")[0]
@@ -61,5 +64,8 @@ def _failed(why: str, hint: str) -> ProcessError:
 
 
 def _log(job: Job, text: str) -> None:
-    if text:
-        job.runtime.log_before_start(str(job.start["mark"]), f"{text}\n".encode(errors="replace"))
+    _write(job, f"{text}\n".encode(errors="replace"))
+
+
+def _write(job: Job, data: bytes) -> None:
+    job.runtime.log_before_start(str(job.start["mark"]), data)

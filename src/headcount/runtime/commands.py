@@ -27,6 +27,7 @@ from headcount.runtime.reaper_client import COMMANDS, ForkServer
 _CHECK_S = 0.2  # how soon a command learns that the engine leaves
 _END_S = 5.0  # for killing all of it; what the kernel does not release by then is not waited for
 _CHUNK = 1 << 16
+_TAIL = 1 << 16  # bytes of output that stay in memory if it goes elsewhere
 
 
 class Finished(NamedTuple):
@@ -45,14 +46,16 @@ def run_reaped(
     timeout_s: float,
     given: bytes | None = None,
     together: bool = False,
+    tell: Callable[[bytes], object] | None = None,
     request: bytes = reaper.RUN,
     check: Callable[[], None] = lambda: None,
     name: str = reaper.COMMAND,
 ) -> Finished:
     """Run it to its end. `TimeoutError` after `timeout_s`, `OSError` when the program could not be run.
-    `check` is called now and then, and whatever it raises ends the command. `name` is that of its reaper."""
+    `check` is called now and then, and whatever it raises ends the command. `name` is that of its reaper.
+    `tell` gets the output as it comes, and then only the end of it is returned."""
     with ExitStack() as opened:
-        pipes = _Pipes(given, together, opened)
+        pipes = _Pipes(given, together, tell, opened)
         connection = opened.enter_context(server.connect(request, pipes.theirs))
         pipes.close_theirs()
         spec = {
@@ -91,8 +94,15 @@ def _end(connection: socket.socket) -> None:
 class _Pipes:
     """The three standard files of a command, and what came through them."""
 
-    def __init__(self, given: bytes | None, together: bool, opened: ExitStack) -> None:
+    def __init__(
+        self,
+        given: bytes | None,
+        together: bool,
+        tell: Callable[[bytes], object] | None,
+        opened: ExitStack,
+    ) -> None:
         self._opened = opened
+        self._tell = tell
         self._given = memoryview(given or b"")
         self._parts: dict[int, list[bytes]] = {}
         self._stdin = -1
@@ -154,7 +164,11 @@ class _Pipes:
         """Some bytes in or out; False when there are no more."""
         if fd != self._stdin:
             chunk = os.read(fd, _CHUNK)
-            self._parts.setdefault(fd, []).append(chunk)
+            parts = self._parts.setdefault(fd, [])
+            parts.append(chunk)
+            if self._tell is not None and fd == self._out and chunk:
+                self._tell(chunk)
+                parts[:] = [b"".join(parts)[-_TAIL:]]
             return bool(chunk)
         try:
             self._given = self._given[os.write(fd, self._given[:_CHUNK]) :]
@@ -200,16 +214,18 @@ class Commands:
         given: str | None = None,
         env: Mapping[str, str] | None = None,
         together: bool = False,
+        tell: Callable[[bytes], object] | None = None,
         as_operator: bool = False,
     ) -> subprocess.CompletedProcess[str]:
         """Run a command in text mode. A string goes to the shell, a list does not.
 
-        `together` sends standard error where standard output goes. See `execute` for what is guaranteed.
+        `together` sends standard error where standard output goes. `tell` gets the output as it comes, and
+        only the end of it is returned. See `execute` for what is guaranteed.
         """
         argv = ["/bin/sh", "-c", command] if isinstance(command, str) else list(command)
         stdin = given.encode(errors="replace") if given is not None else None
         try:
-            done = self._run(argv, cwd, env, stdin, timeout_s, together, as_operator)
+            done = self._run(argv, cwd, env, stdin, timeout_s, together, as_operator, tell)
         except subprocess.TimeoutExpired:
             raise TimeoutError(f"it took more than {timeout_s:g} s") from None
         return subprocess.CompletedProcess(argv, done.returncode, _text(done.stdout), _text(done.stderr))
@@ -238,6 +254,7 @@ class Commands:
         timeout_s: float,
         together: bool,
         as_operator: bool,
+        tell: Callable[[bytes], object] | None = None,
     ) -> subprocess.CompletedProcess[bytes]:
         self._check_ending()
         given = build_environment(os.environ) if env is None else dict(env)
@@ -246,7 +263,7 @@ class Commands:
         try:
             done = run_reaped(
                 self._server, argv, cwd=cwd or os.getcwd(), env=given, files=self._files, timeout_s=timeout_s,
-                given=stdin, together=together, check=self._check_ending,
+                given=stdin, together=together, tell=tell, check=self._check_ending,
                 name=OPERATORS_COMMAND if as_operator else COMMAND,
             )  # fmt: skip
         except TimeoutError:

@@ -339,7 +339,9 @@ class ProcessRuntime:
         """Put this in front of what a start will print. It stays if the start never happens."""
         directory = self._directory(mark)
         os.makedirs(directory.path, mode=0o700, exist_ok=True)
-        Log(directory.path, LOG_LIMIT).write(data)
+        log = Log(directory.path, LOG_LIMIT)
+        log.write(data)
+        log.close()
 
     def discard(self, mark: str, log_to: str = "") -> None:
         """Remove the records and the log, or move the log to the directory `log_to`.

@@ -257,8 +257,20 @@ class Log:
         numbers = [name[len(LOG_PREFIX) :] for name in names if name.startswith(LOG_PREFIX)]
         sizes = {int(number): self._size(int(number)) for number in numbers if number.isdecimal()}
         self._kept = sorted(number for number, size in sizes.items() if size is not None)
-        last = self._kept[-1:]
-        self._offset = last[0] + (sizes[last[0]] or 0) if last else 0
+        last = self._kept[-1] if self._kept else 0
+        size = sizes.get(last) or 0
+        self._offset = last + size
+        if self._kept and size < self._segment:  # else each part of that output would be a segment
+            try:
+                self._fd = os.open(self._path(last), os.O_WRONLY | os.O_APPEND | _NO_TRICKS)
+                self._room = self._segment - size
+            except OSError:
+                pass
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
 
     def write(self, data: bytes) -> None:
         while data:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from headcount.errors import GitError, UsageError
 from headcount.workspace.checkpoints import Checkpoint, Checkpoints
+from headcount.workspace.contents import directories_of
 from headcount.workspace.objects import Leaf, find_broken, read_blobs, read_tree, write_leaf
 from headcount.workspace.ref_names import shown
 from headcount.workspace.restore import require_empty, require_room
@@ -55,7 +56,7 @@ def restore_in_place(
         elif name not in now and os.path.lexists(os.path.join(top, name)):
             del wanted[name]
             notes.append(f"{shown(os.fsdecode(name))} was not written: what is there is not in a checkpoint")
-        elif any(parent in now for parent in _parents(name)):
+        elif any(_is_in_the_way(os.path.join(top, above)) for above in directories_of(name)):
             del wanted[name]
             notes.append(f"{shown(os.fsdecode(name))} was not written: a file is where its directory was")
     require_room(store.git, wanted.values(), path, f"checkpoint {point.number}")
@@ -104,6 +105,6 @@ def _write(store: Checkpoints, wanted: dict[bytes, Leaf], target: Target, *, rep
     return len(wanted)
 
 
-def _parents(path: bytes) -> list[bytes]:
-    parts = path.split(b"/")
-    return [b"/".join(parts[:n]) for n in range(1, len(parts))]
+def _is_in_the_way(place: bytes) -> bool:
+    """Whether something else is where a directory must be; a link to a directory counts."""
+    return os.path.lexists(place) and (os.path.islink(place) or not os.path.isdir(place))

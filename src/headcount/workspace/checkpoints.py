@@ -14,6 +14,9 @@ can delete from it, and no `git log --all` lists it.
     refs/…            a chain of commits: tree = the files, parents = the checkpoint before, and HEAD. It
                       begins with an empty commit.
 
+A member can write to all of this. So headcount checks each file before it uses it, and writes it again if it
+is not as expected. A store whose chain cannot be read is renamed (`GENERATION.broken`), and a new one begins.
+
 The store reads the repository's objects, too. A ref of the same name in the repository keeps the commit at
 which the workspace began. The store copies every other object, because nothing keeps it in the repository
 after the member resets its branch.
@@ -35,17 +38,18 @@ import stat
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from headcount.domain.findings import Workspace
-from headcount.errors import GitError, UsageError
+from headcount.errors import GitError, HeadcountError, UsageError
+from headcount.workspace.contents import directories_of
 from headcount.workspace.git import Git
 from headcount.workspace.objects import read_types
 from headcount.workspace.path_patterns import NOTHING, PathPatterns
 from headcount.workspace.ref_names import encode, shown
-from headcount.workspace.repository import Repository
-from headcount.workspace.safe_files import exclusive, write_durably
+from headcount.workspace.repository import Repository, first_line
+from headcount.workspace.safe_files import NotAFile, exclusive, read_file, write_durably
 
 CHECKPOINTS = "refs/headcount/checkpoints"
 DIRECTORY = "checkpoints"  # in the state directory
@@ -64,6 +68,8 @@ _HOUR_S, _TEN_MINUTES_S, _DAY_S = 3_600, 600, 86_400
 _LARGEST_PART = 8  # a file above this part of the limit is left out
 _MOST_NAMED = 20  # files that were left out, by name
 _PATIENCE_S = 3_600.0  # a person waits for it, and can interrupt it
+_LARGEST_FILE = 64 << 20  # bytes of a small file of git or of the store; ignore files are smaller
+_GITLINK = b"160000 "
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +103,26 @@ def thin(points: Sequence[Checkpoint], now: float) -> list[Checkpoint]:
     return sorted(kept.values(), key=lambda point: point.number)
 
 
+Stamp = tuple[int, int, int] | None
+
+
+@dataclass(slots=True)
+class Memory:
+    """What the last attempt of this process learned, so that the next one need not ask git again.
+
+    Each answer is kept with the state of the files that it was read from, and is used only while they are in
+    that state. A commit names its whole chain, so `points` belong to `commit` for ever.
+    """
+
+    commit: str = ""
+    points: list[Checkpoint] = field(default_factory=list)
+    index: Stamp = None  # after which the index of the store has the tree of the last checkpoint
+    theirs: Stamp = None
+    forced: set[bytes] = field(default_factory=set)
+    head_files: tuple[str, str] | None = None
+    head: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Checkpoints:
     """The checkpoints of one workspace. `directory` is the one for all teams, in the state directory."""
@@ -105,6 +131,7 @@ class Checkpoints:
     workspace: Workspace
     directory: str
     private: PathPatterns = NOTHING
+    memory: Memory = field(default_factory=Memory, compare=False, repr=False)
 
     @property
     def path(self) -> str:
@@ -128,6 +155,7 @@ class Checkpoints:
         self._make_store()
         with exclusive(os.path.join(self.path, "lock"), limit_s=limit_s):
             self._remove_left()
+            self._check_chain()
             attempt = os.path.join(self.path, f"index.{os.getpid()}.{time.monotonic_ns()}")
             with suppress(FileNotFoundError):
                 # Not a copy: git compares the times of files with that of the index.
@@ -144,10 +172,11 @@ class Checkpoints:
     def _take(self, index: str, why: str, at: float, max_mb: int) -> Checkpoint | None:
         points = self.points()
         git = self.git.with_index(index)
-        left_out = self._update(git, max_mb, points)
+        is_same = self._seed(git) and _stamp(index) == self.memory.index is not None
+        touched, left_out = self._update(git, max_mb, points)
         last = points[-1] if points else None
-        tree = git.text("write-tree")
-        head = self.repo.commit_of(self.workspace.git_dir) if self.workspace.git_dir else None
+        tree = last.tree if last and is_same and not touched else git.text("write-tree")
+        head = self._read_head()
         if not self.is_there():
             return None  # it was being removed, so this may be a part of it only
         new = None
@@ -158,10 +187,41 @@ class Checkpoints:
             new = replace(new, commit=self._write_commit(new, last.commit if last else None))
             self._copy_objects(new, last)
             self._point_to(new.commit)
+            self.memory.commit, self.memory.points = new.commit, [*points, new]
         os.replace(index, self._index)
+        self.memory.index = _stamp(self._index)
         if new is not None and self._tidy([*points, new]):
             return self.find(new.number)  # it has another commit
         return new
+
+    def _seed(self, git: Git) -> bool:
+        """Fill a new index with the files as the workspace began; whether it was there already.
+
+        git reads all files once, and only those that differ then count as changed. Submodules stay out.
+        """
+        assert git.index is not None
+        if os.path.exists(git.index):
+            return True
+        if base := self.workspace.base:
+            git.run("read-tree", base)
+            staged = git.run("ls-files", "-z", "--stage").records()
+            links = [line.partition(b"\t")[2] for line in staged if line.startswith(_GITLINK)]
+            if links:
+                git.run("update-index", "--force-remove", "-z", "--stdin", stdin=_joined(links))
+            git.run("update-index", "-q", "--refresh", ok=(0, 1))
+        return False
+
+    def _read_head(self) -> str | None:
+        """The commit that the workspace stands on."""
+        git_dir, known = self.workspace.git_dir, self.memory
+        if not git_dir:
+            return None
+        link = first_line(os.path.join(git_dir, "HEAD")) or ""
+        value = first_line(os.path.join(self.repo.common_dir, link.removeprefix("ref: "))) or ""
+        if not value or (link, value) != known.head_files:
+            known.head = self.repo.commit_of(git_dir)
+            known.head_files = link, value
+        return known.head
 
     def _is_base(self, tree: str, head: str | None) -> bool:
         """Whether the workspace is as it was when it began."""
@@ -180,12 +240,14 @@ class Checkpoints:
         return os.path.join(self.path, "index")
 
     def _make_store(self) -> None:
-        """Make the store, or check the files that tell git what to run: a member could have changed them."""
-        if not os.path.exists(os.path.join(self.path, "HEAD")):
-            for name in ("objects/pack", "objects/info", "info", "refs"):
-                os.makedirs(os.path.join(self.path, name), mode=0o700, exist_ok=True)
+        """Make the store, or write again which of its files are not as expected: a member may have changed
+        those that tell git what to run."""
+        for name in ("objects/pack", "objects/info", "info", "refs"):
+            os.makedirs(os.path.join(self.path, name), mode=0o700, exist_ok=True)
+        if not self._is_described():
             ignored = self.repo.git.run("config", "--path", "core.excludesFile", ok=(0, 1)).text
-            first = 1 + max((point.number for point in self._earlier()), default=0)
+            earlier = [*self.memory.points, *self._earlier()]
+            first = 1 + max((point.number for point in earlier), default=0)
             about = {"workspace": self.workspace.as_dict(), "first": first, "excludes": ignored or _IGNORED}
             self._write_if_changed("workspace.json", json.dumps(about).encode())
             if self.workspace.base:
@@ -195,7 +257,15 @@ class Checkpoints:
             config += f"[extensions]\n\tobjectFormat = {self.repo.hash_name}\n"
         self._write_if_changed("config", config.encode())
         self._write_if_changed("info/attributes", _RAW)
-        self._write_if_changed("HEAD", f"ref: {self.ref}\n".encode())  # the last: then it is complete
+        self._write_if_changed("HEAD", f"ref: {self.ref}\n".encode())
+
+    def _is_described(self) -> bool:
+        try:
+            about = _read_about(self.path)
+            types = type(about["first"]), type(about["excludes"])
+            return about["workspace"] == self.workspace.as_dict() and types == (int, str)
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
 
     def _write_if_changed(self, name: str, content: bytes) -> bool:
         path = os.path.join(self.path, name)
@@ -204,11 +274,31 @@ class Checkpoints:
         write_durably(path, content)
         return True
 
+    def _check_chain(self) -> None:
+        """Begin a new store if the chain of this one cannot be read, and keep the old one beside it."""
+        try:
+            self.points()
+        except GitError as error:
+            if error.code != "git-failed":
+                raise
+            aside = f"{self.path}.broken"
+            shutil.rmtree(aside, ignore_errors=True)
+            os.mkdir(aside, 0o700)
+            for name in ("objects", "refs"):
+                os.rename(os.path.join(self.path, name), os.path.join(aside, name))
+            for name in ("index", "workspace.json"):
+                _unlink(os.path.join(self.path, name))
+            self._make_store()
+
     def _earlier(self) -> list[Checkpoint]:
         """Those of other generations: numbers count on, so that one names a checkpoint of a member."""
         others = [int(name) for name in _names(os.path.dirname(self.path)) if name.isdigit()]
-        stores = (replace(self, workspace=replace(self.workspace, generation=n)) for n in others)
-        return [point for store in stores for point in store.points()]
+        found: list[Checkpoint] = []
+        for generation in others:
+            with suppress(HeadcountError):  # one that is broken must not keep this one from being made
+                at = replace(self.workspace, generation=generation)
+                found += replace(self, workspace=at, memory=Memory()).points()
+        return found
 
     def _first_number(self) -> int:
         return int(_read_about(self.path)["first"])
@@ -221,27 +311,28 @@ class Checkpoints:
 
     # --- the index
 
-    def _update(self, git: Git, max_mb: int, points: list[Checkpoint]) -> tuple[str, ...]:
-        """Bring an index to what is on disk now. The workspace's own is only read. What was left out.
+    def _update(self, git: Git, max_mb: int, points: list[Checkpoint]) -> tuple[bool, tuple[str, ...]]:
+        """Bring an index to what is on disk now. The workspace's own is only read.
 
-        Old `points` are deleted if there is no room, here and in the store.
+        Return whether the index was written, and what was left out. Old `points` are deleted if there is no
+        room, here and in the store.
         """
         rules_changed = self._write_rules()
         listed = git.run("ls-files", "-z", "-t", "-o", "-m", "-d", "--exclude-standard").records()
         known = {line[2:] for line in listed if line[:1] != b"?"}  # those that the index has
         changed = {line[2:] for line in listed if not line.endswith(b"/")}  # a nested repository is listed so
-        forced = self._tracked_though_ignored()
+        rules_changed |= any(path.rpartition(b"/")[2] == b".gitignore" for path in changed)
+        forced = self._tracked_though_ignored(again=rules_changed)
         if forced:
             changed |= forced - set(git.run("ls-files", "-z").records())
         unwanted = self._find_private(changed)
-        if rules_changed or any(path.rpartition(b"/")[2] == b".gitignore" for path in changed):
+        if rules_changed:
             ignored = set(git.run("ls-files", "-z", "-c", "-i", "--exclude-standard").records()) - forced
             unwanted |= ignored | self._find_private(git.run("ls-files", "-z").records())
             known |= unwanted
-        top = os.fsencode(self.workspace.path)
-        found = {path: _size(os.path.join(top, path)) for path in changed - unwanted}
+        found = self._read_sizes(changed - unwanted)
         sizes = {path: size for path, size in found.items() if size is not None}
-        large = self._too_much(sizes, max_mb, points) if max_mb else set()
+        large = self._too_much(sizes, max_mb, points) if max_mb and sizes else set()
         new = sizes.keys() - large
         if new:
             # Now and then git also records the new times of files that were only touched, so that it does not
@@ -251,7 +342,21 @@ class Checkpoints:
             git.run("update-index", *refresh, *how, stdin=_joined(new), ok=(0, 1) if refresh else (0,))
         if gone := known & (unwanted | (found.keys() - new)):
             git.run("update-index", "--force-remove", "-z", "--stdin", stdin=_joined(gone))
-        return tuple(shown(os.fsdecode(path)) for path in sorted(large)[:_MOST_NAMED])
+        left_out = tuple(shown(os.fsdecode(path)) for path in sorted(large)[:_MOST_NAMED])
+        return bool(new or gone), left_out
+
+    def _read_sizes(self, paths: Iterable[bytes]) -> dict[bytes, int | None]:
+        """None for what is not a file or link that can be read, or is not below a directory any more.
+
+        git refuses a path behind a link, and so the whole list that it is in.
+        """
+        top = os.fsencode(self.workspace.path)
+        parents = {above for path in paths for above in directories_of(path)}
+        links = {above for above in parents if os.path.islink(os.path.join(top, above))}
+        return {
+            path: None if not links.isdisjoint(directories_of(path)) else _size(os.path.join(top, path))
+            for path in paths
+        }
 
     def _find_private(self, paths: Iterable[bytes]) -> set[bytes]:
         """Those that match a pattern and that the member does not track: what git tracks is in git anyway."""
@@ -273,12 +378,19 @@ class Checkpoints:
             inside = os.path.relpath(directory, top)
             names[:] = [n for n in names if os.path.normpath(os.path.join(inside, n)) not in skipped]
 
-    def _tracked_though_ignored(self) -> set[bytes]:
-        """Files that the member added by force: a list of untracked files does not have them."""
+    def _tracked_though_ignored(self, *, again: bool) -> set[bytes]:
+        """Files that the member added by force: a list of untracked files does not have them.
+
+        git is asked `again` if patterns changed, and otherwise only if the member's index did.
+        """
         if not self._has_index():
             return set()
-        listed = self._theirs.run("ls-files", "-z", "-c", "-i", "--exclude-standard", ok=(0, 128))
-        return set(listed.records()) if listed.code == 0 else set()
+        stamp = _stamp(os.path.join(self.workspace.git_dir or "", "index"))
+        if again or stamp != self.memory.theirs or stamp is None:
+            listed = self._theirs.run("ls-files", "-z", "-c", "-i", "--exclude-standard", ok=(0, 128))
+            self.memory.forced = set(listed.records()) if listed.code == 0 else set()
+            self.memory.theirs = stamp if listed.code == 0 else None
+        return self.memory.forced
 
     def _has_index(self) -> bool:
         return os.path.isfile(os.path.join(self.workspace.git_dir or "", "index"))
@@ -377,7 +489,14 @@ class Checkpoints:
         for point in kept:
             commit = self._write_commit(point, commit)
         assert commit is not None
-        name = f"pack-{self._pack(self._list_needed(commit))}"
+        try:
+            name = f"pack-{self._pack(self._list_needed(commit))}"
+        except GitError as error:
+            whole = [point for point in kept if self._is_whole(point)]
+            if error.code != "git-failed" or not whole or len(whole) == len(kept):
+                raise
+            self._rewrite(whole)
+            return
         self.git.run("verify-pack", os.path.join(self.path, "objects", "pack", f"{name}.idx"))
         self._point_to(commit)
         objects = os.path.join(self.path, "objects")
@@ -388,13 +507,21 @@ class Checkpoints:
             if not entry.startswith(f"{name}."):
                 _unlink(os.path.join(objects, "pack", entry))
 
+    def _is_whole(self, point: Checkpoint) -> bool:
+        """Whether every object of it is there."""
+        commits = [point.tree, *([point.head] if point.head else [])]
+        base = ["--not", self.workspace.base] if self.workspace.base else []
+        walk = ("rev-list", "--objects", "--quiet", *commits, *base)
+        return self.git.run(*walk, ok=range(256)).code == 0
+
     def size(self) -> int:
         """Bytes on disk."""
         return disk_size(self.path)
 
     def remove(self) -> None:
         """Remove all of them, and the ref that kept their beginning."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        for place in (self.path, f"{self.path}.broken"):
+            shutil.rmtree(place, ignore_errors=True)
         self.repo.git.run("update-ref", "--no-deref", "-d", self.ref, ok=(0, 1))
 
     # --- a failure, for the people who list them
@@ -413,12 +540,33 @@ class Checkpoints:
     # --- reading
 
     def points(self) -> list[Checkpoint]:
-        """Oldest first; none where none was taken."""
-        if not os.path.exists(os.path.join(self.path, self.ref)):
-            return []
-        log = self.git.run("log", "-z", "--first-parent", "--reverse", "--format=%H %T%n%B", self.ref)
-        _, *points = log.out.split(b"\0")
-        return [_parse(record.decode()) for record in points if record]
+        """Oldest first; none where none was taken. A chain that cannot be read is a GitError."""
+        for patient in (True, False):
+            commit = (_read(os.path.join(self.path, self.ref)) or b"").decode("ascii", "replace").strip()
+            if not commit or commit == self.memory.commit:
+                return list(self.memory.points) if commit else []
+            try:
+                self.memory.points = self._read_points(commit)
+                self.memory.commit = commit
+                break
+            except GitError as error:
+                # Another process may have written the chain again and deleted the old one.
+                if not patient or error.code != "git-failed":
+                    raise
+        return list(self.memory.points)
+
+    def _read_points(self, commit: str) -> list[Checkpoint]:
+        try:
+            int(commit, 16)  # a member could have written an option of git
+            log = self.git.run("log", "-z", "--first-parent", "--reverse", "--format=%H %T%n%B", commit)
+            _, *points = log.out.split(b"\0")
+            return [_parse(record.decode()) for record in points if record]
+        except (ValueError, KeyError, TypeError) as error:
+            raise GitError(
+                f"Could not read the checkpoints of {self.workspace.member}",
+                f"the chain in {self.path} is not one of headcount ({error})",
+                code="git-failed",
+            ) from error
 
     def find(self, number: int) -> Checkpoint:
         points = self.points()
@@ -439,7 +587,8 @@ class Checkpoints:
     @property
     def _alone(self) -> Git:
         """git that sees the store's own objects only."""
-        quiet = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+        # Named, because a file `commondir` in the store would lead git to another configuration.
+        quiet = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_COMMON_DIR": self.path}
         there = self.workspace.path if os.path.isdir(self.workspace.path) else None
         git = self.repo.git.on(self.path, there).with_index(self._index)
         return replace(git.with_env(**quiet), settings=_SETTINGS, runs_no_program=True)
@@ -469,8 +618,10 @@ def list_stores(repo: Repository, directory: str, team: str | None = None) -> li
             above = os.path.join(directory, team_name, member)
             for generation in sorted((n for n in _names(above) if n.isdigit()), key=int):
                 with suppress(OSError, ValueError, KeyError, TypeError):
-                    about = _read_about(os.path.join(above, generation))
-                    found.append(Checkpoints(repo, Workspace.from_dict(about["workspace"]), directory))
+                    place = os.path.join(above, generation)
+                    store = Checkpoints(repo, Workspace.from_dict(_read_about(place)["workspace"]), directory)
+                    if store.path == place:  # a member can write to the record
+                        found.append(store)
     return found
 
 
@@ -497,16 +648,24 @@ def _parse(record: str) -> Checkpoint:
 
 
 def _read_about(path: str) -> dict[str, Any]:
-    with open(os.path.join(path, "workspace.json"), "rb") as file:
-        return json.load(file)  # type: ignore[no-any-return]
+    return json.loads(read_file(os.path.join(path, "workspace.json"), _LARGEST_FILE))  # type: ignore[no-any-return]
 
 
 def _read(path: str) -> bytes | None:
+    """None where no file is. A member may put a pipe there, and it is not waited for."""
     try:
-        with open(path, "rb") as file:
-            return file.read()
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return read_file(path, _LARGEST_FILE)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, NotAFile):
         return None
+
+
+def _stamp(path: str) -> Stamp:
+    """The state of an index that git replaces as a whole. Another name for it changes nothing of this."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _unlink(path: str) -> None:

@@ -220,6 +220,7 @@ def _sha256(path: bytes) -> tuple[str, int]:
 
 
 _LINK_BYTES = 1 << 16
+_SORT = 0o170000  # in a mode: what it is
 _CONTENT = (stat.S_IFREG, stat.S_IFLNK)
 _SCHEME = re.compile(r"(?:ssh|git|https?|ftps?|git\+ssh|ssh\+git)://(?:[^/@]*@)?(\[[^]]*\]|[^/:]*)")
 _HOST = re.compile(r"(?:[^/@:]*@)?(\[[^]]*\]|[^/:]+):(?!:)")
@@ -232,6 +233,7 @@ class Territory:
 
     `root` is relative to the workspace, all other paths are relative to `root`. `files` are the sizes of
     regular files and links, `touched` the modes of those that may have been written since their checkout.
+    `moved` says that a directory may have got, lost or renamed an entry since then.
     """
 
     root: bytes
@@ -239,6 +241,13 @@ class Territory:
     touched: dict[bytes, int] = field(default_factory=dict)
     directories: dict[bytes, int] = field(default_factory=dict)
     empty: list[bytes] = field(default_factory=list)
+    moved: bool = False
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether everything is as git checked it out: the kernel records each change of a file in the file,
+        and each change of a name in its directory."""
+        return not (self.touched or self.moved or self.empty)
 
 
 def survey(root: str, checkout: Checkout | None) -> list[Territory]:
@@ -246,9 +255,11 @@ def survey(root: str, checkout: Checkout | None) -> list[Territory]:
 
     Repositories are searched on disk: `git status` passes over most of them.
     """
-    found = [Territory(b"")]
+    top = Territory(b"")
+    found = [top]
     began, ended = (checkout.began_ns, checkout.ended_ns) if checkout else (0, 0)
-    pending = [(found[0], b"")]
+    top.moved = not began <= os.lstat(root).st_ctime_ns < ended
+    pending = [(top, b"")]
     while pending:
         territory, directory = pending.pop()
         try:
@@ -264,22 +275,25 @@ def survey(root: str, checkout: Checkout | None) -> list[Territory]:
         elif directory and not entries:
             territory.empty.append(directory)
         before = directory + b"/" if directory else b""
+        files, touched = territory.files, territory.touched
         for entry in entries:
-            if entry.name == b".git":
+            name = entry.name
+            if name == b".git":
                 continue
             try:
                 seen = entry.stat(follow_symlinks=False)
             except FileNotFoundError:
                 continue
-            path, mode = before + entry.name, seen.st_mode
-            sort = stat.S_IFMT(mode)
-            if sort == stat.S_IFDIR:
-                territory.directories[path] = mode
-                pending.append((territory, path))
-            elif sort in _CONTENT:
-                territory.files[path] = seen.st_size
+            mode = seen.st_mode
+            sort = mode & _SORT
+            if sort in _CONTENT:
+                files[before + name] = seen.st_size
                 if not began <= seen.st_ctime_ns < ended:
-                    territory.touched[path] = mode
+                    touched[before + name] = mode
+            elif sort == stat.S_IFDIR:
+                territory.directories[before + name] = mode
+                territory.moved |= not began <= seen.st_ctime_ns < ended
+                pending.append((territory, before + name))
     return found
 
 

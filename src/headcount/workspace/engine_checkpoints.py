@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.errors import HeadcountError
 from headcount.workspace.change_watch import ChangeWatch
-from headcount.workspace.checkpoints import DIRECTORY, Checkpoints
+from headcount.workspace.checkpoints import DIRECTORY, Checkpoints, Memory
 from headcount.workspace.saving_rules import SavingRules
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class EngineCheckpoints:
         self._directory = os.path.join(home, DIRECTORY)
         self._watch = ChangeWatch()
         self._unchanged: dict[str, float] = {}  # by path: when an attempt last found nothing
+        self._memories: dict[str, Memory] = {}  # by path
 
     def take(
         self, workspace: Workspace, policy: Policy, plan: Mapping[str, Any], why: str, limit_s: float
@@ -42,7 +43,8 @@ class EngineCheckpoints:
         if trusted and self._watch.is_quiet(path):
             return
         private = SavingRules.of(policy, plan).private
-        store = Checkpoints(self._repo.until(limit_s), workspace, self._directory, private)
+        memory = self._memories.setdefault(path, Memory())
+        store = Checkpoints(self._repo.until(limit_s), workspace, self._directory, private, memory)
         if workspace.git_dir is None or not store.is_there():
             return
         try:
@@ -59,8 +61,12 @@ class EngineCheckpoints:
         if taken is None:
             self._unchanged[path] = time.monotonic()
         else:
-            self.forget(workspace)
+            self._forget_quiet(path)
 
     def forget(self, workspace: Workspace) -> None:
-        self._unchanged.pop(workspace.path, None)
-        self._watch.drop(workspace.path)
+        self._memories.pop(workspace.path, None)
+        self._forget_quiet(workspace.path)
+
+    def _forget_quiet(self, path: str) -> None:
+        self._unchanged.pop(path, None)
+        self._watch.drop(path)

@@ -61,6 +61,7 @@ from headcount.workspace.reflog import (
 from headcount.workspace.repository import Repository, first_line
 from headcount.workspace.saving_rules import SavingRules, find_skipped
 
+_BRANCH = "ref: refs/heads/"
 _LETTERS = {"A": "added", "D": "deleted", "M": "modified", "R": "renamed", "C": "copied", "T": "type changed"}
 
 
@@ -157,9 +158,11 @@ class _Reading:
             territories = survey(self.workspace.path, self.workspace.checkout)
         trees: dict[bytes, _Tree] = {}
         with self.part("git status"):
-            top = territories[0] if territories else Territory(b"")
-            nested = [territory.root for territory in territories[1:]]
-            status, trees[b""] = self._read_status(git, top, nested=nested)
+            status = self._read_untouched(repo, git, territories)
+            if status is None:
+                top = territories[0] if territories else Territory(b"")
+                nested = [territory.root for territory in territories[1:]]
+                status, trees[b""] = self._read_status(git, top, nested=nested)
             self.head, self.branch = status.head, status.branch
         self._read_shared(repo, git)
         inners = []
@@ -208,6 +211,25 @@ class _Reading:
         named = (first_line(link) or "").removeprefix("gitdir:").strip()
         if os.path.realpath(os.path.join(self.workspace.path, named)) != os.path.realpath(git_dir):
             raise ValueError(f".git leads to {shown(named)}, not to {git_dir}")
+
+    def _read_untouched(self, repo: Repository, git: Git, territories: Sequence[Territory]) -> Status | None:
+        """The status of a workspace in which nothing changed since git checked it out; None for all others.
+
+        By the kernel's word every file and name is as it was then. If HEAD and the index are, too, git has
+        nothing to compare, and would read every file a second time.
+        """
+        base = self.workspace.base
+        if base is None or len(territories) != 1 or not territories[0].is_untouched:
+            return None
+        assert git.git_dir is not None
+        head = first_line(os.path.join(git.git_dir, "HEAD")) or ""
+        branch = head.removeprefix(_BRANCH) if head.startswith(_BRANCH) else None
+        at = head if branch is None else first_line(os.path.join(repo.common_dir, "refs/heads", branch))
+        if at != base and repo.commit_of(git.git_dir) != base:  # git also reads packed refs
+            return None
+        if git.run("diff-index", "--cached", "--quiet", base, ok=range(256)).code:
+            return None
+        return Status(base, branch)
 
     def _read_status(
         self, git: Git, territory: Territory, kind: Kind | None = None, nested: Sequence[bytes] | None = None
@@ -403,8 +425,13 @@ class _StatusReport:
                 self._report_unstaged(entry, name)
         for path in status.untracked:
             # A trailing slash is a repository of its own; it is found by looking for it.
-            if not path.endswith("/"):
-                self._add(Kind.UNTRACKED, path, shown(self.prefix + path))
+            name = self.prefix + path
+            if path.endswith("/"):
+                continue
+            if self.reading.rules.private.match(os.fsencode(name)):
+                self.reading.add(Kind.PRIVATE, shown(name), "git status --porcelain=v2", path=name)
+            else:
+                self._add(Kind.UNTRACKED, path, shown(name))
         for path in status.ignored:
             self.reading.add(
                 Kind.IGNORED, shown(self.prefix + path), "git status --ignored", path=self.prefix + path

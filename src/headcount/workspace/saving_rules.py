@@ -4,7 +4,8 @@ A file is *skipped* only if all of this is true:
 
 - git ignores it and does not track it
 - it is in a well-known directory that a marker proves to be rebuildable, or `salvage_skip` matches it
-- `salvage_private` does not match it
+- `salvage_private` does not match it, or a tool put it there, as it puts a `cacert.pem` into every Python
+  environment: it is in a well-known directory, or in one that a pattern with a final `/` names
 - it is not part of a repository inside the workspace
 
 Everything skipped is listed with count and size. The removal gate compares the list with the disk.
@@ -96,13 +97,16 @@ def find_skipped(
         return Skipping()
     unsaved = {path for path in files if _is_within(path, entries)}.difference(tracked)
     known = _Known(files, _holders(files.keys() - unsaved), root) if rules.known else None
+    named = PathPatterns(tuple(pattern for pattern in rules.skip.patterns if pattern.endswith("/")))
     roots: dict[bytes, str] = {}
     members: dict[bytes, list[bytes]] = {}
     for path in unsaved:
         found = known.find(path) if known else None
+        is_built = found is not None
         if found is None and (match := rules.skip.find(path)) is not None:
             found = match, "salvage_skip matches it"
-        if found is not None and not rules.private.match(path):
+            is_built = named.find(path) == match
+        if found is not None and (is_built or not rules.private.match(path)):
             roots[found[0]] = found[1]
             members.setdefault(found[0], []).append(path)
     skipped = {path for below in members.values() for path in below}

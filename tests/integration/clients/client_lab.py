@@ -50,13 +50,13 @@ plugins = false
 """
 
 
-def installed() -> Path:
+def installed(*names: str) -> Path:
     """Where `.ci/clients` has put the clients. Missing where CI should have them, that is a failure."""
     place = Path(os.environ.get("HEADCOUNT_CLIENTS") or _ROOT / ".clients")
     programs = place / "node_modules" / ".bin"
     if not place.exists() and not os.environ.get("CI"):
         pytest.skip("the agent clients are not installed here: run .ci/clients")
-    missing = [name for name in CLIENTS if not (programs / name).exists()]
+    missing = [name for name in (*CLIENTS, *names) if not (programs / name).exists()]
     assert not missing, f"{programs} has no {', '.join(missing)}: run .ci/clients"
     return programs
 
@@ -89,6 +89,13 @@ def user_home(place: Path, url: str, trusted: Path | None = None) -> dict[str, s
         "GOOGLE_GEMINI_BASE_URL": url,
         "GEMINI_API_KEY": "dummy",
         "STANDIN_KEY": "dummy",
+        "OPENAI_API_KEY": "dummy",
+        "OPENAI_BASE_URL": f"{url}/v1",
+        "OPENAI_MODEL": "stand-in",
+        "COPILOT_PROVIDER_BASE_URL": f"{url}/v1",
+        "COPILOT_PROVIDER_API_KEY": "dummy",
+        "COPILOT_MODEL": "gpt-5",
+        "COPILOT_OFFLINE": "true",
         "OPENCODE_DISABLE_MODELS_FETCH": "1",
         "OPENCODE_DISABLE_AUTOUPDATE": "1",
     }

@@ -12,7 +12,7 @@ else by "Nothing more to do." Requests without tools (titles, summaries) get "ok
 
     {"text": "…"}                       said
     {"call": "inbox", "with": {…}}      a tool by its last name, whatever the client puts in front of it
-    {"shell": "git status"}             the client's own shell tool
+    {"shell": "git status", "with": {…}}     the client's own shell tool, with more arguments if needed
     {"write": "/w/a.txt", "content": "…"}    the client's own tool for that
     {"sleep": 5}                        thought about for so long
     {"context": 190000}                 so many tokens were read for it (Anthropic Messages)
@@ -96,6 +96,7 @@ class Standin(ThreadingHTTPServer):
         if "shell" in block:
             name = next((name for name in turn.tools if name.rpartition("/")[2] in dialects.SHELLS), None)
             arguments = dialects.shell_arguments(name or "", _filled(block["shell"], turn))
+            arguments |= block.get("with", {})
         elif "write" in block:
             name = next((name for name in turn.tools if name in dialects.WRITERS), None)
             arguments = dialects.write_arguments(name or "", block["write"], block["content"])

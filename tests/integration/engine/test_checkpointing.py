@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,12 +15,14 @@ from typing import Any
 
 import pytest
 
+from headcount.agents.client import Seen
 from headcount.app.caller import OPERATOR, Caller
+from headcount.app.hosting import MemberReports
 from headcount.app.member_checkpoints import list_checkpoints, restore_checkpoint, show_checkpoint
 from headcount.app.members import pause
 from headcount.app.page import read_member
 from headcount.app.report import read_report
-from headcount.app.retention import DAY_S, Kept, choose, find_kept
+from headcount.app.retention import DAY_S, Kept, Retention, choose, find_kept
 from headcount.app.witness import nudge
 from headcount.cli import main
 from headcount.domain.policy import Policy
@@ -127,6 +131,39 @@ def test_one_is_taken_before_a_nudge_and_before_a_pause(lab: Lab) -> None:
     Path(lab.workspace("ada#1"), "y").write_text("y")
     pause(lab.app, "ada")
     assert [p["why"] for p in points(lab, "ada")] == ["before a nudge", "before a pause"]
+
+
+def test_one_is_taken_before_each_turn_of_a_client_but_the_first(lab: Lab) -> None:
+    lab.create(SELDOM)
+    lab.start("ada", "touch $HEADCOUNT_HOME/ready; sleep 1000")
+    lab.wait_flag("ready")
+    work, operator = Path(lab.workspace("ada#1"), "work"), lab.app.caller
+    lab.app.caller = Caller("worker", "ada#1", f"{TEAM}#1")
+    reports = MemberReports(lab.app)
+    for turn in range(3):
+        reports.begin_work()
+        work.write_text(f"of turn {turn}\n")
+        reports.record_turn(Seen(), 0)
+    lab.app.caller = operator
+    taken = points(lab, "ada")
+    assert [point["why"] for point in taken] == ["before a turn", "before a turn"]
+    assert "+of turn 0" in show_checkpoint(lab.app, taken[0]["id"])["diff"]
+    assert "+of turn 1" in show_checkpoint(lab.app, taken[1]["id"])["diff"]
+
+
+def test_F85_a_store_that_cannot_be_read_hides_no_other(lab: Lab) -> None:
+    lab.create(SELDOM)
+    for name in ("ada", "ben"):
+        lab.start(name, f"echo x > x; touch $HEADCOUNT_HOME/{name}; sleep 1000")
+        lab.wait_flag(name)
+        nudge(lab.app, name, "look again")
+    broken, whole = list_checkpoints(lab.app)
+    (ref,) = (path for path in Path(broken["path"], "refs").rglob("*") if path.is_file())
+    ref.write_text("garbage\n")
+    rows = list_checkpoints(lab.app)
+    assert [bool(row["failed"]) for row in rows] == [True, False]
+    assert rows[1]["points"] == whole["points"]
+    assert read_report(lab.app, TEAM)
 
 
 def test_one_that_is_being_taken_does_not_replace_the_one_before_a_pause(lab: Lab) -> None:
@@ -289,6 +326,39 @@ def test_an_engine_without_git_takes_none(lab_without_git: Lab) -> None:
     assert list_checkpoints(lab.app) == []
     with pytest.raises(HeadcountError):
         show_checkpoint(lab.app, "ada@1")
+
+
+def test_F90_checkpoints_of_a_workspace_that_its_member_deleted_are_never_removed(
+    lab: Lab, tmp_path: Path
+) -> None:
+    lab.create(replace(QUICK, checkpoint_s=0.2))
+    lab.start("ada", 'echo precious > work.txt; touch "$HEADCOUNT_HOME/ada-wrote"; sleep 1000')
+    lab.wait_flag("ada-wrote")
+    wait(lambda: points(lab, "ada"), "a checkpoint")
+    shutil.rmtree(lab.workspace("ada#1"))
+    answer = lab.finish(lab.ask(force=True))
+    assert "`headcount checkpoints ada` may have it" in answer["warnings"][0]
+    assert "checkpoints" not in {one.kind for one in find_kept(lab.app)}
+    restore_checkpoint(lab.app, "ada", points(lab, "ada")[-1]["id"], into=str(tmp_path / "back"))
+    assert (tmp_path / "back" / "work.txt").read_text() == "precious\n"
+
+
+def test_F94_retention_continues_after_something_that_cannot_be_removed(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    removed = threading.Event()
+
+    def fail() -> None:
+        raise PermissionError(13, "Permission denied")
+
+    kept = [Kept("archive", "old", 1, 0.0, fail), Kept("archive", "newer", 1, 1.0, removed.set)]
+    monkeypatch.setattr("headcount.app.retention.find_kept", lambda _: kept)
+    retention = Retention(lab.app)
+    retention.start()
+    try:
+        assert removed.wait(LIMIT_S)
+    finally:
+        retention.close()
 
 
 def test_checkpoints_stay_after_the_close_until_they_are_old(lab: Lab) -> None:

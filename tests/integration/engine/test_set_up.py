@@ -40,6 +40,15 @@ def output(lab: Lab, name: str) -> str:
     return "".join(read_output(lab.app, name, TEAM))
 
 
+def wait_output(lab: Lab, name: str, end: str) -> str:
+    """Its keeper writes what it prints a moment later."""
+    deadline = time.monotonic() + LIMIT_S
+    while not (printed := output(lab, name)).endswith(end):
+        assert time.monotonic() < deadline, printed[-200:]
+        time.sleep(0.02)
+    return printed
+
+
 def ignore(lab: Lab, *patterns: str) -> None:
     (top(lab) / ".gitignore").write_text("".join(f"{pattern}\n" for pattern in patterns))
     git(str(top(lab)), "add", ".gitignore")
@@ -53,8 +62,8 @@ def test_files_are_copied_and_the_command_runs_before_the_member_starts(lab: Lab
     create(lab, setup="mkdir deps && cp .env deps/made; echo set up $HEADCOUNT_ABOUT", copy=(".env",))
     key = lab.start("ada", f"cat deps/made; touch $HEADCOUNT_HOME/read; {POLITE}").key
     lab.wait_flag("read")
-    assert output(lab, "ada").startswith("$ mkdir deps && cp .env deps/made;")
-    assert output(lab, "ada").endswith("set up ada#1\nKEY=1\n")
+    printed = wait_output(lab, "ada", "set up ada#1\nKEY=1\n")
+    assert printed.startswith("$ mkdir deps && cp .env deps/made;")
     assert os.stat(f"{lab.workspace(key)}/.env").st_mode & 0o777 == 0o600
     answer = lab.finish(lab.ask(force=True))
     assert answer["status"] == "shutdown" and answer["deleted"]
@@ -79,6 +88,26 @@ def test_a_setup_that_hangs_is_ended_at_its_limit(lab: Lab) -> None:
     create(lab, replace(QUICK, checkout_timeout_s=2.0), setup="sleep 1000")
     member = lab.start("ada")
     assert member.failure == "Did not set its workspace up: `sleep 1000` did not end in time"
+
+
+def test_F92_the_log_has_the_output_of_a_setup_that_still_runs_and_of_one_that_hung(lab: Lab) -> None:
+    create(lab, replace(QUICK, checkout_timeout_s=3.0), setup="echo begun; sleep 1000")
+    key = spawn(lab.app, TEAM, Plan("ada", command=("bash", "-c", POLITE))).key
+    deadline = time.monotonic() + LIMIT_S
+    while "begun" not in output(lab, "ada"):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert lab.wait_state(key, lambda m: m.state is not State.STARTING).state is State.GONE
+    assert output(lab, "ada") == "$ echo begun; sleep 1000\nbegun\n"
+
+
+def test_F92_a_log_keeps_every_line_about_copies_and_the_beginning_and_end_of_much_output(lab: Lab) -> None:
+    missing = tuple(f"missing-{n}" for n in range(20))
+    create(lab, setup="yes x | head -c 18000000; echo; echo made", copy=missing)
+    lab.start("ada", f"echo works; {POLITE}")
+    printed = wait_output(lab, "ada", "\nmade\nworks\n")
+    assert all(f"{name} is not in " in printed for name in missing)
+    assert len(printed) < 17_000_000
 
 
 def test_a_setup_that_an_engine_left_is_done_again_by_the_next(lab: Lab) -> None:

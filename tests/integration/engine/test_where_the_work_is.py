@@ -46,7 +46,8 @@ def test_what_was_taken_away_under_a_member_is_not_said_to_be_saved(
 
     assert answer["status"] == "shutdown"
     assert answer["warnings"] == [
-        f"ada: {workspace} was removed or moved away; what stood in it is not in a salvage"
+        f"ada: {workspace} was removed or moved away; what stood in it is not in a salvage, "
+        "but `headcount checkpoints ada` may have it"
     ]
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,36 @@ def test_fresh_workspace_is_spotless_and_has_no_commits(world: World) -> None:
     findings = world.findings(world.member())
     assert findings.spotless and findings.clean
     assert findings.commits_ahead == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "mv one tmp; mv two one; mv tmp two",
+        "mv one/f tmp; mv two/f one/f; mv tmp two/f",
+        "git update-index --cacheinfo 100644,$(git rev-parse HEAD:two/f),one/f",
+        "git rm -q --cached one/f",
+        "touch -r one/f stamp; echo 2 > one/f; touch -r stamp one/f; mv stamp ../",
+        "ln -f one/f two/link",
+        "chmod 700 one",
+        "mkdir empty",
+        "mkfifo pipe",
+    ],
+)
+def test_every_change_after_the_checkout_is_found_where_git_is_not_asked_for_a_status(
+    world: World, change: str
+) -> None:
+    for name in ("one", "two"):
+        (world.top / name).mkdir()
+        (world.top / name / "f").write_text(name[:1] * 3 + "\n")
+    git(world.top, "add", ".")
+    git(world.top, "commit", "-qm", "two directories")
+    alice = world.member()
+    assert world.findings(alice).spotless
+    subprocess.run(["bash", "-ec", change], cwd=alice.path, check=True)
+    findings = world.findings(alice)
+    assert not findings.spotless or change == "mkfifo pipe"
+    assert findings.branch == "headcount/t/alice"
 
 
 def test_C19_member_without_commits_is_not_done_though_its_workspace_is_clean(world: World) -> None:

@@ -60,7 +60,7 @@ def test_F59_private_file_is_in_no_object_and_comes_back_with_its_mode(world: Wo
     alice = with_secrets(world)
     saved = save(world, alice)
     assert SECRET.encode() not in every_object(world)
-    assert b"notes\n" in every_object(world)
+    assert b" blob 6\nnotes" in every_object(world)
     assert saved.complete and saved.private is not None
     kept = Path(saved.private.path)
     assert SECRET.encode() in kept.read_bytes()
@@ -194,3 +194,15 @@ def test_worker_that_continues_from_a_salvage_gets_the_private_files(world: Worl
     bob = port.create("t", "bob", 1, {"base": saved.ref})
     key = Path(bob.path) / "tls" / "server.key"
     assert key.read_text() == f"{SECRET}\n" and stat.S_IMODE(key.stat().st_mode) == 0o600
+
+
+def test_F88_a_member_is_not_sent_back_for_an_untracked_private_file(world: World) -> None:
+    alice = world.member()
+    (Path(alice.path) / ".env").write_text(f"A={SECRET}\n")
+    findings = world.findings(alice, rules=RULES)
+    assert [(item.kind.value, item.path) for item in findings.items] == [("private", ".env")]
+    assert findings.clean and not findings.spotless
+    saved = save(world, alice)
+    assert saved.private is not None and saved.private.entries == 1
+    (Path(alice.path) / "work.txt").write_text("work\n")
+    assert not world.findings(alice, rules=RULES).clean

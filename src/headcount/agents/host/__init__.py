@@ -49,7 +49,8 @@ class Reports(Protocol):
     def show(self, mail: Sequence[Mail]) -> None:
         """The prompt of the turn that begins has this mail: nobody needs to tell it again."""
 
-    def begin_work(self) -> None: ...
+    def begin_work(self) -> None:
+        """Report a turn that is about to begin. It may take a checkpoint first, for a few seconds at most."""
 
     def end_work(self) -> None:
         """Report idle, unless the member has reported more (done, an answer) or has mail to continue with."""
@@ -89,9 +90,9 @@ class Reports(Protocol):
 
     def end_dialog(self) -> None: ...
 
-    def ask(self, wanted: Wanted) -> Answer:
+    def ask(self, wanted: Wanted, gone: int | None = None) -> Answer:
         """Wait until policy, a person, the lead or the time limit has answered. Denied with a reason when the
-        member is stood down."""
+        member is stood down. `gone` is readable when the client has left."""
 
     def warn(self, text: str) -> None: ...
 

@@ -113,9 +113,10 @@ COMMANDS: dict[str, tuple[Spec, str]] = {
     ),
     "client": (
         Spec(
-            "client NAME [--model MODEL] [--permissions edit|full] [--trusted ROOT] [--terminal]",
+            "client NAME [--model MODEL] [--permissions edit|full] [--trusted ROOT] [--terminal] [COMMAND…]",
             "Host an agent client for a member. The engine starts it; not for use by hand.",
             required=("NAME",),
+            most=1000,
             flags=("--terminal",),
             names={"--model": "--model", "--permissions": "--permissions", "--trusted": "--trusted"},
         ),

@@ -80,8 +80,8 @@ def _read_input(event: str) -> dict[str, Any]:
 
 def _show_mail(call: Call, event: str, _: dict[str, Any]) -> None:
     if event == "UserPromptSubmit":
-        MemberReports(call.session).begin_work()
-        if SHOWN_MAIL not in os.environ:
+        if SHOWN_MAIL not in os.environ:  # otherwise the host has begun this turn
+            MemberReports(call.session).begin_work()
             _wait_for_tools(os.environ.get("HEADCOUNT_CLIENT_DIRECTORY", ""))
     else:
         MemberReports(call.session).lift_limit()

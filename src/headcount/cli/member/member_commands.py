@@ -190,13 +190,14 @@ def client(call: Call) -> int:
     import os
 
     from headcount.agents.host.host_process import Host, Options
+    from headcount.agents.launch import ACP
     from headcount.agents.registry import CLIENTS
     from headcount.app.hosting import MemberReports, MemberTerminal
     from headcount.errors import NotAllowed
     from headcount.runtime.turn_tree import TurnTree
 
-    name = call.words.plain[0]
-    if name not in CLIENTS:
+    name, *command = call.words.plain
+    if name not in CLIENTS and not (name == ACP and command):
         raise UsageError(
             f"There is no client {name!r}", f"known ones: {', '.join(CLIENTS)}", code="unknown-agent"
         )
@@ -207,7 +208,7 @@ def client(call: Call) -> int:
         )  # fmt: skip
     if not call.words.get("--trusted"):
         raise NotAllowed(
-            f"Did not start {CLIENTS[name].title}", "the start does not name a folder that the user trusts",
+            f"Did not start {name}", "the start does not name a folder that the user trusts",
             ("Stand the member down, and start it again",), code="untrusted-repository",
         )  # fmt: skip
     words = call.words
@@ -220,6 +221,12 @@ def client(call: Call) -> int:
         words.get("--model") or "", permissions, words.get("--trusted") or "", in_terminal, allow, deny,
         settings.get("policy", {}).get("ask_timeout_s", Options().ask_timeout_s),
     )  # fmt: skip
+    if name == ACP:
+        from headcount.agents.acp.acp_host import AcpHost
+        from headcount.agents.acp.known_agents import find_agent
+
+        agent = find_agent(tuple(command))
+        return AcpHost(MemberReports(call.session), agent, tuple(command), options, TurnTree()).run_turns()
     host = Host(MemberReports(call.session), CLIENTS[name], options, TurnTree())
     if not in_terminal:
         return host.run_turns()

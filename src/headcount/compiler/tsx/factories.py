@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 from headcount.compiler.diagnostics import did_you_mean
 from headcount.compiler.element import (
+    ACP,
     AGENT_TYPES,
     MODELS,
+    ONE_OF_TWO,
     PLUGIN_AGENT_TYPES,
     ROLES,
     TASK_MODES,
@@ -281,8 +283,8 @@ def _with_options(call: Call, worker: WorkerRef, options: Mapping[str, Evaluated
     if role not in ROLES:
         call.refuse(LAST, f"There is no role {role}", did_you_mean(role, ROLES))
     command = None if is_nullish(options.get("command")) else _command(call, options["command"], "command")
-    if command is not None and texts["agent"] is not None:
-        call.refuse(LAST, "A worker has either an agent or a command, not both", "Remove one of them.")
+    if command is not None and texts["agent"] not in (None, ACP):
+        call.refuse(LAST, "A worker has either an agent or a command, not both", ONE_OF_TWO)
     return worker._replace(
         agent=texts["agent"],
         command=command,
