@@ -212,8 +212,13 @@ _CONSEQUENCES = {
 }
 
 
+_CAUSES = ("dirty", "silence", "refusal", "salvage")
+
+
 def configure_decide(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("id", metavar="ID", help="as in `headcount escalations` or `headcount asks`")
+    parser.add_argument(
+        "id", nargs="?", metavar="ID", help="as in `headcount escalations` or `headcount asks`"
+    )
     parser.add_argument("decision", choices=(*_CONSEQUENCES, *DECISIONS), help="see below")
     parser.add_argument(
         "--reason", default="", metavar="REASON", help="why; the report shows it, and the agent reads it"
@@ -223,6 +228,8 @@ def configure_decide(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with allow or deny: also this command from now on, in this team",
     )
+    parser.add_argument("--all", action="store_true", help="instead of ID: every open escalation")
+    parser.add_argument("--cause", choices=_CAUSES, help="with --all: only those with this cause")
     add_team(parser)
     parser.epilog = " ".join(
         f"{decision}: {then[0].lower()}{then[1:]}."
@@ -231,6 +238,13 @@ def configure_decide(parser: argparse.ArgumentParser) -> None:
 
 
 def run_decide(args: argparse.Namespace) -> int:
+    if bool(args.id) is args.all or (args.cause and not args.all):
+        raise UsageError(
+            "Which escalation?", "name one ID, or --all, with or without --cause",
+            ("List them with `headcount escalations`",), code="usage",
+        )  # fmt: skip
+    if args.all:
+        return _decide_all(args)
     if args.decision in DECISIONS:
         from headcount.cli.ask_commands import run_decide_ask
 
@@ -247,6 +261,31 @@ def run_decide(args: argparse.Namespace) -> int:
         then = _consequence(decided, args.decision)
         print(f"Decided {args.id}: {args.decision} for {decided['member']}. {then}.")
     return 0
+
+
+def _decide_all(args: argparse.Namespace) -> int:
+    """Decide each for which this is possible now, and say so of the others. Exit code 1 if there were any."""
+    if args.decision in DECISIONS:
+        raise UsageError(
+            "--all is for escalations", "permission requests are answered one by one", code="usage"
+        )
+    app = open_app(make=False)
+    found = [one for one in escalations(app, args.team) if args.cause in (None, one["cause"])]
+    wanted = [one for one in found if args.decision in one["decisions"]]
+    decided = [decide(app, one["id"], args.decision, args.reason, one["team"]) for one in wanted]
+    if decided and not app.caller.is_member:
+        ensure_driven(app)
+    if args.json:
+        print(json.dumps(decided, ensure_ascii=False))
+        return 0 if len(decided) == len(found) else 1
+    if not found:
+        print("Nothing waits for such a decision.")
+    for one in decided:
+        print(f"Decided {one['id']}: {args.decision} for {one['team']}/{one['member']}.")
+    for one in (each for each in found if each not in wanted):
+        can = " or ".join(one["decisions"])
+        print(f"Not decided {one['id']} of {one['team']}/{one['member']}: now only {can}.")
+    return 0 if len(decided) == len(found) else 1
 
 
 def _consequence(decided: EscalationAnswer, decision: str) -> str:

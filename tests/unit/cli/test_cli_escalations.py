@@ -12,7 +12,7 @@ import pytest
 
 from headcount.app import caller
 from headcount.app.app import App
-from headcount.app.standing_down import decide
+from headcount.app.standing_down import decide, escalations
 from headcount.cli import stand_down_commands
 from headcount.domain.policy import Policy
 from headcount.domain.settings import Settings
@@ -79,7 +79,9 @@ def test_the_only_team_in_which_it_waits_need_not_be_named(app: App) -> None:
 def _decide_by_command(app: App, decision: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stand_down_commands, "open_app", lambda **_: app)
     monkeypatch.setattr(stand_down_commands, "ensure_driven", lambda _: None)
-    asked = argparse.Namespace(id="e1", decision=decision, reason="", always=False, team="crew", json=False)
+    asked = argparse.Namespace(
+        id="e1", all=False, cause=None, decision=decision, reason="", always=False, team="crew", json=False
+    )
     assert stand_down_commands.run_decide(asked) == 0
 
 
@@ -132,3 +134,39 @@ def test_F55_a_report_that_came_before_the_decision_is_applied_first(
     assert (capsys.readouterr().out, _decided(app)) == ("", None)
     with app.store.read() as tx:
         assert app.load(tx, "crew").members["ada#1"].state != "escalated"
+
+
+def _decide_all(app: App, monkeypatch: pytest.MonkeyPatch, decision: str, cause: str | None = None) -> int:
+    monkeypatch.setattr(stand_down_commands, "open_app", lambda **_: app)
+    monkeypatch.setattr(stand_down_commands, "ensure_driven", lambda _: None)
+    args = argparse.Namespace(
+        id=None, decision=decision, all=True, cause=cause, reason="", team=None, always=False, json=False
+    )
+    return stand_down_commands.run_decide(args)
+
+
+def test_all_escalations_of_a_cause_are_decided_at_once(
+    app: App, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _escalate(app, "tools", None)
+    assert _decide_all(app, monkeypatch, "force-kill", "silence") == 0
+    assert capsys.readouterr().out == "Nothing waits for such a decision.\n"
+    assert _decide_all(app, monkeypatch, "force-kill", "dirty") == 0
+    assert capsys.readouterr().out == (
+        "Decided e1: force-kill for crew/ada.\nDecided e1: force-kill for tools/ada.\n"
+    )
+    assert escalations(app) == []
+
+
+def test_those_for_which_a_decision_is_not_possible_are_named(
+    app: App, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _decide_all(app, monkeypatch, "reassign") == 1
+    assert capsys.readouterr().out == ("Not decided e1 of crew/ada: now only force-kill or human or wait.\n")
+
+
+@pytest.mark.parametrize("given", [{}, {"id": "e1", "all": True}, {"id": "e1", "cause": "dirty"}])
+def test_one_id_or_all_of_them(given: dict[str, Any]) -> None:
+    asked = {"id": None, "all": False, "cause": None, "decision": "wait", **given}
+    with pytest.raises(UsageError, match="Which escalation"):
+        stand_down_commands.run_decide(argparse.Namespace(**asked))
