@@ -9,14 +9,12 @@ from __future__ import annotations
 import os
 import select
 import time
-from contextlib import suppress
 
 from headcount.app import mail, signals
 from headcount.app.doing import DoingFile, one_line
 from headcount.app.mail import write_mail
 from headcount.domain.display import utc
 from headcount.domain.names import IN_PROMPT, LEAD, OPERATOR
-from headcount.errors import HeadcountError
 from headcount.protocol import authority
 from headcount.protocol.mailboxes import ENGINE, channel
 
@@ -41,7 +39,6 @@ _LIMIT_WAIT_S, _LIMIT_MOST_S = 60.0, 1800.0
 _RESTARTS = 2
 _DOUBLINGS = 20
 _FACT = "dialog"
-_CHECKPOINT_S = 10.0  # a turn waits no longer for its checkpoint than the engine's nudge does
 
 
 class MemberReports:
@@ -75,10 +72,9 @@ class MemberReports:
         with self._session.store.read() as tx:
             has_worked = tx.fact(team, key, "usage") is not None
         if has_worked:
-            from headcount.app.member_checkpoints import take_checkpoint
+            from headcount.app import turn_checkpoint  # on the path of no hook
 
-            with suppress(HeadcountError, OSError):
-                take_checkpoint(self._session, team, key, "before a turn", _CHECKPOINT_S)
+            turn_checkpoint.run()
 
     def _state(self) -> tuple[str, str]:
         """Return the member's state and activity."""

@@ -30,7 +30,7 @@ from headcount.errors import Declined, HeadcountError, NotAllowed, UsageError
 from headcount.protocol.member import State
 from headcount.workspace.safe_files import exclusive
 
-from .lab import LIMIT_S, PATIENT, QUICK, TEAM, Lab, git
+from .lab import LIMIT_S, PATIENT, QUICK, TEAM, Lab, environment_of, git
 
 OFTEN = replace(PATIENT, checkpoint_s=0.2)
 SELDOM = replace(PATIENT, checkpoint_s=1000)
@@ -133,12 +133,17 @@ def test_one_is_taken_before_a_nudge_and_before_a_pause(lab: Lab) -> None:
     assert [p["why"] for p in points(lab, "ada")] == ["before a nudge", "before a pause"]
 
 
-def test_one_is_taken_before_each_turn_of_a_client_but_the_first(lab: Lab) -> None:
+def test_one_is_taken_before_each_turn_of_a_client_but_the_first(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lab.create(SELDOM)
     lab.start("ada", "touch $HEADCOUNT_HOME/ready; sleep 1000")
     lab.wait_flag("ready")
     work, operator = Path(lab.workspace("ada#1"), "work"), lab.app.caller
     lab.app.caller = Caller("worker", "ada#1", f"{TEAM}#1")
+    for name, value in environment_of(lab.app, "ada#1").items():
+        if name.startswith("HEADCOUNT_"):
+            monkeypatch.setenv(name, value)
     reports = MemberReports(lab.app)
     for turn in range(3):
         reports.begin_work()
