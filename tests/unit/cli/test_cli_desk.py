@@ -66,6 +66,15 @@ def test_a_question_to_the_operator_is_in_todo_and_in_status(app: App) -> None:
     assert f'ada#1 asks: Tabs or spaces? Answer with `headcount reply {question["id"]} "…"`.' in shown
 
 
+def test_a_member_whose_client_failed_is_on_the_desk_with_the_cause(app: App) -> None:
+    with app.store.write() as tx:
+        exited = ev.Exited("ada#1", code=137, cause="killed by SIGKILL")
+        apply(tx, app.load(tx, "crew"), [exited], Policy())
+    (need,) = [one for one in todo(app) if one["member"] == "ada#1"]
+    assert (need["kind"], need["text"]) == ("failure", "killed by SIGKILL") and need["at"]
+    assert need["command"] == "headcount logs ada --team crew"
+
+
 def test_the_operator_has_the_questions_to_a_lead_that_is_not_there(app: App) -> None:
     send(member(app), "lead", "Which file?", "There are two")
     assert [need["text"] for need in todo(app) if need["kind"] == "question"] == ["Which file?"]
