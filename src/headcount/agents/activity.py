@@ -80,7 +80,10 @@ def show_command(command: object) -> str:
 
 def show_path(path: str) -> str:
     """Return a path relative to the workspace, in which the host runs, if it is below it."""
-    place = f"{os.getcwd()}/"
+    try:
+        place = f"{os.getcwd()}/"
+    except OSError:  # its client has removed it
+        return path
     return path[len(place) :] if path.startswith(place) else path
 
 

@@ -117,6 +117,7 @@ NOTHING = Seen()
 
 _FURTHEST_S = 35 * 86400.0  # no window of a limit is longer than a month
 _ANSWERS = ("said", "tool")  # steps of the model
+_MOST_TOKENS = 10**12  # no line of a client counts more
 _MOST_USD = 1e6  # no line of a client costs more; infinity and NaN are not below it
 
 
@@ -126,13 +127,27 @@ def understand(read: Callable[[str], Seen], line: str) -> Seen:
         seen = read(line)
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
         return NOTHING
+    return checked(seen)
+
+
+def checked(seen: Seen) -> Seen:
+    """Return the same without figures that cannot be true and text that cannot be stored."""
     until = seen.resets_at
     known = isinstance(until, (int, float)) and 0 <= until < time.time() + _FURTHEST_S
-    tokens = seen.tokens if isinstance(seen.tokens, int) else 0
+    tokens = seen.tokens if isinstance(seen.tokens, int) and 0 < seen.tokens < _MOST_TOKENS else 0
     cost = seen.cost_usd if isinstance(seen.cost_usd, (int, float)) and 0 < seen.cost_usd < _MOST_USD else 0.0
     answered = seen.answered or any(step.kind in _ANSWERS for step in seen.steps)
     resets_at = until if known else None
-    return seen._replace(tokens=max(tokens, 0), cost_usd=cost, resets_at=resets_at, answered=answered)
+    limit, overflow, login, error = map(_storable, (seen.limit, seen.overflow, seen.login, seen.error))
+    return seen._replace(
+        tokens=tokens, cost_usd=cost, resets_at=resets_at, answered=answered, limit=limit, overflow=overflow,
+        login=login, error=error,
+    )  # fmt: skip
+
+
+def _storable(text: str) -> str:
+    """Without half a surrogate pair, which JSON may hold."""
+    return str(text).encode(errors="replace").decode() if text else ""
 
 
 def add_seen(so_far: Seen, now: Seen) -> Seen:

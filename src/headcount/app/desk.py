@@ -81,16 +81,16 @@ def read_needs(app: App, tx: Tx, team: Team) -> Iterator[Need]:
     for limit in limits:
         call = f"headcount down {team.name} --member {limit['member'].partition('#')[0]}"
         yield need("limit", limit["member"], times[limit["member"]], limit["reason"], call)
-    failed = [m for m in team.members.values() if m.failure and m == team.latest(m.name)]
-    times = _times(tx, team, "start_failed") if failed else {}
+    failed = [m for m in team.members.values() if (m.failure or m.cause) and m == team.latest(m.name)]
+    times = _times(tx, team, "start_failed", "failed") if failed else {}
     for member in failed:
         call = f"headcount logs {member.name} --team {team.name}"
-        yield need("failure", member.key, times.get(member.key, ""), member.failure, call)
+        yield need("failure", member.key, times.get(member.key, ""), member.failure or member.cause, call)
 
 
-def _times(tx: Tx, team: Team, kind: str) -> dict[str, str]:
+def _times(tx: Tx, team: Team, *kinds: str) -> dict[str, str]:
     """By member: when this was last noted of it."""
-    return {entry.about: utc(entry.at) for entry in tx.journal(team.id, kinds=(kind,))}
+    return {entry.about: utc(entry.at) for entry in tx.journal(team.id, kinds=kinds)}
 
 
 def reply(app: App, mail_id: str, text: str, team: str | None = None) -> Replied:

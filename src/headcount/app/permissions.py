@@ -108,12 +108,23 @@ def _begin(session: Session, wanted: Wanted) -> Ask:
 
 def _new_ask(team: str, key: str, wanted: Wanted, timeout_s: float) -> Ask:
     now = time.time()
-    command = wanted.command if len(wanted.command) <= COMMAND_LIMIT else ""
+    command, detail = wanted.command, wanted.detail
+    if len(command) > COMMAND_LIMIT or not _is_text(command):
+        # No pattern decides it. The person who does must see it.
+        command, detail = "", f"{command}\n{detail}"
     kind = wanted.kind if wanted.kind in KINDS else "other"
     return Ask(
-        "", team, key, kind, _text(wanted.title, TITLE_LIMIT), _text(wanted.detail, DETAIL_LIMIT), command,
+        "", team, key, kind, _text(wanted.title, TITLE_LIMIT), _text(detail, DETAIL_LIMIT), command,
         _text(wanted.directory, TITLE_LIMIT), now, now + timeout_s,
     )  # fmt: skip
+
+
+def _is_text(given: str) -> bool:
+    """Return whether it can be stored: JSON may hold half of a surrogate pair."""
+    try:
+        return bool(given.encode()) or not given
+    except UnicodeEncodeError:
+        return False
 
 
 def _text(given: str, limit: int) -> str:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from headcount.app.desk import Need
 
 _WORDS = {
+    "ask": "requests permission",
     "question": "asks",
     "escalation": "needs your decision",
     "dialog": "waits in a dialog",

@@ -180,7 +180,9 @@ def ended(job: Job) -> Outcome:
 
 
 def _with_last_line(how: str, output: str) -> str:
-    last = next((line.strip() for line in reversed(output.split("\n")) if line.strip()), "")
+    lines = [line.strip() for line in output.split("\n")]
+    # An error of headcount's own ends with hints, which name no cause.
+    last = next((line for line in reversed(lines) if line and not line.startswith("Hint: ")), "")
     return f"{how}: {last[:_LAST_LINE]}" if last else how
 
 

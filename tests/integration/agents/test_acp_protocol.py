@@ -312,6 +312,41 @@ def test_F115_no_line_of_an_agent_ends_the_host(stage: Stage) -> None:
     assert reports.causes == ["", ""]
 
 
+@pytest.mark.parametrize("path", ["", "a\0b", "\ud800"])
+def test_F120_a_path_that_no_file_can_have_ends_no_host_and_is_not_allowed_unasked(
+    path: str, stage: Stage
+) -> None:
+    call = {"sessionUpdate": "tool_call", "kind": "edit", "title": "Edit", "locations": [{"path": path}]}
+    stage.reports.decide = lambda wanted: Answer(False)
+    reports = stage.run([{"update": call}, {"ask": {"toolCall": call, "options": OPTIONS}}, END])
+    assert reports.causes == [""] and [one.title for one in reports.asked] == ["Edit"]
+    (answer,) = [m for m in stage.sent() if m.get("id") == "ask-1"]
+    assert answer["result"]["outcome"]["optionId"] == "n"
+
+
+def test_F120_words_that_cannot_be_stored_are_replaced_in_the_cause_of_a_failed_turn(stage: Stage) -> None:
+    reports = stage.run([{"error": {"code": 1, "message": "half \ud800"}}], [{"say": "\udfff"}, END])
+    assert failed(reports) == ["reported an error: half ?"]
+
+
+def test_F121_tokens_and_costs_that_cannot_be_true_are_not_counted(stage: Stage) -> None:
+    usages = [{"totalTokens": 10**40}, {"totalTokens": -9}, {"inputTokens": 3, "outputTokens": -2}]
+    updates = [
+        {"sessionUpdate": "usage_update", "cost": {"amount": amount}, "_meta": {"usage": usage}}
+        for amount, usage in zip((1e999, -1e999, 0.25), usages, strict=True)
+    ]
+    reports = stage.run([*({"update": one} for one in updates), END])
+    spent = [*reports.used, *(seen for seen, _ in reports.turns)]
+    assert (sum(one.tokens for one in spent), sum(one.cost_usd for one in spent)) == (5, 0.25)
+
+
+def test_F121_a_new_session_counts_its_cost_from_zero(stage: Stage) -> None:
+    costs = [[{"update": {"sessionUpdate": "usage_update", "cost": {"amount": amount}}}, *more]
+             for amount, more in ((2.0, [END]), (2.5, [{"die": 9}]), (0.5, [END]))]  # fmt: skip
+    reports = stage.run(*costs, mail=2, capabilities={})
+    assert sum(one.cost_usd for one in reports.used) == 3.0
+
+
 def test_a_line_that_is_too_long_is_refused_and_a_flood_is_taken_in_order(stage: Stage) -> None:
     long = '{"id": "big", "method": "session/request_permission", "params": "%s"}' % ("x" * LONGEST_LINE)
     reports = stage.run([{"raw": long}, {"flood": 3000, "size": 200}, END])

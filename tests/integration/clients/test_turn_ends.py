@@ -125,8 +125,24 @@ def test_F96_a_command_that_dies_is_named_with_its_signal_and_last_line(
     key = lab.start("bob", "command", command=("sh", "-c", "echo working; kill -SEGV $$"))
     member = lab.wait(key, lambda m: m.settled)
     assert member.cause == "killed by SIGSEGV: working"
+    lines = "Error: Did not start it; Because: it is not installed; Hint: Install it"
+    hinted = lab.start("dot", "command", command=("sh", "-c", f"echo '{lines}' | tr ';' '\\n'; exit 3"))
+    assert lab.wait(hinted, lambda m: m.settled).cause == "exited with code 3: Because: it is not installed"
     peaceful = lab.start("cid", "command", command=("true",))
     assert lab.wait(peaceful, lambda m: m.settled).cause == ""
+
+
+def test_F124_a_client_that_removes_its_workspace_is_followed_to_the_end_of_its_turn(
+    open_fake_lab: Callable[..., Lab],
+) -> None:
+    edit = '{"type":"tool_use","id":"t","name":"Edit","input":{"file_path":"/x"}}'
+    line = f'{{"type":"assistant","message":{{"content":[{edit}]}}}}'
+    script = f'rm -rf "$PWD"; echo \'{line}\'\n{ANSWER}echo $$ > "$HOME/end"'
+    lab = open_fake_lab({"claude": script}, ONCE)
+    key = lab.start("ann", "claude", prompt="Work.")
+    read_file(lab.home / "end")
+    lab.wait(key, lambda m: m.activity == "idle")
+    assert lab.journal("turn_failed") == []
 
 
 def test_F97_a_client_that_is_not_logged_in_is_named_as_such(open_fake_lab: Callable[..., Lab]) -> None:

@@ -107,6 +107,19 @@ def test_an_ask_waits_for_the_operator_and_is_in_the_journal(world: World) -> No
     assert (answered["answer"], answered["by"]) == ("allowed", "operator")
 
 
+@pytest.mark.parametrize("command", ["echo \ud800", "echo\n" + "x" * 20_000])
+def test_F122_a_command_that_patterns_cannot_judge_is_shown_to_the_person_who_does(
+    world: World, command: str
+) -> None:
+    set_policy(world, allow=["echo *"])
+    asking = Asking(world, Wanted("command", "Run: echo", "Greet", command))
+    asking.start()
+    (found,) = wait_until(lambda: permissions.list_asks(session(world)))
+    assert found["command"] == "" and found["detail"].startswith("echo") and len(found["detail"]) > 6
+    permissions.decide_ask(session(world), found["id"] or "", "deny")
+    assert not asking.end().allowed
+
+
 def test_F106_the_first_answer_wins_and_a_later_one_names_it(world: World) -> None:
     asking, ask = ask_in_background(world)
     permissions.decide_ask(session(world), ask.id, "deny", "no")

@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from headcount.agents.host import host_process
 from headcount.agents.host.host_process import read_lines
 
 
@@ -47,3 +48,13 @@ def test_a_turn_is_over_with_the_client_whatever_it_has_left_running() -> None:
     with subprocess.Popen(["sh", "-c", "sleep 300 & echo $!"], stdout=pipe, stderr=pipe) as child:
         (left,) = read_lines(child, lambda _: None)
     os.kill(int(left), signal.SIGKILL)  # it is there still
+
+
+def test_F123_a_long_line_costs_time_by_its_length_and_not_by_the_square_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(host_process, "_read", lambda *_: iter([b"x" * 4096] * 4096 + [b"\nend"]))
+    begun = time.process_time()
+    long, end = read_lines(None, lambda _: None)  # type: ignore[arg-type]
+    assert (len(long), end) == (4096 * 4096 + 1, "end")
+    assert time.process_time() - begun < 3  # of the processor; it was 20 s

@@ -71,3 +71,9 @@ def test_an_error_from_which_codex_recovers_is_no_failure() -> None:
     for event in lines:
         seen = add_seen(seen, understand(CLIENTS["codex"].read_line, json.dumps(event)))
     assert describe(0, seen) == ""
+
+
+def test_F120_the_cause_of_a_failed_turn_can_be_stored_whatever_a_client_says() -> None:
+    result = {"type": "result", "subtype": "error", "is_error": True, "result": "half \ud800"}
+    seen = understand(CLIENTS["claude"].read_line, json.dumps(result))
+    assert describe(1, seen) == "exited with code 1: half ?"

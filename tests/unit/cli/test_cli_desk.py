@@ -18,6 +18,7 @@ from headcount.app.session import Session
 from headcount.app.team_status import status
 from headcount.cli import desk_commands, status_commands
 from headcount.cli.command_parser import add_json, configure
+from headcount.domain.asks import Ask
 from headcount.domain.policy import Policy
 from headcount.domain.settings import Settings
 from headcount.engine.apply import apply
@@ -65,6 +66,15 @@ def test_a_question_to_the_operator_is_in_todo_and_in_status(app: App) -> None:
     assert f'ada#1 asks: Tabs or spaces? Answer with `headcount reply {question["id"]} "…"`.' in shown
 
 
+def test_a_member_whose_client_failed_is_on_the_desk_with_the_cause(app: App) -> None:
+    with app.store.write() as tx:
+        exited = ev.Exited("ada#1", code=137, cause="killed by SIGKILL")
+        apply(tx, app.load(tx, "crew"), [exited], Policy())
+    (need,) = [one for one in todo(app) if one["member"] == "ada#1"]
+    assert (need["kind"], need["text"]) == ("failure", "killed by SIGKILL") and need["at"]
+    assert need["command"] == "headcount logs ada --team crew"
+
+
 def test_the_operator_has_the_questions_to_a_lead_that_is_not_there(app: App) -> None:
     send(member(app), "lead", "Which file?", "There are two")
     assert [need["text"] for need in todo(app) if need["kind"] == "question"] == ["Which file?"]
@@ -88,6 +98,17 @@ def test_a_reply_to_a_message_that_is_no_question_of_a_member_is_refused(app: Ap
     with pytest.raises(UsageError, match="There is no message") as unknown:
         reply(app, "m99", "again")
     assert unknown.value.code == "unknown-message"
+
+
+def test_F119_a_permission_request_is_on_the_desk_with_the_command_that_answers_it(
+    app: App, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with app.store.write() as tx:
+        tx.add_ask(Ask("", "crew#1", "ada#1", "command", "make\x1b[2J all", "", "make all", "", 1.0, 2e9))
+    assert run("todo", app, monkeypatch) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert "a1  crew/ada#1 requests permission: make [2J all" in shown
+    assert "  `headcount decide a1 allow|deny`" in shown
 
 
 def test_a_member_has_no_desk(app: App) -> None:

@@ -31,6 +31,7 @@ from headcount.agents.client import (
     Setup,
     Turn,
     allowed_commands,
+    checked,
     reset_time,
 )
 from headcount.agents.host import Wanted
@@ -173,7 +174,7 @@ class AcpHost(Host):
             self._session = ""
         sys.stdout.write("\n")
         sys.stdout.flush()
-        return code, seen, ""
+        return code, checked(seen), ""
 
     def _judge(self, result: Message) -> Seen:
         """Return how a turn ended. "Ended" counts only with some tokens or a tool call."""
@@ -274,6 +275,7 @@ class AcpHost(Host):
 
     def _begin(self) -> None:
         self._session = ""
+        self._cost = self._cost_told = 0.0
         made = self._exchange("session/new", self._session_params(), _START_S)
         self._session = str(made.get("sessionId") or "")
         if not self._session:
@@ -362,8 +364,8 @@ class AcpHost(Host):
         elif kind in ("tool_call", "tool_call_update"):
             self._note_call(update)
         elif kind == "usage_update":
-            amount = _inner(update, "cost").get("amount")
-            self._cost = max(self._cost, amount) if isinstance(amount, (int, float)) else self._cost
+            cost = checked(Seen(cost_usd=_inner(update, "cost").get("amount", 0.0)))
+            self._cost = max(self._cost, cost.cost_usd)
         self._spend(_total(_inner(update, "_meta", "usage")))
 
     def _note_call(self, update: Message) -> None:
@@ -456,7 +458,8 @@ def _refused(error: object) -> Refused:
     given = error if isinstance(error, dict) else {"message": error}
     code, data = given.get("code"), given.get("data")
     more = f" ({json.dumps(data)[:500]})" if data else ""
-    return Refused(code if isinstance(code, int) else 0, f"{given.get('message')}{more}")
+    text = f"{given.get('message')}{more}".encode(errors="replace").decode()
+    return Refused(code if isinstance(code, int) else 0, text)
 
 
 def _trouble(text: str, *, login: bool = False) -> Seen:
@@ -489,11 +492,9 @@ def _paths(call: Message) -> list[str]:
 
 def _total(usage: Mapping[str, Any]) -> int:
     """Return the tokens of a usage, whichever way an agent spells it."""
-    total = usage.get("totalTokens")
-    if isinstance(total, int):
-        return total
+    total = checked(Seen(usage.get("totalTokens", 0))).tokens
     names = ("inputTokens", "outputTokens", "input_tokens", "output_tokens")
-    return sum(value for name in names if isinstance(value := usage.get(name), int))
+    return total or sum(checked(Seen(usage.get(name, 0))).tokens for name in names)
 
 
 def _count(result: Message) -> int:
@@ -508,7 +509,7 @@ def describe_call(call: Message) -> str:
     if kind == "execute" and isinstance(command, str):
         return f"running {command}"
     paths = _paths(call)
-    if kind in ("edit", "delete", "move", "read") and paths:
+    if kind in ("edit", "delete", "move", "read") and paths and paths[0]:
         return f"{_DOING[kind]} {os.path.relpath(paths[0])}"
     if kind in _DOING and title:
         return title if title.lower().startswith(_DOING[kind][:4]) else f"{_DOING[kind]}: {title}"
@@ -527,7 +528,7 @@ def read_wanted(call: Message, *, titled: bool = False) -> Wanted:
     detail = json.dumps(given, indent=2, ensure_ascii=False) if given else "\n".join(shown)
     if kind == "execute":
         line = command if isinstance(command, str) else ""
-        return Wanted("command", line or title, line or detail, line, os.getcwd())
+        return Wanted("command", line or title, "" if line else detail, line, os.getcwd())
     return Wanted("edit" if kind in ("edit", "delete", "move") else "tool", title, detail, "", os.getcwd())
 
 
@@ -541,9 +542,11 @@ def is_own(call: Message, workspace: str) -> bool:
     if kind != "edit":
         return False
     paths, root = _paths(call), os.path.realpath(workspace)
-    return bool(paths) and all(
-        os.path.realpath(os.path.join(root, path)).startswith(f"{root}/") for path in paths
-    )
+    try:
+        real = [os.path.realpath(os.path.join(root, path)) for path in paths]
+    except ValueError:  # no file can have this name
+        return False
+    return bool(real) and all(path.startswith(f"{root}/") for path in real)
 
 
 def choose(options: list[Message], allowed: bool) -> Message:

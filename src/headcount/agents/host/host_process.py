@@ -288,14 +288,17 @@ def read_lines(
 
     `pass_on` gets its standard error as it comes.
     """
-    rest = b""
+    parts: list[bytes] = []  # of a line that is not over: a long one comes in thousands
     for data in _read(child, pass_on, every_s):
-        *lines, rest = (rest + data).split(b"\n")
-        yield from (line.decode(errors="replace") + "\n" for line in lines)
+        *lines, rest = data.split(b"\n")
+        for line in lines:
+            yield b"".join([*parts, line]).decode(errors="replace") + "\n"
+            parts = []
+        parts += [rest] if rest else []
         if every_s and not lines:
             yield ""
-    if rest:
-        yield rest.decode(errors="replace")
+    if parts:
+        yield b"".join(parts).decode(errors="replace")
 
 
 def _read(
