@@ -115,9 +115,13 @@ def main() -> None:
             plain.append(seconds(lambda: add_worktrees(top, scratch, options.members)))
             remove_worktrees(top, scratch, options.members)
             answers: list[str] = []
-            up.append(seconds(lambda env=env: headcount(top, env, "up", str(scratch / "team.py"))))
-            while len(os.listdir(env["READY"])) < options.members:
-                time.sleep(0.05)
+            try:
+                up.append(seconds(lambda env=env: headcount(top, env, "up", str(scratch / "team.py"))))
+                while len(os.listdir(env["READY"])) < options.members:
+                    time.sleep(0.05)
+            except BaseException:
+                headcount(top, env, "down", "--now", "--json")  # a failed round leaves no member
+                raise
             down.append(seconds(lambda env=env, to=answers: to.append(headcount(top, env, "down", "--json"))))
             check(top, answers[0], options.members)
         print(f"{options.files} files, {options.members} members, {options.rounds} rounds")

@@ -98,8 +98,14 @@ class Agent:
         for _ in range(4 if self.temper.costly else 0):
             self.run.after(rng.uniform(5, 500), self._spend)
         if self.temper.crashes:
-            self.run.after(rng.uniform(1, 400), lambda: self.run.world.end_agent(self.key))
+            self.run.after(rng.uniform(1, 400), self._crash)
         self.run.after(rng.uniform(5, 30), self._poll)
+
+    def _crash(self) -> None:
+        """Its host may still say why."""
+        if self.run.rng.random() < 0.5:
+            self._client_says(ev.ClientFailed(self.key, "killed by SIGKILL"))
+        self.run.world.end_agent(self.key)
 
     def _poll(self) -> None:
         """Mail is read sooner or later even when no nudge comes through."""

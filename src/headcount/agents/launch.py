@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from headcount.agents.acp.known_agents import find_agent, find_via
-from headcount.agents.registry import CLIENTS, check_installed, check_login
+from headcount.agents.registry import CLIENTS, check_installed
 from headcount.errors import UsageError, WorldError
 
 ACP = "acp"
@@ -125,7 +125,7 @@ def trusting_client(agent: str, command: tuple[str, ...]) -> str:
 
 
 def check_agent(agent: str, command: tuple[str, ...] = (), *, installed: bool = False) -> None:
-    """Check that an agent is known and, if requested, installed, new enough and logged in."""
+    """Check that an agent is known and, if requested, installed and new enough."""
     if agent not in AGENTS:
         raise UsageError(
             f"There is no agent {agent!r}",
@@ -135,11 +135,8 @@ def check_agent(agent: str, command: tuple[str, ...] = (), *, installed: bool = 
         )
     if installed and agent == ACP:
         _check_program(command)
-        if find_agent(command).client:
-            check_login(find_agent(command).client, os.environ)
     elif installed and agent in CLIENTS:
         check_installed(agent)
-        check_login(agent, os.environ)
 
 
 def _check_program(command: tuple[str, ...]) -> None:

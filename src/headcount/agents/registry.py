@@ -101,7 +101,7 @@ def is_logged_out(name: str, environ: Mapping[str, str]) -> bool:
         try:
             done = subprocess.run(
                 check.argv, capture_output=True, timeout=_ASK_S, stdin=subprocess.DEVNULL, check=False,
-                env={**environ, check.variable: elsewhere},
+                cwd=elsewhere, env={**environ, check.variable: elsewhere, "PWD": elsewhere},
             )  # fmt: skip
         except (OSError, subprocess.TimeoutExpired):
             return False

@@ -95,6 +95,7 @@ def _times(tx: Tx, team: Team, *kinds: str) -> dict[str, str]:
 
 def reply(app: App, mail_id: str, text: str, team: str | None = None) -> Replied:
     """Answer a message of a member. The message then counts as read."""
+    app.check("decide")
     name = team or _team_of(app, mail_id)
     message, mine = mailbox.read(app, mail_id, name)
     if not mine or "#" not in message.sender:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headcount.agents.launch import ACP, Order, check_agent, plan_launch, resolve_via, trusting_client
-from headcount.agents.registry import find_account
+from headcount.agents.registry import CLIENTS, check_login, find_account
 from headcount.app.trust import check_trust
 from headcount.domain.settings import Agent
 from headcount.errors import UsageError
@@ -51,9 +52,14 @@ def check_clients(app: App, plans: Iterable[Plan], trusted: Iterable[str]) -> No
     """Refuses what cannot be started here, before anything is: a client that is missing, too old, not logged
     in, or not told to trust the repository. All clients are asked at once."""
     agents = list(dict.fromkeys(_what_is_run(app.settings, plan) for plan in plans))
-    if agents:
-        side_by_side(lambda each: check_agent(*each, installed=True), agents, len(agents))
-    check_trust(app, trusted, [trusting_client(*each) for each in agents])
+    if not agents:
+        return
+    side_by_side(lambda each: check_agent(*each, installed=True), agents, len(agents))
+    clients = list(dict.fromkeys(trusting_client(*each) for each in agents))
+    check_trust(app, trusted, clients)  # before a client is asked for more than its version
+    known = [name for name in clients if name in CLIENTS]
+    if known:
+        side_by_side(partial(check_login, environ=os.environ), known, len(known))
 
 
 def read_account(app: App, plan: Plan) -> str:

@@ -51,11 +51,11 @@ def is_merged(repo: Repository, commit: str, target: str) -> bool:
     """`commit` is an ancestor of `target`, or merging it would change nothing, as after a squash."""
     if repo.is_ancestor(commit, target):
         return True
-    tree, conflicts = _merge_tree(repo, target, commit)
+    tree, conflicts = merge_trees(repo, target, commit)
     return not conflicts and tree == repo.tree(target)
 
 
-def _merge_tree(repo: Repository, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
+def merge_trees(repo: Repository, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
     """The merged tree, and the paths in conflict. Histories with no common root conflict as a whole."""
     args = ("merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", ours, theirs)
     # In the user's checkout, because git reads attributes (`merge=union`) from files where it is called.
@@ -156,7 +156,7 @@ class Integration:
         raise GitError(f"Did not keep {self.branch}", "too many branches of that name exist", code="git-ref")
 
     def _merge_commit(self, head: str, commit: str, message: str) -> str | Conflict:
-        tree, conflicts = _merge_tree(self.repo, head, commit)
+        tree, conflicts = merge_trees(self.repo, head, commit)
         if conflicts:
             return Conflict(conflicts)
         text = message or f"Merge {commit} into {self.branch}"

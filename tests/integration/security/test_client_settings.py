@@ -112,4 +112,6 @@ def test_every_client_names_its_conversations(name: str, terminal: bool) -> None
     launch = plan_launch(name, Order("/home", TEAM, "ann", "p", "/p", terminal=terminal))
     assert launch.conversations
     record = CLIENTS[name].record
-    assert record is None or any(record.files.startswith(f"{one}/") for one in launch.conversations)
+    assert record is None or any(
+        record.files == one or record.files.startswith(f"{one}/") for one in launch.conversations
+    )

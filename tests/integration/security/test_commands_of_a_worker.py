@@ -19,6 +19,8 @@ from .conftest import Desk
 
 TEAM = "crew"
 WORDS = {
+    "reply": ["m1", "yes"],
+    "merge": ["ada"],
     "up": ["team.tsx"],
     "run": ["team.tsx"],
     "abort": ["--reason", "enough"],

@@ -1,0 +1,197 @@
+"""Look at what a member made, compare it with another's, and merge it into the user's own branch.
+
+headcount writes to a branch of the user only here, because the user said so. A merge is computed without a
+work tree first. So a conflict, or a checkout with changes, leaves everything as it was.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from headcount.app.adapters import checkout_git_dir, find_repository
+from headcount.app.members import find_member
+from headcount.app.report import pick_any
+from headcount.domain.findings import Workspace
+from headcount.domain.names import show
+from headcount.engine.pending_acts import GIT_CONFIG
+from headcount.errors import Declined, UsageError
+from headcount.workspace.git_settings import Recorded
+from headcount.workspace.git_state import read_status
+from headcount.workspace.integration import merge_trees
+
+if TYPE_CHECKING:
+    from typing import TypedDict
+
+    from headcount.app.app import App
+    from headcount.workspace.git import Git
+    from headcount.workspace.repository import Repository
+
+    class Merge(TypedDict):
+        member: str
+        branch: str
+        """The user's own, which has the work now."""
+        before: str
+        commit: str
+        commits: int
+        unsaved: int
+        """Files of the member's workspace that are in no commit, and so not merged."""
+
+
+_SAFE = ("--no-ext-diff", "--no-textconv", "--no-color")
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What one incarnation made: the commits from `base` to `head`, and its workspace while that is there."""
+
+    team: str
+    key: str
+    base: str
+    head: str
+    repo: Repository
+    workspace: Workspace | None = None
+
+    def diff(self, *options: str) -> str:
+        """Everything since its base; with what is in no commit, as long as its workspace is there."""
+        if self.workspace is None or self.workspace.git_dir is None:
+            return _text(self.repo.git, "diff", *_SAFE, *options, self.base, self.head)
+        git = self.repo.git.on(self.workspace.git_dir, self.workspace.path)
+        with tempfile.TemporaryDirectory(prefix="headcount-") as aside:
+            index = os.path.join(aside, "index")
+            shutil.copyfile(os.path.join(self.workspace.git_dir, "index"), index)
+            git = git.with_index(index)  # its own index and its locks are not touched
+            git.run("add", "--intent-to-add", "--", ".")
+            return _text(git, "diff", *_SAFE, *options, self.base)
+
+    def log(self) -> list[dict[str, str]]:
+        """Its commits, the newest first."""
+        shown = self.repo.git.run("log", "-z", "--format=%H%x1f%an%x1f%aI%x1f%s", f"{self.base}..{self.head}")
+        rows = (record.decode("utf-8", "replace").split("\x1f") for record in shown.records())
+        return [dict(zip(("commit", "author", "at", "subject"), row, strict=True)) for row in rows]
+
+    def count_unsaved(self) -> int:
+        if self.workspace is None or self.workspace.git_dir is None:
+            return 0
+        status = read_status(self.repo.git.on(self.workspace.git_dir, self.workspace.path))
+        return len(status.changed) + len(status.conflicts) + len(status.untracked)
+
+
+def find_made(app: App, name: str, team: str | None = None) -> Made:
+    """Return the work of a member, or of the owner of a task. Without an open team, look in the last one."""
+    app.check("status")
+    with app.store.read() as tx:
+        has_open = bool(tx.team_names())
+    if team is None and not has_open and not app.caller.is_member:
+        team = pick_any(app, None)
+    try:
+        team_name, member, _ = find_member(app, name, team)
+    except UsageError:
+        owner = _owner(app, name, team)
+        if owner is None:
+            raise
+        team_name, member, _ = find_member(app, owner, team)
+    with app.store.read() as tx:
+        team_id = app.load(tx, team_name).id
+        fact = tx.fact(team_id, member.key, "workspace")
+        recorded = Recorded.from_fact(tx.fact(team_id, "", GIT_CONFIG))
+    repo = find_repository(app)
+    workspace = Workspace.from_dict(fact) if fact else None
+    if repo is None or workspace is None or workspace.base is None:
+        raise _nothing(member.key, "it never had a workspace with a commit to begin from")
+    repo = repo.as_recorded(recorded)
+    is_there = workspace.git_dir is not None and os.path.isdir(workspace.path)
+    head = repo.commit_of(str(workspace.git_dir)) if is_there else None
+    head = head or (repo.commit(f"refs/heads/{workspace.branch}") if workspace.branch else None)
+    return Made(
+        team_name, member.key, workspace.base, head or workspace.base, repo, workspace if is_there else None
+    )
+
+
+def _owner(app: App, task: str, team: str | None) -> str | None:
+    with app.store.read() as tx:
+        names = [app.pick_team(team)] if team or app.caller.is_member else tx.team_names()
+        found = [tx.find_task(app.load(tx, name).id, task) for name in names]
+    return next((each.owner for each in found if each is not None and each.owner), None)
+
+
+def compare(app: App, first: str, second: str, team: str | None = None) -> tuple[Made, Made, str]:
+    """Two members, and how the commits of the second differ from those of the first."""
+    one, other = find_made(app, first, team), find_made(app, second, team)
+    return one, other, _text(one.repo.git, "diff", *_SAFE, one.head, other.head)
+
+
+def merge(app: App, name: str, team: str | None = None, *, squash: bool = False) -> Merge:
+    """Merge the commits of a member into the branch that is checked out where the command was called."""
+    app.check("merge")
+    made = find_made(app, name, team)
+    log = made.log()
+    if not log:
+        raise _nothing(made.key, "it has no commit of its own")
+    git_dir = checkout_git_dir(app, made.repo)
+    place = app.checkout if git_dir is not None else made.repo.work_tree
+    if place is None:
+        raise _refused(made.key, "this repository has no checkout", "Call it in a checkout")
+    git = replace(made.repo.git.on(git_dir or made.repo.common_dir, place), timeout_s=600.0)
+    branch = git.run("symbolic-ref", "--quiet", "--short", "HEAD", ok=(0, 1)).text
+    if not branch:
+        raise _refused(made.key, "no branch is checked out here", "Check one out with `git switch BRANCH`")
+    status = read_status(git)
+    if status.changed or status.conflicts:
+        count = len(status.changed) + len(status.conflicts)
+        raise _refused(
+            made.key, f"{place} has {count} changed file{'s' * (count != 1)}", "Commit or stash them first"
+        )
+    before = git.text("rev-parse", "--verify", "HEAD")
+    tree, conflicts = merge_trees(made.repo, before, made.head)
+    if conflicts:
+        raise _refused(
+            made.key,
+            f"it conflicts with {branch} in {', '.join(conflicts)}",
+            f"Merge it by hand with `git merge {made.head}`",
+        )
+    parents = ["-p", before] if squash else ["-p", before, "-p", made.head]
+    commit = git.text("commit-tree", tree, *parents, "-m", _message(made, log, branch, squash))
+    git.run("merge", "--quiet", "--ff-only", commit)
+    return {
+        "member": made.key, "branch": branch, "before": before, "commit": commit, "commits": len(log),
+        "unsaved": made.count_unsaved(),
+    }  # fmt: skip
+
+
+def _message(made: Made, log: list[dict[str, str]], branch: str, squash: bool) -> str:
+    subjects = "\n".join(f"* {one['subject']}" for one in reversed(log))
+    how = (
+        f"Work of {made.key} ({made.team})"
+        if squash
+        else f"Merge work of {made.key} ({made.team}) into {branch}"
+    )
+    return f"{how}\n\n{subjects}"
+
+
+def _text(git: Git, *args: str) -> str:
+    return git.run(*args).out.decode("utf-8", "replace")
+
+
+def _nothing(key: str, why: str) -> Declined:
+    return Declined(
+        f"There is nothing of {show(key)} to look at", why,
+        ("See the members with `headcount status`",), code="nothing-made",
+    )  # fmt: skip
+
+
+def _refused(key: str, why: str, hint: str) -> Declined:
+    return Declined(f"Did not merge the work of {show(key)}", why, (hint,), code="not-merged")
+
+
+def describe(made: Made) -> dict[str, Any]:
+    return {
+        "team": made.team,
+        "member": made.key,
+        "base": made.base,
+        "head": made.head,
+        "commits": made.log(),
+    }
