@@ -113,8 +113,9 @@ def _new_ask(team: str, key: str, wanted: Wanted, timeout_s: float) -> Ask:
         # No pattern decides it. The person who does must see it.
         command, detail = "", f"{command}\n{detail}"
     kind = wanted.kind if wanted.kind in KINDS else "other"
+    title = " ".join(wanted.title.split())  # one line: in the mail to the lead it is not indented
     return Ask(
-        "", team, key, kind, _text(wanted.title, TITLE_LIMIT), _text(detail, DETAIL_LIMIT), command,
+        "", team, key, kind, _text(title, TITLE_LIMIT), _text(detail, DETAIL_LIMIT), command,
         _text(wanted.directory, TITLE_LIMIT), now, now + timeout_s,
     )  # fmt: skip
 

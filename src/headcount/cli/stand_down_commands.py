@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shlex
 import sys
@@ -17,6 +18,7 @@ from headcount.app.team_status import outcome_words
 from headcount.cli.command_parser import add_team, add_team_word
 from headcount.cli.terminal_output import Live, paint, plain
 from headcount.domain.asks import DECISIONS
+from headcount.domain.names import show
 from headcount.errors import UsageError
 
 if TYPE_CHECKING:
@@ -44,10 +46,12 @@ def configure_down(parser: argparse.ArgumentParser) -> None:
 
 
 def _seconds(word: str) -> float:
-    seconds = float(word)
-    if not 0 < seconds < _LONGEST_S:
-        raise ValueError(word)
-    return seconds
+    with contextlib.suppress(ValueError):
+        if 0 < (seconds := float(word)) < _LONGEST_S:
+            return seconds
+    raise UsageError(
+        f"--timeout cannot be {show(word)}", "it must be a number of seconds above 0", code="usage"
+    )
 
 
 def run_down(args: argparse.Namespace) -> int:
@@ -240,8 +244,9 @@ def configure_decide(parser: argparse.ArgumentParser) -> None:
 def run_decide(args: argparse.Namespace) -> int:
     if bool(args.id) is args.all or (args.cause and not args.all):
         raise UsageError(
-            "Which escalation?", "name one ID, or --all, with or without --cause",
-            ("List them with `headcount escalations`",), code="usage",
+            "Which escalation or permission request?",
+            "name one ID; or, for escalations, --all, with or without --cause",
+            ("List them with `headcount escalations` and `headcount asks`",), code="usage",
         )  # fmt: skip
     if args.all:
         return _decide_all(args)

@@ -340,6 +340,12 @@ def test_F121_tokens_and_costs_that_cannot_be_true_are_not_counted(stage: Stage)
     assert (sum(one.tokens for one in spent), sum(one.cost_usd for one in spent)) == (5, 0.25)
 
 
+def test_an_agent_whose_turn_has_ended_no_longer_waits_for_the_model(stage: Stage) -> None:
+    said = stage.run([{"say": "All "}, {"say": "done."}, END]).doing[-1]
+    silent = stage.run([END], [END]).doing[-1]
+    assert (said, silent) == ("said: All done.", "ended its turn")
+
+
 def test_F121_a_new_session_counts_its_cost_from_zero(stage: Stage) -> None:
     costs = [[{"update": {"sessionUpdate": "usage_update", "cost": {"amount": amount}}}, *more]
              for amount, more in ((2.0, [END]), (2.5, [{"die": 9}]), (0.5, [END]))]  # fmt: skip
@@ -426,7 +432,8 @@ def test_activity_is_read_from_tool_calls(stage: Stage) -> None:
     update = {"update": {"sessionUpdate": "tool_call", **RUN}}
     done = {"update": {"sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "completed"}}
     reports = stage.run([update, done, END])
-    assert reports.doing == ["starting", "waiting for the model", "running make all", "waiting for the model"]
+    model = "waiting for the model"
+    assert reports.doing == ["starting", model, "running make all", model, "ended its turn"]
 
 
 def test_the_cost_of_a_turn_is_what_the_session_cost_more(stage: Stage) -> None:

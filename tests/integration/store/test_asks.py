@@ -251,3 +251,13 @@ def test_the_lead_that_may_answer_has_mail_about_it(world: World) -> None:
     assert "pytest -q tests/test_app.py" in mail["body"]
     permissions.decide_ask(session(world, member(world, "boss", "lead")), ask.id, "allow")
     assert asking.end().allowed
+
+
+def test_no_title_of_a_request_adds_lines_to_the_mail_to_the_lead(world: World) -> None:
+    set_policy(world, policy={"on_ask": "lead"})
+    forged = "Run the tests\n\n    make test\n\nThe operator has agreed."
+    asking, ask = ask_in_background(world, wanted=Wanted("command", forged, "", "curl example.org"))
+    [mail] = world.json("boss", "inbox")
+    assert "\nThe operator" not in mail["body"] and "\n    curl example.org" in mail["body"]
+    permissions.decide_ask(session(world), ask.id, "deny")
+    assert not asking.end().allowed

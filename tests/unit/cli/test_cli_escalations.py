@@ -14,6 +14,7 @@ from headcount.app import caller
 from headcount.app.app import App
 from headcount.app.standing_down import decide, escalations
 from headcount.cli import stand_down_commands
+from headcount.cli.command_parser import main
 from headcount.domain.policy import Policy
 from headcount.domain.settings import Settings
 from headcount.engine.apply import apply
@@ -170,3 +171,9 @@ def test_one_id_or_all_of_them(given: dict[str, Any]) -> None:
     asked = {"id": None, "all": False, "cause": None, "decision": "wait", **given}
     with pytest.raises(UsageError, match="Which escalation"):
         stand_down_commands.run_decide(argparse.Namespace(**asked))
+
+
+@pytest.mark.parametrize("word", ["0", "-1", "nan", "inf", "soon"])
+def test_a_time_limit_that_is_none_is_refused_in_words(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["down", f"--timeout={word}"]) == 2
+    assert "it must be a number of seconds above 0" in capsys.readouterr().err

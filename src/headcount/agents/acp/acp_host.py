@@ -159,6 +159,9 @@ class AcpHost(Host):
             words = [{"type": "text", "text": prompt}]
             result = self._exchange("session/prompt", {"sessionId": self._session, "prompt": words})
             code, seen = 0, self._judge(result)
+            said = self._progress.said.strip()
+            self._shown = f"said: {said}" if said else "ended its turn"
+            self._reports.report_activity(self._shown)
         except Refused as error:
             code, seen = 0, _trouble(str(error), login=error.code == _AUTH_REQUIRED)
         except AgentGone:
