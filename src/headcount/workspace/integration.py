@@ -13,7 +13,7 @@ import secrets
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headcount.errors import Declined, GitError
 from headcount.tree_removal import remove_tree
@@ -22,6 +22,7 @@ from headcount.workspace.ref_names import integration_name, numbered, shown
 from headcount.workspace.repository import Repository
 
 _TRIES = 5  # another process may merge at the same moment; each retry means that one of them got through
+_WAIT_FOR_OTHERS = ("-c", "core.filesRefLockTimeout=5000")  # git itself waits 0.1 s for another's lock
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +166,8 @@ class Integration:
     def _move(self, old: str, new: str) -> bool:
         # Should it be a name for another branch by now, that one stays where it is.
         args = ("update-ref", "--no-deref", "-m", "headcount: merge", self.ref, new, old)
-        moved = self.repo.git.run(*args, ok=(0, 128))
+        git = replace(self.repo.git, settings=(*self.repo.git.settings, *_WAIT_FOR_OTHERS))
+        moved = git.run(*args, ok=(0, 128))
         if moved.code and (self.head() or self.repo.zero) == old:
             raise failure(("update-ref", self.ref), moved)
         return moved.code == 0

@@ -130,6 +130,17 @@ def test_two_who_merge_at_once_lose_nothing(world: World) -> None:
     assert all(world.repo.is_ancestor(commit, integration.branch) for commit in commits)
 
 
+def test_a_merge_waits_for_the_lock_of_another(world: World) -> None:
+    integration = Integration.create(world.repo, "t")
+    commit = work(world, "alice", "x.txt", "x\n")
+    lock = Path(world.repo.common_dir, f"{integration.ref}.lock")
+    lock.touch()
+    release = threading.Timer(0.7, lock.unlink)
+    release.start()
+    assert integration.merge(commit) == Merged(commit, moved=True)
+    release.join()
+
+
 def test_repository_without_commits_gets_its_branch_with_the_first_merge(tmp_path: Path) -> None:
     top = tmp_path / "empty"
     top.mkdir()
