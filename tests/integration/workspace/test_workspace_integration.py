@@ -137,8 +137,10 @@ def test_a_merge_waits_for_the_lock_of_another(world: World) -> None:
     lock.touch()
     release = threading.Timer(0.7, lock.unlink)
     release.start()
-    assert integration.merge(commit) == Merged(commit, moved=True)
+    merged = integration.merge(commit)
     release.join()
+    assert isinstance(merged, Merged) and merged.moved
+    assert world.repo.is_ancestor(commit, integration.branch)
 
 
 def test_repository_without_commits_gets_its_branch_with_the_first_merge(tmp_path: Path) -> None:
