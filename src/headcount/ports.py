@@ -303,7 +303,7 @@ class Workspaces(Protocol):
     def find(
         self, team: str, member: str, generation: int, plan: Mapping[str, Any], *, finish: bool = True
     ) -> Workspace | None:
-        """What `create` has made, if it is there. With `finish`, what it had only begun is completed, so no
+        """The workspace that `create` has made, if it is there. `finish` completes a half-made one: then no
         other `create` of it may be under way."""
 
     def read(self, workspace: Workspace, policy: Policy, plan: Mapping[str, Any]) -> Findings: ...

@@ -101,7 +101,7 @@ class Seen(NamedTuple):
     answer: str = ""
     """Of the model, by its id: a record may have it in several lines, and what it cost in each."""
     activity: str = ""
-    """What the client is doing now: "editing src/x.py", "running pytest: 2 failed"."""
+    """Its present action, in words for people: "editing src/x.py", "running pytest: 2 failed"."""
     cost_usd: float = 0.0
     """The cost that the client reports, in dollars."""
     sum: str = ""

@@ -18,6 +18,7 @@ from headcount.app.adapters import find_repository
 from headcount.app.app import policy_of
 from headcount.domain.findings import Workspace
 from headcount.domain.policy import Policy
+from headcount.engine.checkpointing import WHILE_AN_ACT_WAITS_S
 from headcount.errors import Declined, GitError, NotAllowed, UsageError
 from headcount.protocol.authority import MEMBERS
 from headcount.protocol.member import Activity
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from headcount.app.session import Session
 
 Row = dict[str, Any]
-_LITTLE_S = 2.0
 _AGO = re.compile(r"(\d+)([smhd])")
 _UNIT_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _CLOCK = re.compile(r"\d{1,2}:\d{2}(:\d{2})?")
@@ -128,7 +128,7 @@ def restore_checkpoint(
     return {**answer, "path": done.path, "files": done.files, "notes": list(done.notes)}
 
 
-def take_checkpoint(session: Session, team_id: str, key: str, why: str, limit_s: float = _LITTLE_S) -> None:
+def take_checkpoint(session: Session, team_id: str, key: str, why: str) -> None:
     """Take one now, if the team has checkpoints, for an occasion that the engine does not see."""
     with session.store.read() as tx:
         policy, fact = policy_of(tx.team_settings(team_id)), tx.fact(team_id, key, "workspace")
@@ -138,7 +138,7 @@ def take_checkpoint(session: Session, team_id: str, key: str, why: str, limit_s:
     workspace = Workspace.from_dict(fact)
     repo = Repository.find(find_common_dir(str(workspace.git_dir)))
     if repo is not None:
-        EngineCheckpoints(repo, session.home).take(workspace, policy, plan, why, limit_s)
+        EngineCheckpoints(repo, session.home).take(workspace, policy, plan, why, WHILE_AN_ACT_WAITS_S)
 
 
 # --- whose, and which --------------------------------------------------------------------------------------

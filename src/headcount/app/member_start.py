@@ -56,7 +56,7 @@ def check_clients(app: App, plans: Iterable[Plan], trusted: Iterable[str]) -> No
         return
     side_by_side(lambda each: check_agent(*each, installed=True), agents, len(agents))
     clients = list(dict.fromkeys(trusting_client(*each) for each in agents))
-    check_trust(app, trusted, clients)  # before a client is asked for more than its version
+    check_trust(app, trusted, clients)  # first: until then a client is asked for its version only
     known = [name for name in clients if name in CLIENTS]
     if known:
         side_by_side(partial(check_login, environ=os.environ), known, len(known))

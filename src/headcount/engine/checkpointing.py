@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 _AT_ONCE = 2
-_WHILE_AN_ACT_WAITS_S = 10.0
+WHILE_AN_ACT_WAITS_S = 10.0
 _TOGETHER = 0.1  # of the interval: attempts that are due so soon wake the engine once
 
 BEFORE = {
@@ -120,7 +120,7 @@ class Checkpointing:
         """Put an attempt for each into the lane of an act."""
         for key in keys:
             if timer := self._timers.get(key):
-                self._executor.put(lane, partial(self._take, key, timer.job, why, _WHILE_AN_ACT_WAITS_S))
+                self._executor.put(lane, partial(self._take, key, timer.job, why, WHILE_AN_ACT_WAITS_S))
 
     # --- in a worker
 

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from headcount.protocol.member import Member
 
 _KEEPER_FOLLOWS_S = 0.02
-# The waits after each try of a nudge, two minutes in all. A member that is busy for longer has its mail.
 _LAST_LINE = 200  # characters of the last line of a member that failed
+# The waits after each try of a nudge, two minutes in all. A member that is busy for longer has its mail.
 _TRY_AGAIN_S = (1, 2, 4, 8, 15, 30, 60)
 
 _ENDING = (ActKind.ASK_EXIT, ActKind.TERMINATE, ActKind.KILL)

@@ -151,7 +151,7 @@ class Team:
 def limited_by(team: Team, account: str) -> str | None:
     """Return the member at a usage limit that `account` shares, or None. It blocks starts.
 
-    A limit belongs to a client and an account. That of a member whose account is not known blocks all starts.
+    A limit belongs to a client and an account. The limit of an unknown account blocks all starts.
     """
     limited = (m for m in team.members.values() if m.activity is Activity.LIMITED and m.live)
     return next((m.key for m in limited if m.account in ("", account)), None)

@@ -87,8 +87,8 @@ class Workspaces:
         return commit
 
     def find(self, team: str, member: str, generation: int, *, finish: bool = True) -> Workspace | None:
-        """The workspace of this incarnation, if `create` has made one. What it had only begun is completed
-        with `finish`, and is None without."""
+        """The workspace of this incarnation, if `create` has completed it. `finish` completes a half-made
+        one; without it, a half-made one is None."""
         wanted = Workspace(team, member, generation, "")
         if self.repo is None:
             path = _place(self.root, team, member, generation)

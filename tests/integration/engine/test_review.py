@@ -1,4 +1,4 @@
-"""What a member made is looked at, compared, and merged into the user's branch."""
+"""Look at the work of a member, compare it with another's, and merge it into the user's branch."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from headcount.agents.activity import Doing, Meter
 from headcount.agents.client import Client, Seen, Setup, Turn, add_seen, understand, write_file
 from headcount.agents.host.failures import Tail, describe, exit_code
 from headcount.agents.host.prompts import NOTHING_YET, Opening, brief, tell, with_task
-from headcount.agents.host.terminal_session import RecordLines
+from headcount.agents.host.terminal_session import RecordLines, end_client
 from headcount.agents.launch import HEADCOUNT
 from headcount.domain.names import SHOWN_MAIL
 from headcount.errors import HeadcountError, ProcessError
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 _AGAIN_S = 2.0
 _LIMIT_MARGIN_S = 1.0
 _LOOK_S = 0.5
-_EXIT_S = 5.0
 # The colour tells what a person typed in a terminal from the client's own hint (`runtime/screen_input.py`).
 _NO_COLOURS = ("CI", "NO_COLOR")
 
@@ -220,12 +219,7 @@ class Host:
 
     def _interrupt(self, child: subprocess.Popen[bytes]) -> int:
         """End a turn that is above its budget. The next one continues it with the request to stand down."""
-        child.terminate()
-        try:
-            child.wait(_EXIT_S)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
+        end_client(child)
         self._end_rest()
         return 0
 

@@ -94,7 +94,7 @@ class Follower:
             child, setup = self._start(prompt)
             signal.signal(signal.SIGTERM, partial(self._stop, child))
             if not self._follow(child, setup):
-                _end(child)
+                end_client(child)
                 anew = _ANEW
             elif self._may_restart(child.returncode):
                 anew = _KILLED
@@ -281,7 +281,7 @@ def _has_ended(child: Child, end: int) -> bool:
     return child.poll() is not None
 
 
-def _end(child: Child) -> None:
+def end_client(child: Child) -> None:
     child.terminate()
     try:
         child.wait(_EXIT_S)
