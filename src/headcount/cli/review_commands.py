@@ -99,6 +99,7 @@ def run_merge(args: argparse.Namespace) -> int:
     what = f"{count} commit{'s' * (count != 1)} of {merged['member']}"
     print(f"Merged {what} into {merged['branch']} ({merged['commit'][:10]}).")
     if merged["unsaved"]:
-        print(f"Not merged: {merged['unsaved']} files of its workspace that are in no commit.")
+        left = merged["unsaved"]
+        print(f"Not merged: {left} file{'s' * (left != 1)} of its workspace, in no commit.")
     print(f"Undo it with `git reset --keep {merged['before'][:10]}`.")
     return 0
