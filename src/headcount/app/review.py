@@ -7,6 +7,7 @@ work tree first. So a conflict, or a checkout with changes, leaves everything as
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from dataclasses import dataclass, replace
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 
 _SAFE = ("--no-ext-diff", "--no-textconv", "--no-color")
+_COUNT = re.compile(r"(\d+) (file|insertion|deletion)")
+_COUNTED = (("files", "file"), ("added", "insertion"), ("removed", "deletion"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,12 @@ class Made:
         rows = (record.decode("utf-8", "replace").split("\x1f") for record in shown.records())
         return [dict(zip(("commit", "author", "at", "subject"), row, strict=True)) for row in rows]
 
+    def change(self) -> dict[str, int]:
+        """How large the change from `base` to `head` is: files, and lines added and removed."""
+        shown = _text(self.repo.git, "diff", *_SAFE, "--shortstat", self.base, self.head)
+        counts = {word: int(number) for number, word in _COUNT.findall(shown)}
+        return {name: counts.get(word, 0) for name, word in _COUNTED}
+
     def count_unsaved(self) -> int:
         if self.workspace is None or self.workspace.git_dir is None:
             return 0
@@ -103,12 +112,19 @@ def find_made(app: App, name: str, team: str | None = None) -> Made:
     if repo is None or workspace is None or workspace.base is None:
         raise _nothing(member.key, "it never had a workspace with a commit to begin from")
     repo = repo.as_recorded(recorded)
-    is_there = workspace.git_dir is not None and os.path.isdir(workspace.path)
-    head = repo.commit_of(str(workspace.git_dir)) if is_there else None
-    head = head or (repo.commit(f"refs/heads/{workspace.branch}") if workspace.branch else None)
-    return Made(
-        team_name, member.key, workspace.base, head or workspace.base, repo, workspace if is_there else None
-    )
+    head = find_head(repo, workspace) or workspace.base
+    place = workspace if _is_there(workspace) else None
+    return Made(team_name, member.key, workspace.base, head, repo, place)
+
+
+def find_head(repo: Repository, workspace: Workspace) -> str | None:
+    """Return the last commit of a member: of its workspace while that is there, else of its branch."""
+    head = repo.commit_of(str(workspace.git_dir)) if _is_there(workspace) else None
+    return head or (repo.commit(f"refs/heads/{workspace.branch}") if workspace.branch else None)
+
+
+def _is_there(workspace: Workspace) -> bool:
+    return workspace.git_dir is not None and os.path.isdir(workspace.path)
 
 
 def _owner(app: App, task: str, team: str | None) -> str | None:
