@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from headcount.store.sqlite import InMemoryStore, SqliteTx
+from headcount.store.rows import Rows
+from headcount.store.sqlite import InMemoryStore
 
 if TYPE_CHECKING:
     from headcount.ports import Fence, Mail
@@ -23,7 +24,7 @@ _DELETE_GUARDS = ("journal_is_never_shortened", "mail_is_kept_until_handled")
 class Watched:
     """What one transaction has written of a team and of acts."""
 
-    def __init__(self, tx: SqliteTx) -> None:
+    def __init__(self, tx: Rows) -> None:
         self.team: Team | None = None
         self.ordered: list[Act] = []
         self.ended: list[str] = []
@@ -78,7 +79,7 @@ class ReusedStore(InMemoryStore):
         self._tables = [str(name) for (name,) in names]
 
     @contextmanager
-    def write(self, fence: Fence | None = None, *, team: str = "") -> Iterator[SqliteTx]:  # type: ignore[override]
+    def write(self, fence: Fence | None = None, *, team: str = "") -> Iterator[Rows]:  # type: ignore[override]
         self.observer.before_write()
         try:
             with super().write(fence, team=team) as tx:
