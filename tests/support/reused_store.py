@@ -7,7 +7,7 @@ Every transaction and every ring passes the run that uses the store, so that it 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from headcount.store.rows import Rows
@@ -78,11 +78,17 @@ class ReusedStore(InMemoryStore):
         names = db.execute("select name from sqlite_schema where type = 'table'")
         self._tables = [str(name) for (name,) in names]
 
+    def write(self, fence: Fence | None = None, *, team: str = "") -> AbstractContextManager[Rows]:  # type: ignore[override]
+        return self._observed(super().write(fence, team=team))
+
+    def append(self, *, team: str) -> AbstractContextManager[Rows]:  # type: ignore[override]
+        return self._observed(super().append(team=team))
+
     @contextmanager
-    def write(self, fence: Fence | None = None, *, team: str = "") -> Iterator[Rows]:  # type: ignore[override]
+    def _observed(self, opened: AbstractContextManager[Rows]) -> Iterator[Rows]:
         self.observer.before_write()
         try:
-            with super().write(fence, team=team) as tx:
+            with opened as tx:
                 watched = Watched(tx)
                 yield tx
                 self.observer.before_commit()

@@ -43,14 +43,17 @@ class Rows:
     TEAMS, MAIL, TASKS = Statements("teams"), Statements("mail"), Statements("tasks")
     JOURNAL, IDENTITY, ASKS = Statements("journal"), Statements("identity"), Statements("asks")
 
-    def __init__(self, db: Connection, now: float, team: str = "") -> None:
+    def __init__(self, db: Connection, now: float, team: str = "", appends: bool = False) -> None:
         self._db = db
         self._now = now
         self._team = team.partition("#")[0]
+        self._appends = appends
 
-    def _own(self, team_id: str) -> str:
+    def _own(self, team_id: str, *, appends: bool = False) -> str:
         if self._team and team_id.partition("#")[0] != self._team:
             raise Bug(f"A transaction of {self._team} wrote into {team_id}")
+        if self._appends and not appends:
+            raise Bug(f"A transaction that only appends changed {team_id}")
         return team_id
 
     # --- teams and members
@@ -124,11 +127,13 @@ class Rows:
         from headcount.protocol import codec
 
         self._check_open(team_id)
-        self._db.execute(self.JOURNAL["add_input"], (self._own(team_id), *codec.dump_event(event)))
+        self._db.execute(
+            self.JOURNAL["add_input"], (self._own(team_id, appends=True), *codec.dump_event(event))
+        )
 
     def add_report(self, team_id: str, kind: str, fields: Mapping[str, object]) -> None:
         self._check_open(team_id)
-        self._db.execute(self.JOURNAL["add_input"], (self._own(team_id), kind, dumps(fields)))
+        self._db.execute(self.JOURNAL["add_input"], (self._own(team_id, appends=True), kind, dumps(fields)))
 
     def _check_open(self, team_id: str) -> None:
         card = self.team_card(team_id)
@@ -183,8 +188,9 @@ class Rows:
     def post(self, mail: Mail) -> str:
         if mail.id and one(self._db, self.MAIL["one"], mail.team, mail.id) is not None:
             return mail.id
+        self._own(mail.team, appends=True)
         row = one(
-            self._db, self.MAIL["insert"], mail.id, self._own(mail.team), mail.sender, mail.to, mail.subject,
+            self._db, self.MAIL["insert"], mail.id, mail.team, mail.sender, mail.to, mail.subject,
             mail.body, mail.type, mail.template, mail.request_id, mail.priority, mail.sent_at or self._now,
             mail.bounced_from, mail.group,
         )  # fmt: skip

@@ -35,13 +35,16 @@ _EMPTYING_MS = 200  # no caller waits for it
 class _Opened:
     """A transaction as the port gives it: entered, it is the rows."""
 
-    __slots__ = ("_fence", "_read", "_store", "_team", "_transaction")
+    __slots__ = ("_appends", "_fence", "_read", "_store", "_team", "_transaction")
 
-    def __init__(self, store: SqliteStore, team: str, fence: Fence | None, read: bool) -> None:
+    def __init__(
+        self, store: SqliteStore, team: str, fence: Fence | None, read: bool, appends: bool = False
+    ) -> None:
         self._store = store
         self._team = team
         self._fence = fence
         self._read = read
+        self._appends = appends
 
     def __enter__(self) -> Rows:
         db = self._store._connection()
@@ -58,7 +61,7 @@ class _Opened:
             lost = FencedOut(f"The lease {fence.name} was lost", "another engine drives this team now")
             self._transaction.__exit__(FencedOut, lost, None)
             raise lost
-        return Rows(db, self._store._clock(), self._team)
+        return Rows(db, self._store._clock(), self._team, self._appends)
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         try:
@@ -109,6 +112,9 @@ class SqliteStore:
 
     def write(self, fence: Fence | None = None, *, team: str = "") -> _Opened:
         return _Opened(self, team, fence, read=False)
+
+    def append(self, *, team: str) -> _Opened:
+        return _Opened(self, team, None, read=False, appends=True)
 
     def read(self) -> _Opened:
         return _Opened(self, "", None, read=True)
