@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.postgres import Cluster
+
 # Whoever runs the tests in the background, or with nohup, has some signals ignored, and so would all that
 # they start: but several tests are about those.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -50,3 +52,11 @@ def tmp_path(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
     place = Path(tempfile.mkdtemp(prefix="headcount-test-"))
     yield place
     shutil.rmtree(place, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Cluster]:
+    """One server for all tests of this process that need no other."""
+    cluster = Cluster()
+    yield cluster
+    cluster.close()
