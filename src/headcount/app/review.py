@@ -52,6 +52,8 @@ class Made:
     key: str
     base: str
     head: str
+    branch: str
+    """Its own; "" where it never had one."""
     repo: Repository
     workspace: Workspace | None = None
 
@@ -101,14 +103,15 @@ def find_made(app: App, name: str, team: str | None = None) -> Made:
     repo = find_repository(app)
     workspace = Workspace.from_dict(fact) if fact else None
     if repo is None or workspace is None or workspace.base is None:
-        raise _nothing(member.key, "it never had a workspace with a commit to begin from")
+        raise refuse_nothing(member.key, "it never had a workspace with a commit to begin from")
     repo = repo.as_recorded(recorded)
     is_there = workspace.git_dir is not None and os.path.isdir(workspace.path)
     head = repo.commit_of(str(workspace.git_dir)) if is_there else None
     head = head or (repo.commit(f"refs/heads/{workspace.branch}") if workspace.branch else None)
     return Made(
-        team_name, member.key, workspace.base, head or workspace.base, repo, workspace if is_there else None
-    )
+        team_name, member.key, workspace.base, head or workspace.base, workspace.branch or "", repo,
+        workspace if is_there else None,
+    )  # fmt: skip
 
 
 def _owner(app: App, task: str, team: str | None) -> str | None:
@@ -130,7 +133,7 @@ def merge(app: App, name: str, team: str | None = None, *, squash: bool = False)
     made = find_made(app, name, team)
     log = made.log()
     if not log:
-        raise _nothing(made.key, "it has no commit of its own")
+        raise refuse_nothing(made.key, "it has no commit of its own")
     git_dir = checkout_git_dir(app, made.repo)
     place = app.checkout if git_dir is not None else made.repo.work_tree
     if place is None:
@@ -176,7 +179,7 @@ def _text(git: Git, *args: str) -> str:
     return git.run(*args).out.decode("utf-8", "replace")
 
 
-def _nothing(key: str, why: str) -> Declined:
+def refuse_nothing(key: str, why: str) -> Declined:
     return Declined(
         f"There is nothing of {show(key)} to look at", why,
         ("See the members with `headcount status`",), code="nothing-made",

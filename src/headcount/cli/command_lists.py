@@ -33,7 +33,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "report",
         "trace",
     ),
-    "review it": ("diff", "log", "compare", "merge"),
+    "review it": ("diff", "log", "compare", "merge", "pr"),
     "end it": ("down", "escalations", "asks", "decide", "salvage", "prune", "sweep", "adopt"),
     "for programs, and others": ("mcp", "engine", "explain", "completion"),
 }

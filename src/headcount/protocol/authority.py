@@ -44,6 +44,7 @@ MAY = {
     "abort": _LEADS,
     "decide": _LEADS,
     "merge": frozenset((OPERATOR,)),
+    "publish": frozenset((OPERATOR,)),
     "ask": frozenset((WORKER, REVIEWER, LEAD, WITNESS)),
     "decide_ask": _LEADS,  # the lead only if `on_ask` says so, and never its own
     "decide_always": frozenset((OPERATOR,)),
@@ -101,6 +102,7 @@ OF_COMMAND = {
     "log": "status",
     "compare": "status",
     "merge": "merge",
+    "pr": "publish",
     "todo": "decide",
     "reply": "decide",
     "escalations": "status",
@@ -151,6 +153,7 @@ _IN_WORDS = {
     "abort": "abort a run",
     "decide": "decide an escalation",
     "merge": "merge into the operator's branch",
+    "publish": "push a branch to a remote",
     "ask": "request permission",
     "decide_ask": "answer a permission request",
     "decide_always": "answer a permission request for ever",

@@ -21,6 +21,7 @@ TEAM = "crew"
 WORDS = {
     "reply": ["m1", "yes"],
     "merge": ["ada"],
+    "pr": ["ada"],
     "up": ["team.tsx"],
     "run": ["team.tsx"],
     "abort": ["--reason", "enough"],
