@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from headcount.protocol.team import Team
 
 
+ORIGINS = "origins"  # in the settings of a team
+
+
 def create_team(
     app: App,
     name: str,
@@ -52,6 +55,7 @@ def create_team(
     find_worktrees(app.home, app.settings.workspace.directory)  # refused before anything is made
     settings = {
         "policy": asdict(_placed_commands(app)),
+        ORIGINS: _origins(app),
         "limits": asdict(app.limits),
         "mode": mode,
         "agent": agent,
@@ -70,9 +74,18 @@ def create_team(
     return team
 
 
+def _origins(app: App) -> dict[str, str]:
+    """Where each key of the policy was set, for `headcount set`."""
+    given = app.settings.origins.items()
+    return {key.removeprefix("policy."): origin for key, origin in given if key.startswith("policy.")}
+
+
 def _placed_commands(app: App) -> Policy:
+    return place_commands(app, app.settings.policy)
+
+
+def place_commands(app: App, policy: Policy) -> Policy:
     """A relative command in the settings is meant from where they are; the engine runs it elsewhere."""
-    policy = app.settings.policy
     if app.checkout == app.root:
         return policy
     judge = policy.judge if isinstance(policy.judge, str) else _from(app.checkout, policy.judge)

@@ -31,6 +31,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "compare": ("review_commands", "compare what two members made"),
     "merge": ("review_commands", "merge the commits of a member into your branch"),
     "pr": ("review_commands", "push the branch of a member and open a pull request"),
+    "set": ("team_commands", "show the policy of an open team, or change it"),
     "down": ("stand_down_commands", "stand down a team or some of its members"),
     "escalations": ("stand_down_commands", "list what needs your decision"),
     "asks": ("ask_commands", "list the permissions that members request"),

@@ -21,7 +21,18 @@ if TYPE_CHECKING:
 GROUPS: dict[str, tuple[str, ...]] = {
     "start here": ("demo", "init", "doctor"),
     "define a team": ("build", "graph", "skills"),
-    "start and lead it": ("up", "run", "spawn", "task", "pause", "resume", "cycle", "witness", "abort"),
+    "start and lead it": (
+        "up",
+        "run",
+        "spawn",
+        "task",
+        "pause",
+        "resume",
+        "cycle",
+        "set",
+        "witness",
+        "abort",
+    ),
     "see what it does": (
         "status",
         "todo",

@@ -12,16 +12,27 @@ The environment wins over the file: `HEADCOUNT_POLICY_ANSWER_TIMEOUT_S=5` is `an
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, Final, NamedTuple, NoReturn
 
 from headcount.domain.command_patterns import read_pattern
 from headcount.domain.names import SETTINGS_FILE, check_member_name
 from headcount.domain.policy import Limits, Policy
-from headcount.errors import UsageError
+from headcount.errors import Declined, UsageError
 
 FILE_NAME: Final = SETTINGS_FILE
+ENVIRONMENT: Final = "the environment"
+
+# Keys of the policy that an open team keeps, and why.
+FIXED: Final = {
+    "policy.checkpoint_s": "headcount reads it when a member starts",
+    "policy.checkpoint_max_mb": "headcount reads it when a member starts",
+    "policy.containment": "the proofs of a team are of one kind",
+    "policy.require_merged": "its members were started with it",
+    "policy.keep_days": "it is about closed teams",
+    "policy.keep_mb": "it is about closed teams",
+}
 
 
 def _doc(text: str) -> dict[str, str]:
@@ -128,6 +139,8 @@ class Settings:
     gates: Gates = field(default_factory=Gates)
     limits: Limits = field(default_factory=Limits)
     build: Build = field(default_factory=Build)
+    # Where each key was set: the file or the environment. A key that is in neither has its default.
+    origins: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
 SECTIONS: Final[dict[str, type[Any]]] = {
@@ -338,14 +351,18 @@ def describe() -> tuple[Key, ...]:
 
 def parse_settings(text: str, source: str, environ: Mapping[str, str]) -> Settings:
     values = _from_file(_parse_toml(text, source), source)
-    values.update(_from_environment(environ))
+    origins = dict.fromkeys(values, SETTINGS_FILE)
+    from_environment = _from_environment(environ)
+    values.update(from_environment)
+    origins |= dict.fromkeys(from_environment, ENVIRONMENT)
     workers: dict[str, dict[str, Any]] = {}
     sections: dict[str, dict[str, Any]] = {name: {} for name in SECTIONS}
     for name, value in values.items():
         section, *middle, last = name.split(".")
         (workers.setdefault(middle[0], {}) if middle else sections[section])[last] = value
     sections["agents"]["workers"] = {name: Agent(**found) for name, found in workers.items()}
-    return Settings(**{name: cls(**sections[name]) for name, cls in SECTIONS.items()})
+    made = {name: cls(**sections[name]) for name, cls in SECTIONS.items()}
+    return Settings(**made, origins=origins)
 
 
 def _parse_toml(text: str, source: str) -> dict[str, Any]:
@@ -407,12 +424,36 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     for variable in sorted(name for name in environ if name.startswith(prefixes)):
         key = known.get(variable)
         if key is None:
-            _unknown(variable, known, "the environment")
+            _unknown(variable, known, ENVIRONMENT)
         try:
             values[key.name] = key.kind.read(_from_text(environ[variable], key))
         except ValueError:
-            _wrong(variable, environ[variable], key.allowed, "the environment")
+            _wrong(variable, environ[variable], key.allowed, ENVIRONMENT)
     return values
+
+
+def parse_changes(words: Sequence[str]) -> dict[str, Any]:
+    """Read `KEY=VALUE`, with the keys and the checks of the file, as changes of an open team's policy.
+
+    Texts need no quotes, and a list is JSON, as in the environment. Returns values by field of `Policy`.
+    """
+    known = [name for name in _KEYS if name.startswith("policy.") and name not in FIXED]
+    changes: dict[str, Any] = {}
+    for word in words:
+        given, equals, text = word.partition("=")
+        name = given.strip() if "." in given else f"policy.{given.strip()}"
+        key = _KEYS.get(name)
+        if not equals:
+            _fail("wrong-setting", f"{word!r} is not a change", "it must be KEY=VALUE")
+        if key is None:
+            _unknown(name, known, "`headcount set`")
+        if name not in known:
+            _refuse_fixed(name)
+        try:
+            changes[name.partition(".")[2]] = key.kind.read(_from_text(text.strip(), key))
+        except ValueError:
+            _wrong(name, text, key.allowed, "`headcount set`")
+    return changes
 
 
 def _from_text(text: str, key: Key) -> Any:
@@ -442,6 +483,15 @@ def _unknown(name: str, known: Any, source: str, what: str = "setting", why: str
 
 def _wrong(name: str, value: Any, allowed: str, source: str) -> NoReturn:
     _fail("wrong-setting", f"{name} in {source} cannot be {value!r}", f"it must be {allowed}")
+
+
+def _refuse_fixed(name: str) -> NoReturn:
+    raise Declined(
+        f"{name} of an open team cannot change",
+        FIXED.get(name, "only the [policy] of a team can"),
+        (f"Set it in {SETTINGS_FILE} for the teams that you start later",),
+        code="fixed-setting",
+    )
 
 
 def _fail(code: str, what: str, why: str, hints: tuple[str, ...] = ()) -> NoReturn:

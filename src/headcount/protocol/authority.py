@@ -45,6 +45,7 @@ MAY = {
     "decide": _LEADS,
     "merge": frozenset((OPERATOR,)),
     "publish": frozenset((OPERATOR,)),
+    "set": frozenset((OPERATOR,)),
     "ask": frozenset((WORKER, REVIEWER, LEAD, WITNESS)),
     "decide_ask": _LEADS,  # the lead only if `on_ask` says so, and never its own
     "decide_always": frozenset((OPERATOR,)),
@@ -103,6 +104,7 @@ OF_COMMAND = {
     "compare": "status",
     "merge": "merge",
     "pr": "publish",
+    "set": "set",
     "todo": "decide",
     "reply": "decide",
     "escalations": "status",
@@ -153,6 +155,7 @@ _IN_WORDS = {
     "abort": "abort a run",
     "decide": "decide an escalation",
     "merge": "merge into the operator's branch",
+    "set": "see or change the policy of a team",
     "publish": "push a branch to a remote",
     "ask": "request permission",
     "decide_ask": "answer a permission request",

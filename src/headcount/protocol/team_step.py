@@ -72,6 +72,8 @@ def _apply(turn: Turn, event: ev.Event) -> None:
             stand_down(turn, event)
         case ev.Decided():
             _decided(turn, event)
+        case ev.PolicyChanged():
+            _policy_changed(turn, event)
         case ev.Released():
             turn.fire(event.key, Trigger.RELEASED)
         case ev.RefusedForGood():
@@ -263,6 +265,21 @@ def _decided(turn: Turn, event: ev.Decided) -> None:
     elif trigger is Trigger.HUMAN and (escalation.cause == "salvage" or turn.members[escalation.key].request):
         trigger = Trigger.HUMAN_HOLDS
     turn.fire(escalation.key, trigger, Facts(event.reason, decision=event.decision, by=event.by))
+
+
+def _policy_changed(turn: Turn, event: ev.PolicyChanged) -> None:
+    """Record each change. A policy that decides escalations from now on also decides the open ones.
+
+    Everything else follows by itself: limits from the state, tasks that may begin now from `run.py`.
+    """
+    for key, old, new in event.changes:
+        turn.note("policy_changed", "", key=key, old=old, new=new, by=event.by)
+    if all((key, new) != ("on_escalation", "force-kill") for key, _, new in event.changes):
+        return
+    for escalation in list(turn.escalations.values()):
+        refused = why_not_decide(turn.team_now(), escalation.id, "force-kill", turn.policy)
+        if escalation.cause != "salvage" and refused is None:
+            turn.fire(escalation.key, Trigger.FORCE_KILL, Facts(decision="force-kill", by="policy"))
 
 
 def _timed_out(turn: Turn, event: ev.TimedOut) -> None:
