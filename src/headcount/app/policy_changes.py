@@ -48,7 +48,7 @@ def list_policy(app: App, name: str | None = None) -> tuple[str, list[Setting]]:
 
     return team_name, [
         {"key": key, "value": policy[key], "default": standard[key], "origin": origin(key)}
-        for key in (item.name for item in fields(Policy))
+        for key in (item.name for item in fields(Policy) if "doc" in item.metadata)
     ]
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from headcount.agents.launch import check_agent
 from headcount.app.adapters import find_repository, read_checked_out
 from headcount.app.member_start import Plan, check_clients, find_worktrees, make_start, read_account
+from headcount.app.notifier import read_ways
 from headcount.app.trust import TRUSTED, read_trust, trusted_root
 from headcount.domain.environment import build_environment
 from headcount.domain.names import check_member_name, check_size, check_team_name, show
@@ -65,9 +66,10 @@ def create_team(
     }
     repo = find_repository(app)
     git_config = repo.record_config().as_fact() if repo is not None else {}
+    notified = read_ways(app.settings.notify)
     with app.store.write(team=name) as tx:
         team = tx.create_team(name, description, settings)
-        held = held_environment.hold(app.home, team.id, _environment(environ or {}))
+        held = held_environment.hold(app.home, team.id, _environment(environ or {}), notified)
         tx.put_fact(team.id, "", held_environment.FACT, held)
         tx.put_fact(team.id, "", GIT_CONFIG, git_config)
     app.store.ring(["engine"])
@@ -86,6 +88,9 @@ def _placed_commands(app: App) -> Policy:
 
 def place_commands(app: App, policy: Policy) -> Policy:
     """A relative command in the settings is meant from where they are; the engine runs it elsewhere."""
+    table = app.settings.notify
+    if table.has_way or "notify.kinds" in app.settings.origins:
+        policy = replace(policy, notify=policy.notify or table.command, notify_kinds=table.kinds)
     if app.checkout == app.root:
         return policy
     judge = policy.judge if isinstance(policy.judge, str) else _from(app.checkout, policy.judge)

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 from headcount.domain.command_patterns import read_pattern
 from headcount.domain.names import SETTINGS_FILE, check_member_name
-from headcount.domain.policy import Limits, Policy
+from headcount.domain.policy import NOTIFY_KINDS, Limits, Policy
 from headcount.errors import Declined, UsageError
 
 FILE_NAME: Final = SETTINGS_FILE
@@ -131,6 +131,23 @@ class Gates:
 
 
 @dataclass(frozen=True, slots=True)
+class Notify:
+    """How you are notified, and of what. Every way that is set is used."""
+
+    command: tuple[str, ...] = field(default=(), metadata=_doc("a command to run"))
+    desktop: bool = field(default=False, metadata=_doc("a message on your desktop, by `notify-send`"))
+    bell: bool = field(default=False, metadata=_doc("ring the terminal in which the team was started"))
+    webhook: str = field(
+        default="", metadata=_doc("an address to send JSON to, as Slack and ntfy take it; it stays secret")
+    )
+    kinds: tuple[str, ...] = field(default=NOTIFY_KINDS, metadata=_doc("what you are notified of"))
+
+    @property
+    def has_way(self) -> bool:
+        return bool(self.command or self.desktop or self.bell or self.webhook)
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     policy: Policy = field(default_factory=Policy)
     agents: Agents = field(default_factory=Agents)
@@ -139,12 +156,14 @@ class Settings:
     gates: Gates = field(default_factory=Gates)
     limits: Limits = field(default_factory=Limits)
     build: Build = field(default_factory=Build)
+    notify: Notify = field(default_factory=Notify)
     # Where each key was set: the file or the environment. A key that is in neither has its default.
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
 SECTIONS: Final[dict[str, type[Any]]] = {
     "policy": Policy,
+    "notify": Notify,
     "agents": Agents,
     "workspace": Workspace,
     "integration": Integration,
@@ -249,6 +268,18 @@ def _read_judge(value: Any) -> str | tuple[str, ...]:
     return _read_command(value)
 
 
+def _read_kinds(value: Any) -> tuple[str, ...]:
+    if type(value) is not list or any(kind not in NOTIFY_KINDS for kind in value):
+        raise ValueError
+    return tuple(value)
+
+
+def _read_address(value: Any) -> str:
+    if value and not _read_text(value).startswith(("https://", "http://")):
+        raise ValueError
+    return _read_text(value)
+
+
 _SECONDS: Final = _seconds(least=1)
 _MONEY: Final = Kind("a number of dollars, 0 or more", _seconds().read)
 _FLAG: Final = Kind("true or false", _read_flag)
@@ -262,6 +293,9 @@ _COMMANDS: Final = Kind(
     'a list of commands without shell operators, such as ["make test", "pytest *"]', _read_command_patterns
 )
 
+_NOTIFY_KINDS: Final = Kind(f"a list of {', '.join(NOTIFY_KINDS)}", _read_kinds)
+_ADDRESS: Final = Kind("an address that begins with https:// or http://", _read_address)
+
 # Where the type alone does not say what makes sense.
 _KINDS: Final = {
     "policy.exit_grace_s": _seconds(),
@@ -271,6 +305,9 @@ _KINDS: Final = {
     "policy.on_escalation": _choice("ask", "force-kill"),
     "policy.on_ask": _choice("ask", "lead", "deny"),
     "policy.notify": _COMMAND,
+    "notify.command": _COMMAND,
+    "notify.webhook": _ADDRESS,
+    "notify.kinds": _NOTIFY_KINDS,
     "policy.review_rounds": _count(0),
     "policy.task_restarts": _count(0),
     "policy.restarts": _count(0),
@@ -332,7 +369,7 @@ def _key(section: str, item: Field[Any], variable: str) -> Key:
 def _make_keys() -> Iterator[Key]:
     for section, cls in SECTIONS.items():
         for item in fields(cls):
-            if item.default is not MISSING:
+            if item.default is not MISSING and "doc" in item.metadata:
                 yield _key(section, item, f"HEADCOUNT_{section}_{item.name}".upper())
     for item in fields(Agent):
         yield _key("agents.NAME", item, "")
@@ -361,6 +398,8 @@ def parse_settings(text: str, source: str, environ: Mapping[str, str]) -> Settin
         section, *middle, last = name.split(".")
         (workers.setdefault(middle[0], {}) if middle else sections[section])[last] = value
     sections["agents"]["workers"] = {name: Agent(**found) for name, found in workers.items()}
+    if values.get("policy.notify") and values.get("notify.command"):
+        _fail("wrong-setting", f"policy.notify and notify.command are both in {source}", "they are the same")
     made = {name: cls(**sections[name]) for name, cls in SECTIONS.items()}
     return Settings(**made, origins=origins)
 
@@ -458,7 +497,14 @@ def parse_changes(words: Sequence[str]) -> dict[str, Any]:
 
 def _from_text(text: str, key: Key) -> Any:
     """What the text would be in TOML: a list is JSON, a number a number, and texts need no quotes."""
-    if key.kind in (_COMMAND, _PATHS, _JUDGE, _PATTERNS, _COMMANDS) and text.lstrip().startswith("["):
+    if key.kind in (
+        _COMMAND,
+        _PATHS,
+        _JUDGE,
+        _PATTERNS,
+        _COMMANDS,
+        _NOTIFY_KINDS,
+    ) and text.lstrip().startswith("["):
         import json
 
         return json.loads(text)
@@ -482,7 +528,8 @@ def _unknown(name: str, known: Any, source: str, what: str = "setting", why: str
 
 
 def _wrong(name: str, value: Any, allowed: str, source: str) -> NoReturn:
-    _fail("wrong-setting", f"{name} in {source} cannot be {value!r}", f"it must be {allowed}")
+    shown = "what it is" if "webhook" in name.lower() else repr(value)  # it may be a secret
+    _fail("wrong-setting", f"{name} in {source} cannot be {shown}", f"it must be {allowed}")
 
 
 def _refuse_fixed(name: str) -> NoReturn:

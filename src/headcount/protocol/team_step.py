@@ -330,6 +330,8 @@ def _limited(turn: Turn, event: ev.Limited) -> None:
         return turn.late(event.key, signal="limited")
     turn.note("limited", event.key, reason=event.reason, until=event.until)
     turn.put(replace(member, activity=Activity.LIMITED))
+    if turn.policy.notifies("limit"):
+        turn.act(ActKind.NOTIFY, member, limit=event.reason, tag=f"limit {event.until}")
     return None
 
 
