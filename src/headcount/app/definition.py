@@ -29,6 +29,29 @@ class Definition(NamedTuple):
     workflow: ir.Workflow | None
 
 
+_USUAL = ("team.py", "team.tsx", "headcount.py", "headcount.tsx")
+USUAL_FILES = f"default: {', '.join(_USUAL[:-1])} or {_USUAL[-1]} here"
+
+
+def find_definition(directory: str) -> str:
+    """Return the definition that is meant when none is named: the first of the usual names."""
+    for name in _USUAL:
+        if os.path.isfile(os.path.join(directory, name)):
+            return name
+    others = sorted(name for name in os.listdir(directory) if name.endswith((".py", ".tsx")))
+    meant = (f"Name it, such as `headcount up {shlex.quote(others[0])}`",) if len(others) == 1 else ()
+    raise UsageError(
+        "Which definition?",
+        f"there is none of {', '.join(_USUAL)} in {directory}",
+        (
+            *meant,
+            "Get an example with `headcount init`",
+            'Start one agent: `headcount spawn NAME --prompt "…"`',
+        ),
+        code="no-source",
+    )
+
+
 def read_definition(path: str) -> Definition:
     """Compile it; what does not compile, has no team, or has names that no client accepts is refused."""
     if not os.path.exists(path):

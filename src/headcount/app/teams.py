@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from headcount.agents.launch import check_agent
 from headcount.app.adapters import find_repository, read_checked_out
+from headcount.app.known_repositories import remember
 from headcount.app.member_start import Plan, check_clients, find_worktrees, make_start, read_account
 from headcount.app.notifier import read_ways
 from headcount.app.trust import TRUSTED, read_trust, trusted_root
@@ -73,7 +74,21 @@ def create_team(
         tx.put_fact(team.id, "", held_environment.FACT, held)
         tx.put_fact(team.id, "", GIT_CONFIG, git_config)
     app.store.ring(["engine"])
+    remember(app.home)
     return team
+
+
+def make_first_team(app: App, name: str) -> str | None:
+    """Create a team if none is open; None if one is. Of two callers at once, one creates it."""
+    with app.store.read() as tx:
+        if tx.team_names():
+            return None
+    try:
+        return create_team(app, name, environ=os.environ).name
+    except Declined as declined:
+        if declined.code == "team-exists":
+            return None
+        raise
 
 
 def _origins(app: App) -> dict[str, str]:

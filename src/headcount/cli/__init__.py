@@ -24,6 +24,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "witness": ("lead_commands", "inspect a member's workspace and screen, judge it, nudge it"),
     "task": ("lead_commands", "create, list, claim and complete tasks"),
     "status": ("status_commands", "show the members, what they do, and what needs your decision"),
+    "teams": ("team_commands", "list open and past teams, here or in all of your repositories"),
+    "open": ("team_commands", "open the live pages of all of your repositories in a browser"),
     "todo": ("desk_commands", "list what waits for you: questions, decisions, dialogs, failures"),
     "reply": ("desk_commands", "answer a message from a member"),
     "diff": ("review_commands", "show what a member changed"),

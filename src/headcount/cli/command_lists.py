@@ -35,9 +35,11 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "see what it does": (
         "status",
+        "teams",
         "todo",
         "reply",
         "serve",
+        "open",
         "attach",
         "logs",
         "checkpoints",

@@ -13,6 +13,7 @@ from headcount.cli.streams import write_orders
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+_QUIET_S = 1.0
 _COLOURS = {"green": "32", "red": "31", "yellow": "33", "dim": "2", "bold": "1"}
 
 
@@ -112,6 +113,21 @@ class Live:
         self._stream.write("".join(f"{line}\n" for line in shown))
         self._stream.flush()
         self._drawn = len(shown)
+
+
+class Progress:
+    """The progress of a command on standard error: nothing in its first second, and nothing if `quiet`."""
+
+    def __init__(self, quiet: bool = False) -> None:
+        self._live = None if quiet else Live(sys.stderr, after_s=_QUIET_S)
+
+    def show(self, lines: Sequence[str]) -> None:
+        if self._live is not None:
+            self._live.show(lines)
+
+    def count(self, verb: str, done: int, total: int, what: str = "") -> None:
+        """Show one line for a loop over `total` things: "Verified 3 of 40: refs/…"."""
+        self.show([f"{verb} {done:,} of {total:,}{f': {plain(what)}' if what else ''}"])
 
 
 def fit_block(lines: Sequence[str], width: int, height: int) -> list[str]:

@@ -46,6 +46,7 @@ MAY = {
     "merge": frozenset((OPERATOR,)),
     "publish": frozenset((OPERATOR,)),
     "set": frozenset((OPERATOR,)),
+    "all_teams": frozenset((OPERATOR,)),
     "ask": frozenset((WORKER, REVIEWER, LEAD, WITNESS)),
     "decide_ask": _LEADS,  # the lead only if `on_ask` says so, and never its own
     "decide_always": frozenset((OPERATOR,)),
@@ -105,6 +106,8 @@ OF_COMMAND = {
     "merge": "merge",
     "pr": "publish",
     "set": "set",
+    "teams": "status",  # those of other repositories only for the operator
+    "open": "all_teams",
     "todo": "decide",
     "reply": "decide",
     "escalations": "status",
@@ -155,6 +158,7 @@ _IN_WORDS = {
     "abort": "abort a run",
     "decide": "decide an escalation",
     "merge": "merge into the operator's branch",
+    "all_teams": "see the teams of other repositories",
     "set": "see or change the policy of a team",
     "publish": "push a branch to a remote",
     "ask": "request permission",
