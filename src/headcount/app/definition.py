@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headcount.app.bounded_compile import compile_bounded
 from headcount.app.caller import refuse_python
+from headcount.app.definition_files import source_line
 from headcount.app.member_start import Plan
+from headcount.compiler.diagnostics import render
 from headcount.domain.names import check_member_name, check_team_name, show
 from headcount.errors import DefinitionError, HeadcountError, UsageError
 
@@ -67,7 +69,8 @@ def read_definition(path: str) -> Definition:
     if errors or compiled.document is None:
         raise DefinitionError(
             f"{path} does not compile",
-            "\n  ".join(d.render() for d in errors) or "there is no Command, Agent or Skill in it",
+            "\n".join(render(d, source_line(d)) for d in errors)
+            or "there is no Command, Agent or Skill in it",
             (f"See everything with `headcount build --check {shlex.quote(path)}`",),
             code="definition",
         )

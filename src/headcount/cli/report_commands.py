@@ -115,7 +115,7 @@ def run_trace(args: argparse.Namespace) -> int:
 # `headcount salvage`: what was saved, whether it is whole, and how to get it back.
 
 
-_WHICH = "a ref, or a member (bob) or incarnation (bob#2) that has only one salvage"
+_WHICH = "a name as in `salvage list` (bob, bob#2, bob#2.2), or a ref"
 
 
 def configure_salvage(parser: argparse.ArgumentParser) -> None:
@@ -152,8 +152,8 @@ def _list_salvages(args: argparse.Namespace) -> int:
     elif not found:
         print("Nothing was salvaged here.")
     else:
-        rows = [(s["team"], f"{s['member']}#{s['generation']}", _ref(s), s["commit"][:12]) for s in found]
-        print("\n".join(table(rows, ("TEAM", "MEMBER", "REF", "COMMIT"))))
+        rows = [(s["name"], s["team"], _ref(s), s["commit"][:12]) for s in found]
+        print("\n".join(table(rows, ("NAME", "TEAM", "REF", "COMMIT"))))
     return 0
 
 

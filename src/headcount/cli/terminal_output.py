@@ -56,6 +56,17 @@ def table(rows: Sequence[Sequence[str]], header: Sequence[str]) -> list[str]:
     ]
 
 
+def list_item(
+    id: str | None, who: str, what: str, details: Iterable[str] = (), hints: Iterable[str] = ()
+) -> list[str]:
+    """Return one item of what waits for a person, as `todo`, `asks` and `escalations` print it."""
+    return [
+        plain(f"{id or '-'}  {who}  {what}"),
+        *(f"    {plain(detail)}" for detail in details),
+        *(f"  {plain(hint)}" for hint in hints),
+    ]
+
+
 def width_of(text: str) -> int:
     """Return the width of a text in columns. Some characters take two, some none."""
     return sum(_columns(c) for c in text)
