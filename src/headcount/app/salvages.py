@@ -21,6 +21,8 @@ from headcount.workspace.restore import restore
 from headcount.workspace.verify import list_salvage, read_saved, verify
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from headcount.app.app import App
     from headcount.domain.findings import Salvage
     from headcount.workspace.repository import Repository
@@ -50,13 +52,25 @@ def show_saved(app: App, name: str) -> Row:
     }  # fmt: skip
 
 
-def verify_saved(app: App, name: str | None = None, team: str | None = None) -> list[Row]:
-    """Every ref and object that a receipt names, and every salvage without one; or only the named one."""
+def verify_saved(
+    app: App,
+    name: str | None = None,
+    team: str | None = None,
+    look: Callable[[int, int, str], None] = lambda done, total, ref: None,
+) -> list[Row]:
+    """Every ref and object that a receipt names, and every salvage without one; or only the named one.
+
+    `look` is called before each, with how many are done.
+    """
     app.check("salvage")
     saved = _of_team(app, team)
     refs = [row["ref"] for row in ([saved.find(name)] if name else saved.rows)]
-    problems = {ref: saved.problems(ref) for ref in refs}
-    return [{"ref": ref, "ok": not found, "problems": found} for ref, found in problems.items()]
+    checked: list[Row] = []
+    for ref in dict.fromkeys(refs):
+        look(len(checked), len(refs), ref)
+        found = saved.problems(ref)
+        checked.append({"ref": ref, "ok": not found, "problems": found})
+    return checked
 
 
 def restore_saved(app: App, name: str, target: str) -> Row:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import open_app
 from headcount.cli.command_parser import add_json, add_team, add_team_word, add_verb
-from headcount.cli.terminal_output import describe_skipped, plain, table
+from headcount.cli.terminal_output import Progress, describe_skipped, plain, table
 from headcount.errors import NotAllowed, UsageError, WorldError
 
 if TYPE_CHECKING:
@@ -188,7 +188,13 @@ def describe_saved(shown: dict[str, Any]) -> list[str]:
 def _verify_salvages(args: argparse.Namespace) -> int:
     from headcount.app.salvages import verify_saved
 
-    checked = verify_saved(open_app(make=False), args.ref, args.team)
+    progress = Progress(args.json)
+    checked = verify_saved(
+        open_app(make=False),
+        args.ref,
+        args.team,
+        lambda done, total, ref: progress.count("Verified", done, total, ref),
+    )
     broken = [one for one in checked if not one["ok"]]
     if args.json:
         print(json.dumps(checked))
@@ -202,7 +208,8 @@ def _verify_salvages(args: argparse.Namespace) -> int:
 def _restore_salvage(args: argparse.Namespace) -> int:
     from headcount.app.salvages import restore_saved
 
-    restored = restore_saved(open_app(make=False), args.ref, args.dir)
+    with Progress(args.json).during(f"Restoring {args.ref} to {args.dir}"):
+        restored = restore_saved(open_app(make=False), args.ref, args.dir)
     if args.json:
         print(json.dumps(restored))
     else:

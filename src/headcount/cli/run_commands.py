@@ -25,7 +25,7 @@ from headcount.app.task_run import (
 )
 from headcount.cli.command_parser import add_team_word, exit_code, take_signals
 from headcount.cli.status_commands import describe_asks, describe_dialogs, describe_limits
-from headcount.cli.terminal_output import Live, paint, plain
+from headcount.cli.terminal_output import Live, Progress, paint, plain
 
 if TYPE_CHECKING:
     import argparse
@@ -73,7 +73,11 @@ def run_run(args: argparse.Namespace) -> int:
     live = Live(sys.stderr)
     now: dict[str, Any] = {}
     try:
-        team = _watched_team(app, args, definition) if args.follow else _begin(app, args, definition)
+        if args.follow:
+            team = _watched_team(app, args, definition)
+        else:
+            with Progress(args.json).during(f"Starting the run of {args.file}"):
+                team = _begin(app, args, definition)
         for now in follow_run(app, team):
             if not is_over(now):
                 ensure_driven(app)  # also later: whoever ends the engine does not leave us waiting
