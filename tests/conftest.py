@@ -36,6 +36,9 @@ def _has_room(directory: str) -> bool:
 if _has_room(_MEMORY):
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", _MEMORY)
 
+# No test adds its repositories to the list of whoever runs it (`app/known_repositories.py`).
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="headcount-state-")
+
 # But a file system in memory does not see writes through a mapping, so headcount trusts no time stamps there.
 # What is about workspaces is tested where users have them.
 _ON_DISK = tuple(

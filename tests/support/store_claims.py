@@ -208,6 +208,17 @@ class TeamClaims:
             team = tx.create_team("review", "", {"policy": {"notify": ("a",)}, "mode": "up"})
             assert tx.team_settings(team.id) == {"policy": {"notify": ["a"]}, "mode": "up"}
 
+    def test_changed_settings_replace_the_others_and_what_is_taken_from_them(self, store: Store) -> None:
+        with store.write() as tx:
+            team = tx.create_team("review", "", {"policy": {"peer_mail": False}, "mode": "up"})
+            tx.change_settings(team.id, {"policy": {"peer_mail": True}, "limits": {"tasks": 7}})
+        with store.read() as tx:
+            assert tx.team_settings(team.id) == {"policy": {"peer_mail": True}, "limits": {"tasks": 7}}
+            card = tx.team_card("review")
+        assert card is not None and card.peer_mail and card.max_tasks == 7
+        with pytest.raises(UsageError), store.write() as tx:
+            tx.change_settings("never#1", {})
+
     @pytest.mark.parametrize("name", ["", "Review", "a/b", "../x", "a" * 51, "-a", "a\n"])
     def test_a_name_that_is_none_is_refused(self, store: Store, name: str) -> None:
         with pytest.raises(UsageError), store.write() as tx:

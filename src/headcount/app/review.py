@@ -55,6 +55,8 @@ class Made:
     key: str
     base: str
     head: str
+    branch: str
+    """Its own; "" where it never had one."""
     repo: Repository
     workspace: Workspace | None = None
 
@@ -110,11 +112,11 @@ def find_made(app: App, name: str, team: str | None = None) -> Made:
     repo = find_repository(app)
     workspace = Workspace.from_dict(fact) if fact else None
     if repo is None or workspace is None or workspace.base is None:
-        raise _nothing(member.key, "it never had a workspace with a commit to begin from")
+        raise refuse_nothing(member.key, "it never had a workspace with a commit to begin from")
     repo = repo.as_recorded(recorded)
     head = find_head(repo, workspace) or workspace.base
     place = workspace if _is_there(workspace) else None
-    return Made(team_name, member.key, workspace.base, head, repo, place)
+    return Made(team_name, member.key, workspace.base, head, workspace.branch or "", repo, place)
 
 
 def find_head(repo: Repository, workspace: Workspace) -> str | None:
@@ -146,7 +148,7 @@ def merge(app: App, name: str, team: str | None = None, *, squash: bool = False)
     made = find_made(app, name, team)
     log = made.log()
     if not log:
-        raise _nothing(made.key, "it has no commit of its own")
+        raise refuse_nothing(made.key, "it has no commit of its own")
     git_dir = checkout_git_dir(app, made.repo)
     place = app.checkout if git_dir is not None else made.repo.work_tree
     if place is None:
@@ -192,7 +194,7 @@ def _text(git: Git, *args: str) -> str:
     return git.run(*args).out.decode("utf-8", "replace")
 
 
-def _nothing(key: str, why: str) -> Declined:
+def refuse_nothing(key: str, why: str) -> Declined:
     return Declined(
         f"There is nothing of {show(key)} to look at", why,
         ("See the members with `headcount status`",), code="nothing-made",

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from headcount.agents.launch import check_agent
 from headcount.app.adapters import find_repository, read_checked_out
+from headcount.app.known_repositories import remember
 from headcount.app.member_start import Plan, check_clients, find_worktrees, make_start, read_account
+from headcount.app.notifier import read_ways
 from headcount.app.trust import TRUSTED, read_trust, trusted_root
 from headcount.domain.environment import build_environment
 from headcount.domain.names import check_member_name, check_size, check_team_name, show
@@ -35,6 +37,9 @@ if TYPE_CHECKING:
     from headcount.protocol.team import Team
 
 
+ORIGINS = "origins"  # in the settings of a team
+
+
 def create_team(
     app: App,
     name: str,
@@ -53,6 +58,7 @@ def create_team(
     find_worktrees(app.home, app.settings.workspace.directory)  # refused before anything is made
     settings = {
         "policy": asdict(_placed_commands(app)),
+        ORIGINS: _origins(app),
         "limits": asdict(app.limits),
         "mode": mode,
         "agent": agent,
@@ -62,18 +68,45 @@ def create_team(
     }
     repo = find_repository(app)
     git_config = repo.record_config().as_fact() if repo is not None else {}
+    notified = read_ways(app.settings.notify)
     with app.store.write(team=name) as tx:
         team = tx.create_team(name, description, settings)
-        held = held_environment.hold(app.home, team.id, _environment(environ or {}))
+        held = held_environment.hold(app.home, team.id, _environment(environ or {}), notified)
         tx.put_fact(team.id, "", held_environment.FACT, held)
         tx.put_fact(team.id, "", GIT_CONFIG, git_config)
     app.store.ring(["engine"])
+    remember(app.home)
     return team
 
 
+def make_first_team(app: App, name: str) -> str | None:
+    """Create a team if none is open; None if one is. Of two callers at once, one creates it."""
+    with app.store.read() as tx:
+        if tx.team_names():
+            return None
+    try:
+        return create_team(app, name, environ=os.environ).name
+    except Declined as declined:
+        if declined.code == "team-exists":
+            return None
+        raise
+
+
+def _origins(app: App) -> dict[str, str]:
+    """Where each key of the policy was set, for `headcount set`."""
+    given = app.settings.origins.items()
+    return {key.removeprefix("policy."): origin for key, origin in given if key.startswith("policy.")}
+
+
 def _placed_commands(app: App) -> Policy:
+    return place_commands(app, app.settings.policy)
+
+
+def place_commands(app: App, policy: Policy) -> Policy:
     """A relative command in the settings is meant from where they are; the engine runs it elsewhere."""
-    policy = app.settings.policy
+    table = app.settings.notify
+    if table.has_way or "notify.kinds" in app.settings.origins:
+        policy = replace(policy, notify=policy.notify or table.command, notify_kinds=table.kinds)
     if app.checkout == app.root:
         return policy
     judge = policy.judge if isinstance(policy.judge, str) else _from(app.checkout, policy.judge)

@@ -267,12 +267,12 @@ class Driver:
 
     def _is_due(self, tx: Tx, name: str) -> bool:
         """Whether there is anything to write or to begin. A turn opens no write transaction without that."""
-        if self._results.get(name) or name in self._broken:
-            return True
         team = tx.load_team(name)
         if team is None:
             return False
-        given = self._given(tx, team)
+        given = self._read_policy(tx, team)
+        if self._results.get(name) or name in self._broken:
+            return True
         aged = self._limits.grown_old(team, given.policy)
         if aged or tx.has_inputs(team.id) or any(self._sort_acts(tx, team)):
             return True
@@ -284,6 +284,17 @@ class Driver:
         if known is not None and known.team.id == team.id:
             return known.given
         return read_given(tx, team.id, self._policy_of)
+
+    def _read_policy(self, tx: Tx, team: Team) -> Given:
+        """Read the policy again: the operator can change it. Limits that are running follow it."""
+        given = self._given(tx, team)
+        policy = self._policy_of(tx.team_settings(team.id))
+        if policy == given.policy:
+            return given
+        given = given._replace(policy=policy)
+        self._limits.change(team, policy)
+        self._known[team.name] = _Known(team, given)
+        return given
 
     def _commit(self, name: str, results: list[Result]) -> None:
         """One transaction: what was done, what it means, and what is to do next."""

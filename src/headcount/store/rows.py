@@ -88,6 +88,12 @@ class Rows:
         settings: dict[str, Any] = loads(row[0])
         return settings
 
+    def change_settings(self, team_id: str, settings: Mapping[str, Any]) -> None:
+        from headcount.store import team_values
+
+        if not team_values.change_settings(self._db, self.TEAMS, self._own(team_id), settings):
+            raise _no_team(team_id)
+
     def team_card(self, name: str) -> TeamCard | None:
         row = one(self._db, self.TEAMS["card" if "#" in name else "card_by_name"], name)
         return None if row is None else TeamCard(*row)

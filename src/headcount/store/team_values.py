@@ -70,6 +70,14 @@ def create(
     return team
 
 
+def change_settings(db: Connection, sql: Statements, team_id: str, settings: Mapping[str, Any]) -> bool:
+    """Replace them; False if there is no such team. The columns that are taken from them follow."""
+    limits, peer_mail = _read_limits(settings)
+    sizes = limits.message_bytes, limits.description_bytes, limits.subject_characters, limits.tasks
+    db.execute(sql["change_settings"], (dumps(settings), peer_mail, *sizes, team_id))
+    return db.changes() == 1
+
+
 def _read_limits(settings: Mapping[str, Any]) -> tuple[Limits, bool]:
     """`limits` and `policy.peer_mail` of the settings, or their defaults."""
     from headcount.domain.policy import Limits, Policy

@@ -21,6 +21,12 @@ select name from teams group by name order by min(rowid)
 -- name: settings
 select settings from teams where id = ?
 
+-- name: change_settings
+update teams
+set settings = ?, peer_mail = ?, message_bytes = ?, description_bytes = ?, subject_characters = ?,
+    max_tasks = ?
+where id = ?
+
 -- name: members
 select body from members where team = ? order by seq
 

@@ -21,6 +21,12 @@ select name from teams group by name order by min(seq)
 -- name: settings
 select settings from teams where id = $1
 
+-- name: change_settings
+update teams
+set settings = $1, peer_mail = $2, message_bytes = $3, description_bytes = $4, subject_characters = $5,
+    max_tasks = $6
+where id = $7
+
 -- name: members
 select body from members where team = $1 order by seq
 
