@@ -317,17 +317,12 @@ def take(place: Place, browser: Browser, target: Path) -> None:
         picture("transcript")
         for each in (page, phone):
             each.keyboard.press("Escape")
-        page.keyboard.press("?")
-        picture("keys")
-        page.keyboard.press("Escape")
         place.run("down", TEAM, "--reason", "Work complete", "--no-wait")
         place.wait(lambda now: len(now["escalations"]) == 2)
         page.wait_for_selector("#desk details")
         page.locator("#desk summary").click()
         time.sleep(1)
         picture("decisions")
-        picture("decisions-dark", scheme="dark")
-        picture("phone-decisions", phone)
     for escalation in place.status()["escalations"]:
         place.run("decide", escalation, "force-kill", "--team", TEAM)
     place.wait(lambda now: now["status"] == "shutdown")

@@ -83,7 +83,7 @@ class Detail:
             threading.Thread(target=reads, args=(self._over,), name=page, daemon=True).start()
 
     def draw(self, view: View, columns: int, lines: int, paint: Paint) -> list[str]:
-        """Return as many lines as fit. Whatever a member wrote is text without control characters."""
+        """Return as many lines as fit, without control characters of what a member wrote."""
         width, row = max(20, columns - 1), view.members.get(self.key)
         if row is None:
             return [f"{self.key} is not in this team any more (q goes back)"]

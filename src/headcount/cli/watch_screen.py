@@ -366,7 +366,7 @@ def _fit_end(text: str, width: int) -> str:
 
 
 def draw_foot(scene: Scene, width: int, paint: Paint) -> list[str]:
-    """Return what was said, what is asked, and the line that is typed."""
+    """Return the last result, the open question, and the line that the user types."""
     lines = [fit(plain(scene.said), width).rstrip()] if scene.said else []
     lines += [paint(fit(plain(line), width).rstrip(), "bold") for line in scene.question]
     if scene.typing is not None:

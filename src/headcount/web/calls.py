@@ -18,7 +18,7 @@ from headcount.app.resident import ensure_driven
 from headcount.app.teams import spawn
 from headcount.errors import HeadcountError, UsageError
 from headcount.web.report_page import write_report
-from headcount.web.syntax import colour
+from headcount.web.source_colours import colour
 
 if TYPE_CHECKING:
     from headcount.app.app import App

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from headcount.app.page import View
 from headcount.cli.terminal_output import fit, width_of
-from headcount.cli.watch_screen import Scene, draw, split_keys
+from headcount.cli.watch_screen import Scene, Screen, arrange, draw, split_keys
 from headcount.domain.display import utc
 
 
@@ -109,3 +110,27 @@ def test_it_shows_what_a_member_is_doing_and_since_when() -> None:
     shown = "\n".join(draw(a_view(row), Scene(), 200, 20, bare))
     assert "pytest: 2 failed (2 min ago); 2 commands refused: make" in shown and "\x1b" not in shown
     assert re.search(r"COMMITS.*\n.* 3 ", shown)
+
+
+def test_F132_a_key_that_arrives_in_two_pieces_is_one_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over a slow connection the bytes of an arrow, or of a letter, come apart."""
+    given, pressed = os.pipe()
+    monkeypatch.setattr("sys.stdin", os.fdopen(given))
+    monkeypatch.setattr("sys.stdout", open(os.devnull, "w"))  # noqa: SIM115
+    screen = Screen()
+    for piece in (b"j\x1b", b"[Bk", b"\xc3", b"\xa9"):
+        os.write(pressed, piece)
+    assert screen.wait(5) == ["j", "down", "k", "é"]
+    os.write(pressed, b"\xc3")
+    assert screen.wait(5) == []
+    os.write(pressed, b"\xa9\x1b")
+    assert screen.wait(5) == ["é", "escape"]
+    os.close(pressed)
+    assert screen.wait(5) == ["gone"]
+
+
+def test_three_hundred_members_are_filtered_and_sorted_by_need() -> None:
+    rows = [a_row(f"m{n:03}") for n in range(300)]
+    view = a_view(*rows)._replace(needs=[{"member": "m250#1"}])  # type: ignore[list-item, typeddict-item]
+    assert [row["name"] for row in arrange(view, Scene())][:2] == ["m250", "m000"]
+    assert [row["name"] for row in arrange(view, Scene(wanted="M29"))] == [f"m29{n}" for n in range(10)]

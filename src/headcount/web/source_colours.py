@@ -35,7 +35,7 @@ def colour(path: str, parts: Sequence[Sequence[str]]) -> list[list[list[Piece]]]
         return None
     try:
         child = subprocess.run(
-            [sys.executable, "-I", "-m", "headcount.web.syntax", str(SECONDS)],
+            [sys.executable, "-I", "-m", "headcount.web.source_colours", str(SECONDS)],
             input=json.dumps({"path": path, "parts": parts}), capture_output=True, text=True, check=True,
             timeout=6 * SECONDS, cwd="/", env={},
         )  # fmt: skip
