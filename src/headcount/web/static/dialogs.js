@@ -12,6 +12,7 @@ const KEYS = [
 
 function show(title, ...content) {
   const dialog = find("ask");
+  redrawTeams = null;
   fill(dialog, el("div", { class: "bar" }, el("h2", { id: "ask-title" }, title), el("span", { class: "gap" }),
     el("button", { type: "button", "aria-label": "Close", onclick: () => dialog.close() }, "×")), ...content);
   find("member").close();
@@ -69,17 +70,35 @@ export function askStart(state, onProblem) {
     ...field("new-agent", "Agent", agent), ...field("new-role", "Role", role)));
 }
 
+// While it is shown it follows the list.
+let redrawTeams = null;
+
 export function showTeamList(teams, onChoose) {
+  const table = el("div", { class: "wide", tabindex: 0, role: "group", "aria-label": "Open and past teams" });
+  const dialog = show("Teams", table);
+  redrawTeams = (now) => {
+    const focused = table.contains(document.activeElement) ? document.activeElement.textContent : null;
+    fill(table, teamTable(now, (team) => { dialog.close(); onChoose(team); }));
+    [...table.querySelectorAll("button")].find((one) => one.textContent === focused)?.focus();
+  };
+  redrawTeams(teams);
+}
+
+export function updateTeamList(teams) {
+  redrawTeams?.(teams);
+}
+
+function teamTable(teams, onChoose) {
   const when = (at) => (at === null ? "" : new Date(at * 1000).toLocaleString());
   const ends = (one) => Object.entries(one.outcomes).map(([word, number]) => `${number} ${word.replace("_", " ")}`).join(", ");
-  const dialog = show("Teams", el("div", { class: "wide", tabindex: 0 }, el("table", {},
+  return el("table", {},
     el("thead", {}, el("tr", {}, ...["Team", "Status", "Members", "Began", "Lasted", "Cost", "Ends"]
       .map((word) => el("th", { scope: "col" }, word)))),
     el("tbody", {}, ...teams.map((one) => el("tr", {},
-      el("td", {}, el("button", { type: "button", class: "name", onclick: () => { dialog.close(); onChoose(one.team); } }, one.team)),
+      el("td", {}, el("button", { type: "button", class: "name", onclick: () => onChoose(one.team) }, one.team)),
       ...[one.status === "shutdown" ? "closed" : one.status.replaceAll("_", " "), one.members, when(one.began),
         one.began === null ? "" : ago((one.ended ?? Date.now() / 1000) - one.began), cost(one.cost_usd), ends(one)]
-        .map((cell) => el("td", {}, cell))))))));
+        .map((cell) => el("td", {}, cell))))));
 }
 
 export function showKeys() {

@@ -2,7 +2,7 @@
 
 import { readReport, Refusal, watchTeam, watchTeams } from "./api.js";
 import { Desk, drawProgress, needy } from "./desk.js";
-import { askStandDown, askStart, showKeys, showTeamList } from "./dialogs.js";
+import { askStandDown, askStart, showKeys, showTeamList, updateTeamList } from "./dialogs.js";
 import { el, fill, find, say, setClass, setText } from "./dom.js";
 import { Window } from "./lane.js";
 import { MemberView } from "./member.js";
@@ -86,6 +86,7 @@ function problem(error) {
 function showTeams(patch) {
   if (patch.error) return problem(new Refusal(patch.error, 400));
   teams = patch.teams;
+  updateTeamList(teams);
   const select = find("team");
   fill(select, ...teams.map((one) => el("option", { value: one.team },
     one.status === "shutdown" ? `${one.team} (closed)` : one.team)));
