@@ -25,10 +25,10 @@ from headcount.workspace.git_state import read_status
 from headcount.workspace.integration import merge_trees
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import TypedDict
 
     from headcount.app.app import App
-    from headcount.workspace.git import Git
     from headcount.workspace.repository import Repository
 
     class Merge(TypedDict):
@@ -62,15 +62,20 @@ class Made:
 
     def diff(self, *options: str) -> str:
         """Everything since its base; with what is in no commit, as long as its workspace is there."""
+        return self.read_diff(*options).decode("utf-8", "replace")
+
+    def read_diff(self, *options: str, paths: Sequence[str] = ()) -> bytes:
+        """The same as bytes, of these paths only."""
+        only = ("--", *paths) if paths else ()  # `Git` takes every path literally
         if self.workspace is None or self.workspace.git_dir is None:
-            return _text(self.repo.git, "diff", *_SAFE, *options, self.base, self.head)
+            return self.repo.git.run("diff", *_SAFE, *options, self.base, self.head, *only).out
         git = self.repo.git.on(self.workspace.git_dir, self.workspace.path)
         with tempfile.TemporaryDirectory(prefix="headcount-") as aside:
             index = os.path.join(aside, "index")
             shutil.copyfile(os.path.join(self.workspace.git_dir, "index"), index)
             git = git.with_index(index)  # its own index and its locks are not touched
             git.run("add", "--intent-to-add", "--", ".")
-            return _text(git, "diff", *_SAFE, *options, self.base)
+            return git.run("diff", *_SAFE, *options, self.base, *only).out
 
     def log(self) -> list[dict[str, str]]:
         """Its commits, the newest first."""
@@ -139,7 +144,8 @@ def _owner(app: App, task: str, team: str | None) -> str | None:
 def compare(app: App, first: str, second: str, team: str | None = None) -> tuple[Made, Made, str]:
     """Two members, and how the commits of the second differ from those of the first."""
     one, other = find_made(app, first, team), find_made(app, second, team)
-    return one, other, _text(one.repo.git, "diff", *_SAFE, one.head, other.head)
+    shown = one.repo.git.run("diff", *_SAFE, one.head, other.head)
+    return one, other, shown.out.decode("utf-8", "replace")
 
 
 def merge(app: App, name: str, team: str | None = None, *, squash: bool = False) -> Merge:
@@ -188,10 +194,6 @@ def _message(made: Made, log: list[dict[str, str]], branch: str, squash: bool) -
         else f"Merge work of {made.key} ({made.team}) into {branch}"
     )
     return f"{how}\n\n{subjects}"
-
-
-def _text(git: Git, *args: str) -> str:
-    return git.run(*args).out.decode("utf-8", "replace")
 
 
 def refuse_nothing(key: str, why: str) -> Declined:
