@@ -79,13 +79,15 @@ class Made:
 
     def log(self) -> list[dict[str, str]]:
         """Its commits, the newest first."""
-        shown = self.repo.git.run("log", "-z", "--format=%H%x1f%an%x1f%aI%x1f%s", f"{self.base}..{self.head}")
-        rows = (record.decode("utf-8", "replace").split("\x1f") for record in shown.records())
-        return [dict(zip(("commit", "author", "at", "subject"), row, strict=True)) for row in rows]
+        names = ("commit", "author", "at", "subject")
+        # No other character than NUL separates them safely: an author or a subject may hold it.
+        shown = self.repo.git.run("log", "-z", "--format=%H%x00%an%x00%aI%x00%s", f"{self.base}..{self.head}")
+        texts = iter([text.decode("utf-8", "replace") for text in shown.out.split(b"\0")])
+        return [dict(zip(names, row, strict=True)) for row in zip(texts, texts, texts, texts, strict=False)]
 
     def change(self) -> dict[str, int]:
         """How large the change from `base` to `head` is: files, and lines added and removed."""
-        shown = _text(self.repo.git, "diff", *_SAFE, "--shortstat", self.base, self.head)
+        shown = self.repo.git.run("diff", *_SAFE, "--shortstat", self.base, self.head).out.decode()
         counts = {word: int(number) for number, word in _COUNT.findall(shown)}
         return {name: counts.get(word, 0) for name, word in _COUNTED}
 
