@@ -87,7 +87,11 @@ def remember(seen: Mapping[str, Seen], step: Step) -> dict[str, Seen]:
     for before, after in step.moved:
         if before is not None and before.state in _AT_WORK and _not_asked(step, before, after):
             now[after.key] = now[after.key]._replace(leave=True)
-        if getattr(step.event, "now", False) and after.answer is Answer.UNANSWERED:
+        if (
+            after.answer is Answer.UNANSWERED
+            and before is not None
+            and is_not_waited_for(step, before, after)
+        ):
             now[after.key] = now[after.key]._replace(leave=True)
         if after.ended and not after.settled:
             now[after.key] = now[after.key]._replace(gave_up=True)
@@ -165,6 +169,11 @@ def is_mute(step: Step, before: Member, after: Member) -> bool:
     """At a usage limit nobody can answer, and force does not wait for it."""
     request = step.after.requests.get(after.request or "")
     return before.activity == "limited" and request is not None and request.forces(after.key)
+
+
+def is_not_waited_for(step: Step, before: Member, after: Member) -> bool:
+    """An operator does not wait for its answer."""
+    return getattr(step.event, "now", False) or is_mute(step, before, after)
 
 
 def _rank(member: Member) -> int:
