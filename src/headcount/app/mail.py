@@ -69,7 +69,7 @@ def send(
     """Mail to one, or to every live member (`all`). Plain text never counts as an answer (A3)."""
     with session.write("broadcast" if to == mailboxes.ALL else "send", team) as (tx, card):
         sent = write_mail(tx, card, session, to, subject, body, priority=priority)
-    session.store.ring(sent.channels)
+    session.store.ring([*sent.channels, f"team/{card.name}"])
     return sent
 
 
