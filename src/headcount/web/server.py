@@ -62,7 +62,7 @@ def serve(
         # To standard error: the answer stays one line for programs.
         print(f"Warning: other machines can reach {host}, and nothing is encrypted.", file=sys.stderr)
         print(
-            "Anyone who sees one request has the token. Use a tunnel or TLS: docs/how-to/serve-elsewhere.md",
+            "Anyone who sees one request has the token. Use a tunnel or TLS in front of it.",
             file=sys.stderr, flush=True,
         )  # fmt: skip
     feed = Feed(app)

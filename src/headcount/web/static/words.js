@@ -1,7 +1,8 @@
 // How things are said: states, times, sizes.
 
 export const STATES = {
-  starting: "starting", running: "working", asked: "asked", inspecting: "inspected", verified: "verified",
+  starting: "starting", running: "working", idle: "idle", paused: "paused", limited: "at a usage limit",
+  asked: "asked", inspecting: "inspected", verified: "verified",
   nudged: "nudged", escalated: "escalated", salvaging: "salvaged", stopping: "stopping", killing: "killed",
 };
 
