@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     from headcount.app.app import App
-    from headcount.ports import Tx
+    from headcount.ports import Task, Tx
     from headcount.protocol.team import Team
 
     class Need(TypedDict):
         """One need of `headcount todo --json`."""
 
         kind: str
-        """`ask`, `question`, `escalation`, `dialog`, `limit` or `failure`."""
+        """`ask`, `question`, `escalation`, `dialog`, `limit`, `failure` or `finished`."""
         id: str | None
         """Of a permission request, a message or an escalation; None for the other kinds."""
         team: str
@@ -44,6 +44,9 @@ if TYPE_CHECKING:
         to: str
         delivered: bool
         note: str
+
+
+_SUBJECTS = 3  # of finished tasks that are named
 
 
 def todo(app: App, team: str | None = None) -> list[Need]:
@@ -86,6 +89,25 @@ def read_needs(app: App, tx: Tx, team: Team) -> Iterator[Need]:
     for member in failed:
         call = f"headcount logs {member.name} --team {team.name}"
         yield need("failure", member.key, times.get(member.key, ""), member.failure or member.cause, call)
+    yield from (need("finished", *done) for done in _finished(tx, team))
+
+
+def _finished(tx: Tx, team: Team) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the members whose tasks are complete and whose work waits to be taken over, until they are gone.
+
+    A run merges the work of a task itself, and ends its member before the task is complete.
+    """
+    done: dict[str, list[Task]] = {}
+    for task in tx.tasks(team.id):
+        if task.status == "complete" and task.owner and not team.members[task.owner].settled:
+            done.setdefault(task.owner, []).append(task)
+    times = _times(tx, team, "task_completed") if done else {}
+    for key, tasks in done.items():
+        name = key.partition("#")[0]
+        text = "; ".join(task.subject for task in tasks[-_SUBJECTS:])
+        more = f"; and {len(tasks) - _SUBJECTS} more" if len(tasks) > _SUBJECTS else ""
+        at = max((times.get(task.id, "") for task in tasks), default="")
+        yield key, at, f"{text}{more}", f"headcount diff {name} --team {team.name}"
 
 
 def _named(tx: Tx, team: Team, mail_id: str) -> str:

@@ -70,7 +70,7 @@ def send(
     action = "broadcast" if to == mailboxes.ALL else "send"
     with session.write(action, team, appends=True) as (tx, card):
         sent = write_mail(tx, card, session, to, subject, body, priority=priority)
-        rung = [*sent.channels, *_notify_of_question(tx, card, session, sent)]
+        rung = [*sent.channels, f"team/{card.name}", *_notify_of_question(tx, card, session, sent)]
     session.store.ring(rung)
     return sent
 

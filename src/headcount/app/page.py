@@ -207,14 +207,18 @@ class TeamList:
     def __init__(self, app: App) -> None:
         self._app = app
         self._closed: dict[str, Row] = {}
+        self._open: list[str] | None = None
 
     def read(self) -> list[Row]:
         """Return the open teams, then the closed ones, the last that was closed first."""
         with self._app.store.read() as tx:
-            current = [_team(tx, self._app.load(tx, name)) for name in tx.team_names()]
-            for team_id in closed_ids(tx):
+            teams = [self._app.load(tx, name) for name in tx.team_names()]
+            current = [_team(tx, team) for team in teams]
+            # Only when an open one is not there any more can there be another closed one.
+            for team_id in closed_ids(tx) if self._open != [team.id for team in teams] else ():
                 if team_id not in self._closed:
                     self._closed[team_id] = _team(tx, self._app.load(tx, team_id))
+            self._open = [team.id for team in teams]
         ended = sorted(self._closed.values(), key=lambda row: row["ended"] or 0.0, reverse=True)
         return [*current, *(row for row in ended if row["began"] is not None)]
 

@@ -23,6 +23,7 @@ _WORDS = {
     "dialog": ("waits in a dialog", "Answer"),
     "limit": ("is at its usage limit", "End"),
     "failure": ("failed", "Inspect"),
+    "finished": ("has finished", "Review"),
 }
 
 

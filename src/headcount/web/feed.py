@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from headcount.ports import Store
 
 _EVERY_S = 0.1
-_LOOK_S = 0.5  # without a bell: activity, and mail between members, which rings only its reader
+_LOOK_S = 0.2  # without a bell: activity, and counts of workspaces
 _KEEP_ALIVE_S = 15.0
 _STILL_HERE = ": still here\n\n"
 _PART = 64_000  # characters of a transcript in one event

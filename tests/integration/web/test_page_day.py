@@ -14,6 +14,9 @@ from playwright.sync_api import Page, expect
 from weblab import TEAM, UNTIDY, WebLab
 
 from headcount.app.standing_down import stand_down
+from headcount.app.tasks import create
+from headcount.protocol.effects import Note
+from headcount.protocol.member import Member, State
 from headcount.protocol.team import Status
 from tests.support.lab import add_ask
 
@@ -100,6 +103,31 @@ def test_a_day_at_the_page(lab: WebLab, page: Page) -> None:
         assert tx.journal(f"{TEAM}#1", kinds=("answers_not_awaited",))
     page.keyboard.press("t")
     expect(page.locator("#ask")).to_contain_text("crew#1")
+    axe.check()
+
+
+def test_axe_finds_nothing_in_the_other_views(idle_lab: WebLab, page: Page) -> None:
+    idle_lab.create()
+    states = (State.RUNNING, State.ASKED, State.NUDGED, State.ESCALATED, State.STOPPING, State.GONE)
+    members = [Member(f"m{n}", 1, state=state, task="t1") for n, state in enumerate(states)]
+    notes = [Note("starting", m.key, {"role": "worker", "by": "operator"}) for m in members]
+    idle_lab.put({m.key: m for m in members}, notes)
+    create(idle_lab.app, "Count words", "all of them", team=TEAM)
+    add_ask(idle_lab.app, TEAM, "m0#1")
+    page.goto(idle_lab.serve())
+    expect(page.locator("#desk article")).to_have_count(1)
+    axe = Axe(page)
+    page.get_by_role("tab", name="Tasks").click()
+    axe.check()
+    page.get_by_role("tab", name="Log").click()
+    page.keyboard.press("?")
+    expect(page.locator("#ask")).to_contain_text("go to what needs you")
+    axe.check()
+    page.keyboard.press("Escape")
+    page.keyboard.press("a")
+    axe.check()
+    page.keyboard.press("Escape")
+    page.set_viewport_size({"width": 390, "height": 844})
     axe.check()
 
 

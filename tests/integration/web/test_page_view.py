@@ -8,10 +8,11 @@ from dataclasses import replace
 import pytest
 from weblab import TEAM, WebLab
 
-from headcount.app import doing
+from headcount.app import doing, tasks
 from headcount.app.doing import DoingFile
+from headcount.app.file_diffs import read_files
 from headcount.app.mail import send
-from headcount.app.page import Onlooker, make_patch
+from headcount.app.page import Onlooker, TeamList, make_patch
 from headcount.app.progress import follow
 from headcount.app.standing_down import stand_down
 from headcount.protocol.codec import phase_as_json
@@ -19,6 +20,7 @@ from headcount.protocol.effects import Note
 from headcount.protocol.member import Member, State
 from headcount.protocol.phase import Phase
 from headcount.workspace.work_count import Work
+from tests.support.lab import add_ask
 
 
 def two_members(lab: WebLab) -> list[Member]:
@@ -130,3 +132,36 @@ def test_a_team_that_runs_tasks_is_shown_with_its_run(idle_lab: WebLab) -> None:
         tx.put_fact(team.id, "", "roster", {"workers": [], "reviewers": [], "tasks": {}})
     about = Onlooker(idle_lab.app, TEAM).look().about
     assert (about["run"]["team"], about["run"]["status"]) == (TEAM, "running")
+
+
+def test_a_task_has_the_words_of_its_reviewers_and_the_desk_has_what_waits(idle_lab: WebLab) -> None:
+    two_members(idle_lab)
+    task = tasks.create(idle_lab.app, "Count", "", team=TEAM).id
+    onlooker = Onlooker(idle_lab.app, TEAM)
+    seen = onlooker.look()
+    words = [("ben#1", "changes", "Test it"), ("ben#1", "pass", "")]
+    notes = [
+        Note("task_reviewed", task, {"key": key, "commit": "c", "verdict": verdict, "words": said})
+        for key, verdict, said in words
+    ]
+    idle_lab.put({}, notes)
+    add_ask(idle_lab.app, TEAM, "ada#1")
+    patch = make_patch(seen, onlooker.look())
+    (row,) = patch["tasks"]
+    assert [(one["key"], one["verdict"], one["words"]) for one in row["reviews"]] == words
+    assert [(need["kind"], need["member"]) for need in patch["needs"]] == [("ask", "ada#1")]
+
+
+def test_past_teams_are_listed_with_their_ends_and_read_once(lab: WebLab) -> None:
+    lab.create()
+    lab.start("ada")
+    teams = TeamList(lab.app)
+    assert [(row["team"], row["status"], row["members"]) for row in teams.read()] == [("crew", "active", 1)]
+    *_, last = follow(lab.app, TEAM, stand_down(lab.app, TEAM, force=True))
+    assert last["status"] == "shutdown"
+    lab.create()
+    current, past = teams.read()
+    assert (current["team"], past["team"], past["status"]) == ("crew", "crew#1", "shutdown")
+    assert sum(past["outcomes"].values()) == 1 and past["ended"] >= past["began"]
+    assert teams.read()[1] is past
+    assert read_files(lab.app, "ada", "crew#1")["commits"] == []

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from headcount.app import caller
+from headcount.app import caller, tasks
 from headcount.app.app import App
 from headcount.app.caller import Caller
 from headcount.app.desk import reply, todo
@@ -24,6 +25,7 @@ from headcount.domain.settings import Settings
 from headcount.engine.apply import apply
 from headcount.errors import Declined, NotAllowed, UsageError
 from headcount.protocol import events as ev
+from headcount.protocol.member import State
 from headcount.store.sqlite import InMemoryStore
 
 
@@ -64,6 +66,21 @@ def test_a_question_to_the_operator_is_in_todo_and_in_status(app: App) -> None:
     assert (failure["kind"], failure["member"], failure["text"]) == ("failure", "ben#1", "no bash")
     shown = "\n".join(status_commands.describe_team(status(app)[0]))
     assert f'ada#1 asks: Tabs or spaces? Answer with `headcount reply {question["id"]} "…"`.' in shown
+
+
+def test_a_finished_task_waits_for_a_review_until_its_member_is_gone(app: App) -> None:
+    for number in range(5):
+        task = tasks.create(app, f"Task {number}", "", team="crew").id
+        tasks.claim(member(app), task)
+        tasks.complete(app, task, "crew")
+    (finished,) = [need for need in todo(app) if need["kind"] == "finished"]
+    assert (finished["member"], finished["text"]) == ("ada#1", "Task 2; Task 3; Task 4; and 2 more")
+    assert finished["command"] == "headcount diff ada --team crew" and finished["at"]
+    with app.store.write() as tx:
+        team = app.load(tx, "crew")
+        gone = replace(team.members["ada#1"], state=State.GONE, settled=True)
+        tx.save_team(team, replace(team, members={**team.members, "ada#1": gone}))
+    assert [need["kind"] for need in todo(app)] == ["failure"]
 
 
 def test_a_member_whose_client_failed_is_on_the_desk_with_the_cause(app: App) -> None:

@@ -42,3 +42,11 @@ def test_a_states_word_can_be_read_on_its_colour(theme: str) -> None:
     assert len(states) == 13
     for state in states:
         assert contrast(colours["on-state"], colours[state]) >= 4.5, state
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_code_can_be_read_on_lines_that_were_added_or_removed(theme: str) -> None:
+    colours = THEMES[theme]
+    for word in ("ink", "quiet", "t-k", "t-s", "t-n", "t-f", "t-d"):
+        for ground in ("paper", "plus", "minus"):
+            assert contrast(colours[word], colours[ground]) >= 4.5, (word, ground)

@@ -7,6 +7,7 @@ import { ago, count } from "./words.js";
 
 const KINDS = { ask: "permission", question: "question", escalation: "decision", dialog: "dialog", limit: "usage limit",
   failure: "failed", finished: "finished" };
+const ANSWERED = ["ask", "escalation", "question", "finished"]; // here, without a command
 const ANSWERS = [
   ["Allow", { decision: "allow" }, "Allow it this once"],
   ["Deny", { decision: "deny" }, "The agent is told no"],
@@ -80,7 +81,9 @@ export class Desk {
       ...(escalation ? [el("ul", {}, ...escalation.issues.map((issue) => el("li", {}, issue))),
         this.decisions([escalation])] : []),
       ...(need.kind === "question" ? [mail && mail !== need.text ? el("pre", {}, mail) : null, this.reply(need)] : []),
-      ["ask", "escalation", "question"].includes(need.kind) ? null : el("code", { class: "copy" }, need.command));
+      need.kind === "finished" ? el("div", { class: "choices" }, el("button", {
+        type: "button", onclick: () => this.onOpen(need.member, "Diff") }, "Review its diff")) : null,
+      ANSWERED.includes(need.kind) ? null : el("code", { class: "copy" }, need.command));
   }
 
   head(need) {
