@@ -162,6 +162,12 @@ class Store(Protocol):
         is an error. Raises `FencedOut` when the fence's lease was lost.
         """
 
+    def append(self, *, team: str) -> AbstractContextManager[Tx]:
+        """Open a write transaction that only adds inputs and mail of one team; any other write is an error.
+
+        It overlaps with no `write` of that team, but may with others of its kind.
+        """
+
     def read(self) -> AbstractContextManager[Tx]:
         """A consistent look; writing in it is an error."""
 

@@ -96,6 +96,25 @@ class TransactionClaims:
         with store.read() as tx:
             assert len(tx.inbox(other.id, None)) == 1 and tx.tasks(other.id) == []
 
+    def test_a_transaction_that_appends_adds_only_inputs_and_mail(self, store: Store) -> None:
+        with store.write() as tx:
+            team = make_team(tx, "mine", "alice")
+            other = make_team(tx, "other", "alice")
+        with store.append(team="mine") as tx:
+            tx.post(mail(team, "alice#1"))
+            tx.add_report(team.id, "IdleReported", {"key": "alice#1"})
+        acts: tuple[Callable[[Tx], object], ...] = (
+            lambda tx: tx.add_entry(team.id, "n", "", {}),
+            lambda tx: tx.add_task(Task("", team.id, "t")),
+            lambda tx: tx.post(mail(other, "alice#1")),
+        )
+        for act in acts:
+            with pytest.raises(Bug), store.append(team="mine") as tx:
+                act(tx)
+        with store.write(team="mine") as tx:
+            assert len(tx.inbox(team.id, None)) == 1 and tx.tasks(team.id) == []
+            assert tx.take_inputs(team.id) == [ev.IdleReported("alice#1")]
+
     def test_threads_write_one_after_the_other(self, store: Store) -> None:
         with store.write() as tx:
             team = make_team(tx)

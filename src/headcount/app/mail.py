@@ -67,7 +67,8 @@ def send(
     session: Session, to: str, subject: str, body: str, team: str | None = None, priority: str = "normal"
 ) -> Sent:
     """Mail to one, or to every live member (`all`). Plain text never counts as an answer (A3)."""
-    with session.write("broadcast" if to == mailboxes.ALL else "send", team) as (tx, card):
+    action = "broadcast" if to == mailboxes.ALL else "send"
+    with session.write(action, team, appends=True) as (tx, card):
         sent = write_mail(tx, card, session, to, subject, body, priority=priority)
         rung = [*sent.channels, *_notify_of_question(tx, card, session, sent)]
     session.store.ring(rung)

@@ -25,6 +25,7 @@ from headcount.engine.writing import first_mail, new_mail
 from headcount.errors import Declined, UsageError
 from headcount.protocol import events as ev
 from headcount.protocol.authority import CALLER_OF_ROLE, REVIEWER
+from headcount.protocol.happened import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -128,26 +129,41 @@ def _environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 def spawn(app: App, team_name: str, plan: Plan) -> Member:
     """Write the intent: from here on the engine starts it, or undoes what it could not finish."""
+    return spawn_all(app, team_name, [plan])[0]
+
+
+def spawn_all(app: App, team_name: str, plans: Sequence[Plan]) -> list[Member]:
+    """Write the intents of several starts in one transaction. Raises when the rules refuse one of them; the
+    others are started."""
     app.check("spawn")
-    check_member_name(plan.name)
-    _check_client(app, team_name, plan)
-    plan = plan._replace(trusted=trusted_root(app), checkout=app.checkout)
-    plan = _placed(app, team_name, plan)
+    trusted = trusted_root(app)
+    placed = []
+    for plan in plans:
+        check_member_name(plan.name)
+        _check_client(app, team_name, plan)
+        placed.append(_placed(app, team_name, plan._replace(trusted=trusted, checkout=app.checkout)))
     with app.turn(team_name) as (tx, team, policy):
-        if len(team.members) >= app.limits.members:
-            raise _not_started(plan.name, team_name, "too-many-members", _too_many(app))
-        planned = plan._replace(agent=plan.agent or _agent_of_team(app, tx, team.id, plan))
-        account = read_account(app, planned)
-        spawned = ev.Spawn(plan.name, plan.role, plan.task, plan.awaits_review, app.caller.who, account)
-        applied = apply(tx, team, [spawned], policy, app.make_start)
-        member = applied.team.latest(plan.name)
-        if applied.refused is None and member is not None:
-            _plan_start(app, tx, applied.team, member, plan)
+        if len(team.members) + len(placed) > app.limits.members:
+            raise _not_started(placed[-1].name, team_name, "too-many-members", _too_many(app))
+        applied = apply(tx, team, [_order(app, tx, team, plan) for plan in placed], policy, app.make_start)
+        spawns = [e for e in applied.ready.happened if isinstance(e, Refused) and e.action == "spawn"]
+        refused = {plan.name: e for plan in placed for e in spawns if e.about in ("", plan.name)}
+        members = []
+        for plan in placed:
+            member = applied.team.latest(plan.name)
+            if plan.name not in refused and member is not None:
+                _plan_start(app, tx, applied.team, member, plan)
+                members.append(member)
     app.ring(applied)
-    if applied.refused is not None:
-        raise _not_started(plan.name, team_name, applied.refused.code, applied.refused.why)
-    assert member is not None
-    return member
+    for name, event in refused.items():
+        raise _not_started(name, team_name, event.code, event.why)
+    return members
+
+
+def _order(app: App, tx: Tx, team: Team, plan: Plan) -> ev.Spawn:
+    planned = plan._replace(agent=plan.agent or _agent_of_team(app, tx, team.id, plan))
+    account = read_account(app, planned)
+    return ev.Spawn(plan.name, plan.role, plan.task, plan.awaits_review, app.caller.who, account)
 
 
 def _too_many(app: App) -> str:

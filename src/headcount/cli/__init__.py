@@ -46,7 +46,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "attach": ("status_commands", "open a member's terminal"),
     "logs": ("status_commands", "print a member's output"),
     "serve": ("server_commands", "serve the live page for a browser"),
-    "report": ("report_commands", "write what happened, with a timeline, to one HTML file"),
+    "report": ("report_commands", "summarize what a team made and did, as one HTML file or as Markdown"),
     "trace": ("report_commands", "send what happened as an OpenTelemetry trace"),
     "adopt": ("setup_commands", "take over a state directory that was moved or copied here"),
     "sweep": ("setup_commands", "find and remove leftovers of crashed runs"),

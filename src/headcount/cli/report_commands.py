@@ -20,9 +20,14 @@ def configure_report(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add_team_word(parser, "open or closed; TEAM#2 for one of its generations")
     add(
+        "--md",
+        action="store_true",
+        help="Markdown for a pull request; default output: standard output",
+    )
+    add(
         "-o",
         "--output",
-        metavar="FILE.html",
+        metavar="FILE",
         help="default: TEAM-report.html here, or with --json none; - for standard output",
     )
 
@@ -31,39 +36,41 @@ def run_report(args: argparse.Namespace) -> int:
     from headcount.app.report import pick_any, read_report
 
     app = open_app(make=False)
-    team = pick_any(app, args.team)
-    report = read_report(app, team)
-    path = args.output or ("-" if args.json else f"{report['team']}-report.html")
+    report = read_report(app, pick_any(app, args.team))
+    path = args.output or ("-" if args.json or args.md else f"{report['team']}-report.html")
     if path != "-" and app.caller.is_member:
         # A member with permissions = "edit" runs this command unasked, and writes in its workspace only.
         raise NotAllowed(
-            f"Did not write {path}", "a member writes no file by this command",
-            ("Print it: `headcount report -o -`",), code="not-allowed",
+            f"Did not write {path}", "members cannot write files with this command",
+            ("Print it with `headcount report -o -`",), code="not-allowed",
         )  # fmt: skip
+    text = _render(report, args.md) if path != "-" or not args.json else ""
     if path != "-":
-        page = _render_page(report)
         try:
             with open(path, "w", encoding="utf-8") as file:
-                file.write(page)
+                file.write(text)
         except OSError as error:
             raise WorldError(
                 f"Could not write {path}",
                 error.strerror or str(error),
-                ("Choose another with -o FILE.html",),
+                ("Choose another file with -o FILE",),
                 code="unwritable",
             ) from None
     if args.json:
         print(json.dumps(report, ensure_ascii=False))
     elif path == "-":
-        print(_render_page(report), end="")
+        print(text, end="")
     else:
-        members = len(report["members"])
-        counted = f"{members} {'member' if members == 1 else 'members'}, {len(report['story'])} lines"
-        print(f"Wrote {path}: {counted}.")
+        print(report["summary"])
+        print(f"Wrote {path}.")
     return 0
 
 
-def _render_page(report: dict[str, Any]) -> str:
+def _render(report: dict[str, Any], as_markdown: bool) -> str:
+    if as_markdown:
+        from headcount.web.report_markdown import write_markdown
+
+        return write_markdown(report)
     from headcount.web.report_page import write_report
 
     return write_report(report)

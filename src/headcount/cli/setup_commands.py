@@ -335,8 +335,8 @@ _COLOURS = (("proved gone", "green"), ("sent back", "yellow"), ("escalated", "ye
 
 
 _INTRODUCTION = """\
-Three agents build a word counter, two review. ada behaves. ben says done with a file lying around. cy hangs:
-it answers nobody, holds unsaved work, and has a child process that ignores SIGTERM.
+Three agents build a word counter, and two review it. ada cooperates. ben reports done and leaves a file that
+is not committed. cy hangs: it answers nothing, has unsaved work, and a child process that ignores SIGTERM.
 """
 
 

@@ -17,6 +17,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, Final, NamedTuple, NoReturn
 
 from headcount.domain.command_patterns import read_pattern
+from headcount.domain.database_url import hide_password
 from headcount.domain.names import SETTINGS_FILE, check_member_name
 from headcount.domain.policy import NOTIFY_KINDS, Limits, Policy
 from headcount.errors import Declined, UsageError
@@ -131,6 +132,16 @@ class Gates:
 
 
 @dataclass(frozen=True, slots=True)
+class Fleet:
+    """Where the state is when teams span several machines."""
+
+    database: str = field(
+        default="",
+        metadata=_doc('the URL of a PostgreSQL database, without a password; "": a file on this machine'),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Notify:
     """How you are notified, and of what. Every way that is set is used."""
 
@@ -156,6 +167,7 @@ class Settings:
     gates: Gates = field(default_factory=Gates)
     limits: Limits = field(default_factory=Limits)
     build: Build = field(default_factory=Build)
+    fleet: Fleet = field(default_factory=Fleet)
     notify: Notify = field(default_factory=Notify)
     # Where each key was set: the file or the environment. A key that is in neither has its default.
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)
@@ -170,6 +182,7 @@ SECTIONS: Final[dict[str, type[Any]]] = {
     "gates": Gates,
     "limits": Limits,
     "build": Build,
+    "fleet": Fleet,
 }
 
 
@@ -260,6 +273,12 @@ def _read_paths(value: Any) -> tuple[str, ...]:
     return paths
 
 
+def _read_database(value: Any) -> str:
+    if value and not _read_text(value).startswith(("postgresql://", "postgres://")):
+        raise ValueError
+    return str(value)
+
+
 def _read_judge(value: Any) -> str | tuple[str, ...]:
     if value in ("rules", "witness"):
         return str(value)
@@ -342,7 +361,9 @@ _KINDS: Final = {
     "gates.max_file_lines": _count(0),
     "gates.max_function_lines": _count(0),
     "gates.max_total_lines": _count(0),
+    "fleet.database": Kind("a URL that begins with postgresql://", _read_database),
 }
+_VARIABLES: Final = {"fleet.database": "HEADCOUNT_DATABASE"}
 _BY_TYPE: Final = {"float": _SECONDS, "int": _count(1), "bool": _FLAG, "str": _TEXT}
 
 
@@ -362,6 +383,7 @@ class Key(NamedTuple):
 
 def _key(section: str, item: Field[Any], variable: str) -> Key:
     name = f"{section}.{item.name}"
+    variable = _VARIABLES.get(name, variable)
     kind = _KINDS.get(name) or _BY_TYPE[str(item.type)]
     return Key(name, item.default, item.metadata["doc"], kind, variable)
 
@@ -451,16 +473,20 @@ def _checked(place: str, name: str, value: Any, source: str) -> Any:
         names = (other.rpartition(".") for other in _KEYS)
         _unknown(place, [f"{here}.{last}" for other, _, last in names if other == section], source)
     try:
-        return key.kind.read(value)
+        read = key.kind.read(value)
     except ValueError:
         _wrong(place, value, key.allowed, source)
+    if name == "fleet.database" and hide_password(read) != read:
+        where = "put it into ~/.pgpass, or the whole URL into HEADCOUNT_DATABASE"
+        _fail("wrong-setting", f"{place} in {source} has a password", f"the file may be shared: {where}")
+    return read
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     known = {key.variable: key for key in _KEYS.values() if key.variable}
     prefixes = tuple(f"HEADCOUNT_{section}_".upper() for section in SECTIONS)
     values: dict[str, Any] = {}
-    for variable in sorted(name for name in environ if name.startswith(prefixes)):
+    for variable in sorted(name for name in environ if name.startswith(prefixes) or name in known):
         key = known.get(variable)
         if key is None:
             _unknown(variable, known, ENVIRONMENT)
@@ -528,7 +554,9 @@ def _unknown(name: str, known: Any, source: str, what: str = "setting", why: str
 
 
 def _wrong(name: str, value: Any, allowed: str, source: str) -> NoReturn:
-    shown = "what it is" if "webhook" in name.lower() else repr(value)  # it may be a secret
+    shown = repr(hide_password(value) if isinstance(value, str) else value)
+    if "webhook" in name.lower():  # it may be a secret
+        shown = "what it is"
     _fail("wrong-setting", f"{name} in {source} cannot be {shown}", f"it must be {allowed}")
 
 

@@ -33,7 +33,7 @@ from headcount.engine.pending_acts import (
 )
 from headcount.engine.state_files import waits_for_verdict
 from headcount.engine.writing import BROKEN, SIGNALLED, write_result
-from headcount.errors import FencedOut, StoreError
+from headcount.errors import FencedOut, OutcomeUnknown, StoreError
 from headcount.protocol.bound import start_s
 from headcount.protocol.effects import Act, ActKind, Note
 from headcount.protocol.member import Activity, State
@@ -68,7 +68,8 @@ class _Known(NamedTuple):
 
 
 class Displaced(Exception):
-    """The state had been removed and is there again. Records and the lock went with it: begin anew."""
+    """Begin anew, as after a crash: the state had been removed and is there again, and records and the lock
+    went with it; or nobody knows whether the last commit is stored."""
 
 
 class Driver:
@@ -131,6 +132,9 @@ class Driver:
                 self._leases.release_all(but=self._known)
         except FencedOut:
             raise
+        except OutcomeUnknown as error:
+            _LOG.warning("the engine begins anew: %s", error)
+            raise Displaced from error
         except StoreError as error:
             _LOG.warning("the store is not available: %s", error)
             return self._clock() + STORE_RETRY_S

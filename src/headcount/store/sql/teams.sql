@@ -37,10 +37,6 @@ select id, created_at from teams order by created_at, id limit 1
 select id, name, status, peer_mail, message_bytes, description_bytes, subject_characters, max_tasks
 from teams where id = ?
 
--- name: open_cards
-select id, name, status, peer_mail, message_bytes, description_bytes, subject_characters, max_tasks
-from teams where status <> 'shutdown' order by rowid
-
 -- name: card_by_name
 select id, name, status, peer_mail, message_bytes, description_bytes, subject_characters, max_tasks
 from teams where name = ? order by generation desc limit 1
