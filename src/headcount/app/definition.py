@@ -32,24 +32,24 @@ class Definition(NamedTuple):
 
 
 _USUAL = ("team.py", "team.tsx", "headcount.py", "headcount.tsx")
+_OTHERWISE = {
+    "up": 'Start one agent with `headcount spawn NAME --prompt "…"`',
+    "run": "Watch an open run with `headcount run --follow`",
+}
 USUAL_FILES = f"default: {', '.join(_USUAL[:-1])} or {_USUAL[-1]} here"
 
 
-def find_definition(directory: str) -> str:
+def find_definition(directory: str, command: str = "up") -> str:
     """Return the definition that is meant when none is named: the first of the usual names."""
     for name in _USUAL:
         if os.path.isfile(os.path.join(directory, name)):
             return name
     others = sorted(name for name in os.listdir(directory) if name.endswith((".py", ".tsx")))
-    meant = (f"Name it, such as `headcount up {shlex.quote(others[0])}`",) if len(others) == 1 else ()
+    meant = (f"Name it, such as `headcount {command} {shlex.quote(others[0])}`",) if len(others) == 1 else ()
     raise UsageError(
         "Which definition?",
         f"there is none of {', '.join(_USUAL)} in {directory}",
-        (
-            *meant,
-            "Get an example with `headcount init`",
-            'Start one agent: `headcount spawn NAME --prompt "…"`',
-        ),
+        (*meant, "Get an example with `headcount init`", _OTHERWISE[command]),
         code="no-source",
     )
 

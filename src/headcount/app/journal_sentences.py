@@ -101,7 +101,10 @@ _TELL: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
     "failed": lambda d: f"failed: {d['cause']}",
     "turn_failed": lambda d: f"a turn failed: {d['cause']}" if d.get("cause") else None,
     "turn_rest_ended": lambda d: f"ended what its failed turn left: {', '.join(d['processes'])}",
-    "exited": lambda d: f"exited: {d['detail']}" if d["detail"] else "exited",
+    "exited": lambda d: (
+        ("left on its approval, before it was told to" if d.get("left") else "exited")
+        + (f": {d['detail']}" if d["detail"] else "")
+    ),
     "state_put_back": lambda _: "the state was deleted, and was restored",
     "salvaged": lambda d: f"saved to {d['ref']}, and read back",
     "task_moved": _task_moved,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import stat
 import tempfile
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from headcount.app.report import pick_any
 from headcount.domain.findings import Workspace
 from headcount.domain.names import show
 from headcount.engine.pending_acts import GIT_CONFIG
-from headcount.errors import Declined, UsageError
+from headcount.errors import Declined, GitError, UsageError
 from headcount.workspace.git_settings import Recorded
 from headcount.workspace.git_state import read_status
 from headcount.workspace.integration import merge_trees
@@ -72,9 +73,11 @@ class Made:
         git = self.repo.git.on(self.workspace.git_dir, self.workspace.path)
         with tempfile.TemporaryDirectory(prefix="headcount-") as aside:
             index = os.path.join(aside, "index")
-            shutil.copyfile(os.path.join(self.workspace.git_dir, "index"), index)
             git = git.with_index(index)  # its own index and its locks are not touched
-            git.run("add", "--intent-to-add", "--", ".")
+            if not _copy_regular(os.path.join(self.workspace.git_dir, "index"), index):
+                git.run("read-tree", self.head)
+            # A repository inside of it without a commit, or a file that cannot be read, is left out.
+            git.run("add", "--intent-to-add", "--ignore-errors", "--", ".", ok=range(256))
             return git.run("diff", *_SAFE, *options, self.base, *only).out
 
     def log(self) -> list[dict[str, str]]:
@@ -171,7 +174,9 @@ def merge(app: App, name: str, team: str | None = None, *, squash: bool = False)
         raise _refused(
             made.key, f"{place} has {count} changed file{'s' * (count != 1)}", "Commit or stash them first"
         )
-    before = git.text("rev-parse", "--verify", "HEAD")
+    before = git.run("rev-parse", "--verify", "--quiet", "HEAD", ok=(0, 1)).text
+    if not before:
+        raise _refused(made.key, f"{branch} has no commit yet", "Commit something first")
     tree, conflicts = merge_trees(made.repo, before, made.head)
     if conflicts:
         raise _refused(
@@ -180,12 +185,50 @@ def merge(app: App, name: str, team: str | None = None, *, squash: bool = False)
             f"Merge it by hand with `git merge {made.head}`",
         )
     parents = ["-p", before] if squash else ["-p", before, "-p", made.head]
-    commit = git.text("commit-tree", tree, *parents, "-m", _message(made, log, branch, squash))
-    git.run("merge", "--quiet", "--ff-only", commit)
+    message = _message(made, log, branch, squash).encode("utf-8", "replace")
+    git = git.with_env(**_identity(made))
+    commit = git.run("commit-tree", tree, *parents, "-F", "-", stdin=message).text
+    try:
+        git.run("merge", "--quiet", "--ff-only", commit)
+    except GitError as error:
+        # A file that git does not track is in the way, or the branch has moved: git has changed nothing.
+        again = f"Merge it by hand with `git merge {made.head}`"
+        raise _refused(made.key, f"git did not move {branch}: {error.why}", again) from error
     return {
         "member": made.key, "branch": branch, "before": before, "commit": commit, "commits": len(log),
         "unsaved": made.count_unsaved(),
     }  # fmt: skip
+
+
+def _copy_regular(source: str, target: str) -> bool:
+    """Copy a file of a member, unless it is gone or something else, such as a link to a device."""
+    try:
+        fd = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    with os.fdopen(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            return False
+        with open(target, "wb") as copy:
+            shutil.copyfileobj(file, copy)
+    return True
+
+
+def _identity(made: Made) -> dict[str, str]:
+    """Return the user's name and address, as they were when the team began: the commit is the user's."""
+    recorded = made.repo.git.recorded
+    known = dict(recorded.entries) if recorded is not None else {}
+    found = {}
+    for role in ("AUTHOR", "COMMITTER"):
+        for field, key in (("NAME", "user.name"), ("EMAIL", "user.email")):
+            variable = f"GIT_{role}_{field}"
+            if (
+                value := os.environ.get(variable)
+                or known.get(f"{role.lower()}.{field.lower()}")
+                or known.get(key)
+            ):
+                found[variable] = value
+    return found
 
 
 def _message(made: Made, log: list[dict[str, str]], branch: str, squash: bool) -> str:

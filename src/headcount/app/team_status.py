@@ -16,7 +16,7 @@ from headcount.domain.display import utc
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping
-    from typing import TypedDict
+    from typing import NotRequired, TypedDict
 
     from headcount.app.app import App
     from headcount.app.doing import Doing
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
         failure: str | None
         cause: str | None
         alive: list[str]
+        leftOnApproval: NotRequired[bool]
+        """True if it approved and left before it was told to; else absent."""
 
     Usage = Mapping[str, Mapping[str, Any]]
 
@@ -117,7 +119,7 @@ OVER = ("complete", "blocked", ESCALATED)  # nothing more happens until a person
 
 def roster(team: Team, waiting: Container[str] = (), stopped: Container[str] = ()) -> list[MemberStatus]:
     """Return all incarnations, so that a reused name hides none (E1). `waiting` wait for a person."""
-    return [
+    rows: list[MemberStatus] = [
         {
             "name": m.name,
             "generation": m.generation,
@@ -136,6 +138,10 @@ def roster(team: Team, waiting: Container[str] = (), stopped: Container[str] = (
         }
         for m in team.members.values()
     ]
+    for row, member in zip(rows, team.members.values(), strict=True):
+        if member.left_on_approval:
+            row["leftOnApproval"] = True
+    return rows
 
 
 def shown_activity(member: Member, waiting: Container[str], stopped: Container[str] = ()) -> str | None:

@@ -66,7 +66,7 @@ def configure_run(parser: argparse.ArgumentParser) -> None:
 
 def run_run(args: argparse.Namespace) -> int:
     if not args.file and not args.follow:
-        args.file = find_definition(os.getcwd())
+        args.file = find_definition(os.getcwd(), "run")
     definition = read_definition(args.file) if args.file else None
     take_signals()
     app = open_app(make=not args.follow)
@@ -82,17 +82,17 @@ def run_run(args: argparse.Namespace) -> int:
             if not is_over(now):
                 ensure_driven(app)  # also later: whoever ends the engine does not leave us waiting
             if args.detach:
-                return _tell_detached(now, args.json)
+                return _tell_detached(now, args)
             if not args.json:
                 live.show(_progress_lines(now))
     except KeyboardInterrupt as stop:
         if now:
-            _tell_interrupted(now)
+            _tell_interrupted(now, args.file)
         return exit_code(stop)
     if args.json:
         print(json.dumps(now, ensure_ascii=False))
     else:
-        _print_summary(now, args.file or "FILE")
+        _print_summary(now, args.file)
     return 0 if now["status"] == "complete" else 1
 
 
@@ -111,17 +111,22 @@ def _watched_team(app: App, args: argparse.Namespace, definition: Definition | N
     return name
 
 
-def _tell_detached(now: dict[str, Any], as_json: bool) -> int:
-    if as_json:
+def _tell_detached(now: dict[str, Any], args: argparse.Namespace) -> int:
+    if args.json:
         print(json.dumps(now, ensure_ascii=False))
     else:
-        print(f"{now['team']} runs in the background. Watch it with `headcount run --follow`.")
+        print(f"{now['team']} runs in the background. Watch it with `{_follow_call(args.file)}`.")
     return 0
 
 
-def _tell_interrupted(now: dict[str, Any]) -> None:
+def _follow_call(file: str | None) -> str:
+    """Return the command that watches this run, also if others are open."""
+    return f"headcount run --follow {shlex.quote(file)}" if file else "headcount run --follow"
+
+
+def _tell_interrupted(now: dict[str, Any], file: str | None) -> None:
     lines = ["Stopped watching. The run continues in the background.",
-             "Watch it again with `headcount run --follow`.",
+             f"Watch it again with `{_follow_call(file)}`.",
              f"End it with `headcount down {now['team']}`."]  # fmt: skip
     print("", *lines, sep="\n", file=sys.stderr)
 
@@ -171,7 +176,7 @@ def _decide_hints(now: dict[str, Any]) -> list[str]:
     return [f"Decide it with `{decide_call(e)}`." for e in now["escalations"]]
 
 
-def _print_summary(now: dict[str, Any], file: str) -> None:
+def _print_summary(now: dict[str, Any], file: str | None) -> None:
     status = paint(now["status"], "green" if now["status"] == "complete" else "red", sys.stdout)
     done = sum(task["state"] == "complete" for task in now["tasks"])
     print(f"{now['team']}: {status}. Completed {done} of {len(now['tasks'])} tasks.")
@@ -188,7 +193,7 @@ def _print_summary(now: dict[str, Any], file: str) -> None:
         print(line.strip())
 
 
-def _what_next(now: dict[str, Any], file: str) -> list[str]:
+def _what_next(now: dict[str, Any], file: str | None) -> list[str]:
     if now["status"] == "complete":
         return [f"The result is on {now['integration']}. Take it over with `{take_over_hint(now)}`."]
     blocked = [task["worker"] for task in now["tasks"] if task["state"] == "blocked" and task["worker"]]
@@ -196,9 +201,9 @@ def _what_next(now: dict[str, Any], file: str) -> list[str]:
         f"See what {key} printed with `headcount logs {key} --team {now['team']}`." for key in blocked[:3]
     ]
     hints += _decide_hints(now)
-    again = f"`headcount run {'--follow' if now['escalations'] else shlex.quote(file)}`"
+    again = _follow_call(file) if now["escalations"] else f"headcount run {shlex.quote(file or 'FILE')}"
     what = "Then watch it with" if now["escalations"] else "Retry what is blocked with"
-    hints.append(f"{what} {again}, or end it with `headcount down {now['team']}`.")
+    hints.append(f"{what} `{again}`, or end it with `headcount down {now['team']}`.")
     return [*hints, f"What was merged so far is on {now['integration']}."]
 
 

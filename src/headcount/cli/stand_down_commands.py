@@ -16,10 +16,11 @@ from headcount.app.resident import ensure_driven
 from headcount.app.standing_down import decide, decide_call, escalations, hint_for, is_over, stand_down
 from headcount.app.team_status import outcome_words
 from headcount.cli.command_parser import add_team, add_team_word
+from headcount.cli.streams import complain
 from headcount.cli.terminal_output import Live, list_item, paint, plain
 from headcount.domain.asks import DECISIONS
 from headcount.domain.names import show
-from headcount.errors import UsageError
+from headcount.errors import Declined, UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -273,7 +274,12 @@ def _decide_all(args: argparse.Namespace) -> int:
     app = open_app(make=False)
     found = [one for one in escalations(app, args.team) if args.cause in (None, one["cause"])]
     wanted = [one for one in found if args.decision in one["decisions"]]
-    decided = [decide(app, one["id"], args.decision, args.reason, one["team"]) for one in wanted]
+    decided = []
+    for one in wanted:
+        try:
+            decided.append(decide(app, one["id"], args.decision, args.reason, one["team"]))
+        except Declined as declined:  # another operator was faster, or the member has left
+            complain(f"Not decided {one['id']} of {one['team']}/{one['member']}: {declined.why}.")
     if decided and not app.caller.is_member:
         ensure_driven(app)
     if args.json:

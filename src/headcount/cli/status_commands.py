@@ -176,6 +176,7 @@ def _member_row(
     outcome = member["outcome"] and outcome_words(member["outcome"], cause)
     notes = [outcome or member["failure"] or "; ".join(member["issues"] or member["alive"])]
     notes += [
+        "left on its approval" if member.get("leftOnApproval") else "",
         describe_work(member["commits_ahead"], member["files_changed"]),
         describe_refused(member["refused"]),
     ]

@@ -516,7 +516,7 @@ def parse_changes(words: Sequence[str]) -> dict[str, Any]:
             _refuse_fixed(name)
         try:
             changes[name.partition(".")[2]] = key.kind.read(_from_text(text.strip(), key))
-        except ValueError:
+        except (ValueError, RecursionError):
             _wrong(name, text, key.allowed, "`headcount set`")
     return changes
 

@@ -280,6 +280,7 @@ class Member:
     exited: bool = False
     exit_code: int | None = None  # of its own process
     already_gone: bool = False  # dead before anyone asked it
+    left_on_approval: bool = False  # it approved, and did not wait until it was told to leave
     cause: str = ""  # why it failed, if it ended by a failure and not by a stand-down
     forced: bool = False  # stopped by force or by a decision
     stuck: bool = False

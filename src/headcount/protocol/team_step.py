@@ -375,7 +375,10 @@ def _exited(turn: Turn, event: ev.Exited) -> None:
         return turn.late(event.key, result="exited")
     stood_down = member.request is not None or member.state in _LEAVING
     cause = "" if stood_down else member.cause or event.cause
-    facts = Facts(answer=Answer.EXITED, detail=member.cause or event.detail, code=event.code, cause=cause)
+    # If another member had refused, this one would have continued.
+    left = member.state is State.ASKED and member.answer is Answer.APPROVED
+    detail = member.cause or event.detail
+    facts = Facts(answer=Answer.EXITED, detail=detail, code=event.code, cause=cause, left=left)
     return turn.fire(event.key, Trigger.EXITED, facts)
 
 

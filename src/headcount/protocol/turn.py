@@ -61,6 +61,7 @@ class Facts:
     detail: str = ""
     code: int | None = None
     cause: str = ""
+    left: bool = False  # it did not wait for the order to leave
     issues: tuple[str, ...] = ()
     alive: tuple[str, ...] = ()
     ref: str | None = None
@@ -216,9 +217,13 @@ def _mark_exited(turn: Turn, member: Member, _: Trigger, facts: Facts) -> None:
     # A member that was inspected or asked before is not "already gone": its end belongs to that request.
     before = member.request is None and member.attempts == 0
     already_gone = member.already_gone or before
-    member = replace(member, exited=True, exit_code=facts.code, already_gone=already_gone, cause=facts.cause)
+    member = replace(
+        member, exited=True, exit_code=facts.code, already_gone=already_gone, cause=facts.cause,
+        left_on_approval=facts.left,
+    )  # fmt: skip
     turn.put(member)
-    turn.note("exited", member.key, detail=facts.detail)
+    early = {"left": "on its approval"} if facts.left else {}
+    turn.note("exited", member.key, detail=facts.detail, **early)
     if member.cause:
         _tell_failure(turn, member)
 

@@ -42,6 +42,8 @@ def member_checklist(policy: Policy, integration: Integration) -> str:
         shell("headcount inbox --unread", "headcount approve <request>"),
         "To go on, refuse; your reason is read word for word:",
         shell('headcount reject <request> --reason "<what is still to do>"'),
+        "Approving is not leaving: another member may refuse, and then you continue. Keep reading your mail "
+        "until you are stopped.",
         "Do not end your own session, and do not arrange things with other members: write to the lead.",
         shell('headcount send lead -s "<subject>" -m "<text>"'),
     )  # fmt: skip

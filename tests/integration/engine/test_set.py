@@ -48,6 +48,9 @@ def test_what_is_wrong_is_refused_as_in_the_settings_and_nothing_changes(lab: La
     lab.create()
     before = list_policy(lab.app)
     wrong = (
+        f"judge={'[' * 100_000}",
+        f"max_waits={'9' * 5000}",
+        "stop_grace_s=nan",
         "answer_timeout_s=-1",
         "answer_timeout_s=soon",
         "answer_timeuot_s=1",

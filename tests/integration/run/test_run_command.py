@@ -98,7 +98,7 @@ def test_a_run_that_is_detached_is_followed_to_its_end(lab: RunLab) -> None:
     definition = lab.define({1: ()}, reviewers=())
     begun = lab.headcount("run", definition, "--detach")
     assert (begun.returncode, begun.stdout) == (
-        0, "crew runs in the background. Watch it with `headcount run --follow`.\n"
+        0, f"crew runs in the background. Watch it with `headcount run --follow {definition}`.\n"
     )  # fmt: skip
     followed = lab.headcount("run", definition, "--follow")
     assert (followed.returncode, "Completed 1 of 1 tasks" in followed.stdout) == (0, True)
@@ -108,7 +108,7 @@ def test_without_a_run_there_is_nothing_to_follow(lab: RunLab) -> None:
     refused = lab.headcount("run", "--follow")
     assert (refused.returncode, "There is no open team" in refused.stderr) == (2, True)
     refused = lab.headcount("run")
-    assert (refused.returncode, "run needs a FILE" in refused.stderr) == (2, True)
+    assert (refused.returncode, "Which definition?" in refused.stderr) == (2, True)
 
 
 def test_ctrl_c_stops_watching_and_the_run_goes_on(lab: RunLab) -> None:

@@ -159,6 +159,21 @@ def test_all_escalations_of_a_cause_are_decided_at_once(
     assert escalations(app) == []
 
 
+def test_F129_decide_all_continues_after_one_that_another_operator_has_decided(
+    app: App, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _escalate(app, "tools", None)
+    listed = escalations(app)
+    decide(app, "e1", "human", team="crew")  # after the other has listed them
+    decide(app, "e1", "force-kill", team="crew")
+    monkeypatch.setattr(stand_down_commands, "escalations", lambda *_: listed)
+    assert _decide_all(app, monkeypatch, "force-kill") == 1
+    shown = capsys.readouterr()
+    assert shown.out == "Decided e1: force-kill for tools/ada.\n"
+    assert "Not decided e1 of crew/ada" in shown.err
+    assert escalations(app) == []
+
+
 def test_those_for_which_a_decision_is_not_possible_are_named(
     app: App, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
