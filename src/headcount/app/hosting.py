@@ -15,12 +15,13 @@ from headcount.app.doing import DoingFile, one_line
 from headcount.app.mail import write_mail
 from headcount.domain.display import utc
 from headcount.domain.names import IN_PROMPT, LEAD, OPERATOR
+from headcount.errors import StoreError
 from headcount.protocol import authority
 from headcount.protocol.mailboxes import ENGINE, channel
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from headcount.agents.client import Seen
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 # How long it trusts its doorbell before it looks for itself.
 _LOOK_AGAIN_S = 30.0
 _HEARD_S = 3.0
+_STORE_AGAIN_S = 1.0
+_PASSING = ("database-away", "store-busy", "store-io")
 _LIMIT_WAIT_S, _LIMIT_MOST_S = 60.0, 1800.0
 _RESTARTS = 2
 _DOUBLINGS = 20
@@ -266,6 +269,36 @@ class MemberReports:
                 to = OPERATOR if self._session.caller.kind == authority.LEAD else LEAD
                 channels += write_mail(tx, card, session, to, subject, body).channels
         session.store.ring(channels)
+
+
+def patient(reports: MemberReports, *, but: Sequence[str] = ()) -> MemberReports:
+    """Return the same reports, which wait for a store that is away, busy or full: no client ends for that.
+
+    `but` names those whose caller repeats them itself.
+    """
+    found: Any = _Patient(reports, but)
+    return found  # type: ignore[no-any-return]
+
+
+class _Patient:
+    def __init__(self, reports: MemberReports, but: Sequence[str]) -> None:
+        self._reports = reports
+        self._but = but
+
+    def __getattr__(self, name: str) -> Any:
+        report = getattr(self._reports, name)
+        return report if name in self._but else lambda *words, **more: _repeat(report, *words, **more)
+
+
+def _repeat(report: Callable[..., Any], *words: Any, **more: Any) -> Any:
+    """Only after errors that leave nothing behind: what they were about is not stored."""
+    while True:
+        try:
+            return report(*words, **more)
+        except StoreError as error:
+            if error.code not in _PASSING:
+                raise
+            time.sleep(_STORE_AGAIN_S)
 
 
 def _has_closed(fd: int) -> bool:

@@ -97,6 +97,7 @@ class Driver:
         self._due: dict[str, None] = {}  # teams with something else to commit or to begin, in order
         self._under_way: set[tuple[str, str]] = set()  # team's id, act's id
         self._broken: set[str] = set()  # teams that a bug of ours holds up
+        self._trouble = ""  # the last error of a store that is not available
 
     @property
     def teams(self) -> frozenset[str]:
@@ -136,8 +137,11 @@ class Driver:
             _LOG.warning("the engine begins anew: %s", error)
             raise Displaced from error
         except StoreError as error:
-            _LOG.warning("the store is not available: %s", error)
+            if str(error) != self._trouble:  # once, and not every second until it is over
+                _LOG.warning("the store is not available: %s", error)
+            self._trouble = str(error)
             return self._clock() + STORE_RETRY_S
+        self._trouble = ""
         renewal = self._leases.next_due() if self._leases is not None else None
         deadlines = (self._limits.next_due(), self._retries.next_due(), renewal)
         return min((due for due in deadlines if due is not None), default=None)

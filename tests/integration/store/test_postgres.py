@@ -16,15 +16,18 @@ from typing import Any
 import psycopg
 import pytest
 
+from headcount.app.app import open_app
 from headcount.errors import Bug, FencedOut, OutcomeUnknown, StoreError
 from headcount.ports import Identity, Task
 from headcount.protocol import events as ev
 from headcount.store import postgres_connection, postgres_migrate
 from headcount.store.postgres import PostgresStore
 from headcount.store.rows import Rows
+from headcount.store.sqlite import SqliteStore
 from headcount.store.statements import statements
+from tests.support.lab import make_repository
 from tests.support.postgres import Cluster, empty
-from tests.support.store_suite import mail, make_team
+from tests.support.store_suite import close_team, mail, make_team
 
 KINDS = ("TEAMS", "MAIL", "TASKS", "JOURNAL", "IDENTITY", "ASKS")
 
@@ -291,6 +294,52 @@ def test_H12_a_killed_server_is_waited_for_and_nothing_is_claimed_before_it_is_b
         store.close()
         cluster.close()
         seen.set()
+
+
+# --- which database a state directory uses ---------------------------------------------------------------
+
+
+def _repository(place: Path, database: str) -> str:
+    make_repository(place)
+    (place / "headcount.toml").write_text(f'[fleet]\ndatabase = "{database}"\n' if database else "")
+    return str(place)
+
+
+def test_a_state_directory_keeps_the_database_of_its_open_teams(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    repo = _repository(tmp_path / "one", "")
+    app = open_app(repo, {})
+    assert isinstance(app.store, SqliteStore)
+    with app.store.write() as tx:
+        team = make_team(tx, "old")
+    _repository(tmp_path / "one", database)
+    with pytest.raises(StoreError) as refusal:
+        open_app(repo, {})
+    assert refusal.value.code == "other-database"
+    with app.store.write() as tx:
+        close_team(tx, team)
+    app.close()
+    app = open_app(repo, {})
+    assert isinstance(app.store, PostgresStore)
+    app.close()
+    kept = tmp_path / "one/.headcount/database"
+    assert (kept.read_text().strip(), kept.stat().st_mode & 0o777) == (database, 0o600)
+    _repository(tmp_path / "one", "")  # the engine and members have neither settings nor the variable
+    app = open_app(repo, {})
+    assert isinstance(app.store, PostgresStore)
+    app.close()
+
+
+def test_two_state_directories_do_not_share_a_database(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    open_app(_repository(tmp_path / "one", database), {}).close()
+    with pytest.raises(StoreError) as refusal:
+        open_app(_repository(tmp_path / "two", database), {})
+    assert refusal.value.code == "database-taken" and str(tmp_path / "one") in refusal.value.why
 
 
 # --- the driver ------------------------------------------------------------------------------------------

@@ -19,9 +19,8 @@ from tests.support.lab import IDENTITY, end_engine, make_repository
 from tests.support.postgres import Cluster
 
 LIMIT_S = 90.0
+PASSWORD = "s3cret"  # the server asks for none, so it is only given
 SETTINGS = """\
-[fleet]
-database = "%s"
 [policy]
 answer_timeout_s = 0.5
 stop_grace_s = 1.0
@@ -62,9 +61,11 @@ class Operator:
         self.repo = place / "repo"
         self.home = self.repo / ".headcount"
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("HEADCOUNT_", "GIT_", "PG"))}
+        url = database.replace("@", f":{PASSWORD}@", 1)
         self.env = {**kept, **IDENTITY, "HOME": str(place), "GIT_CONFIG_GLOBAL": os.devnull}
+        self.env["HEADCOUNT_DATABASE"] = url
         make_repository(self.repo)
-        files = {"headcount.toml": SETTINGS % database, "team.py": TEAM, "cy.sh": CY, "ada.sh": ADA}
+        files = {"headcount.toml": SETTINGS, "team.py": TEAM, "cy.sh": CY, "ada.sh": ADA}
         for name, text in files.items():
             (self.repo / name).write_text(text % sys.executable if name == "ada.sh" else text)
             (self.repo / name).chmod(0o755)
@@ -86,18 +87,20 @@ class Operator:
     def engine(self) -> int:
         return int((self.home / "engine.lock").read_text())
 
-    def alive(self) -> set[int]:
-        """Every process with the environment of a member of this state directory."""
-        found = set()
+    def processes(self) -> dict[int, bytes]:
+        """Environment and command line of every process of this state directory."""
+        found = {}
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():
                 with suppress(OSError):
-                    environ = (entry / "environ").read_bytes().split(b"\0")
-                    if f"HEADCOUNT_HOME={self.home}".encode() in environ and any(
-                        word.startswith(b"HEADCOUNT_MEMBER=") for word in environ
-                    ):
-                        found.add(int(entry.name))
+                    environ = (entry / "environ").read_bytes()
+                    if f"HEADCOUNT_HOME={self.home}".encode() in environ.split(b"\0"):
+                        found[int(entry.name)] = environ + (entry / "cmdline").read_bytes()
         return found
+
+    def alive(self) -> set[int]:
+        """The processes of members."""
+        return {pid for pid, text in self.processes().items() if b"HEADCOUNT_MEMBER=" in text}
 
 
 def wait_until(condition: Callable[[], Any]) -> None:
@@ -132,6 +135,7 @@ def test_H12_a_database_and_an_engine_that_are_killed_cost_nobody_anything(
     assert not (operator.home / "state.db").exists()
     assert "lead" in (operator.home / "sent").read_text()
     engine, members = operator.engine, operator.alive()
+    assert not any(PASSWORD.encode() in text for text in operator.processes().values())
 
     cluster.kill()
     log = operator.home / "engine.log"
@@ -156,5 +160,8 @@ def test_H12_a_database_and_an_engine_that_are_killed_cost_nobody_anything(
     operator.headcount("salvage", "verify")
     kinds = [kind for (kind,) in cluster.execute("select kind from headcount.journal order by seq")]
     assert kinds.count("member_gone") <= 2 and "quarantined" not in kinds
+    written = [str(row) for row in cluster.execute("select * from headcount.journal")]
+    written += [operator.run("status", "crew").stdout, operator_says.stdout, log.read_text()]
+    assert not any(PASSWORD in text for text in written)
     starts = cluster.execute("select count(*) from headcount.members")
     assert starts == [(2,)]  # nobody was started a second time

@@ -192,7 +192,7 @@ def client(call: Call) -> int:
     from headcount.agents.host.host_process import Host, Options
     from headcount.agents.launch import ACP
     from headcount.agents.registry import CLIENTS
-    from headcount.app.hosting import MemberReports, MemberTerminal
+    from headcount.app.hosting import MemberReports, MemberTerminal, patient
     from headcount.errors import NotAllowed
     from headcount.runtime.turn_tree import TurnTree
 
@@ -221,13 +221,16 @@ def client(call: Call) -> int:
         words.get("--model") or "", permissions, words.get("--trusted") or "", in_terminal, allow, deny,
         settings.get("policy", {}).get("ask_timeout_s", Options().ask_timeout_s),
     )  # fmt: skip
+    reports = MemberReports(call.session)
     if name == ACP:
         from headcount.agents.acp.acp_host import AcpHost
         from headcount.agents.acp.known_agents import find_agent
 
         agent = find_agent(tuple(command))
-        return AcpHost(MemberReports(call.session), agent, tuple(command), options, TurnTree()).run_turns()
-    host = Host(MemberReports(call.session), CLIENTS[name], options, TurnTree())
+        return AcpHost(patient(reports), agent, tuple(command), options, TurnTree()).run_turns()
+    if not in_terminal:
+        reports = patient(reports, but=("record_usage",))
+    host = Host(reports, CLIENTS[name], options, TurnTree())
     if not in_terminal:
         return host.run_turns()
     home, mark = os.environ["HEADCOUNT_HOME"], os.environ["HEADCOUNT_MARK"]
