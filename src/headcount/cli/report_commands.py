@@ -103,9 +103,7 @@ def run_trace(args: argparse.Namespace) -> int:
         raise UsageError(
             "Telemetry is not installed",
             f"there is no {missing.name}",
-            (
-                "Install it with `pip install '.[telemetry]'` in the checkout, or its wheel with `[telemetry]`",
-            ),
+            ("Install it with `pip install '.[telemetry]'` in the checkout of headcount",),
             code="not-installed",
         ) from None
     app = open_app(make=False)

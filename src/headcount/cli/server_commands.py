@@ -35,7 +35,7 @@ def run_serve(args: argparse.Namespace) -> int:
         raise UsageError(
             "The live page is not installed",
             f"there is no {missing.name}",
-            ("Install it with `pip install '.[serve]'` in the checkout, or its wheel with `[serve]`",),
+            ("Install it with `pip install '.[serve]'` in the checkout of headcount",),
             code="not-installed",
         ) from None
     app = open_app()
