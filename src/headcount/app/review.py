@@ -72,8 +72,9 @@ class Made:
 
     def log(self) -> list[dict[str, str]]:
         """Its commits, the newest first."""
-        shown = self.repo.git.run("log", "-z", "--format=%H%x1f%an%x1f%aI%x1f%s", f"{self.base}..{self.head}")
-        rows = (record.decode("utf-8", "replace").split("\x1f") for record in shown.records())
+        shown = self.repo.git.run("log", "-z", "--format=%H%n%an%n%aI%n%s", f"{self.base}..{self.head}")
+        # A member chose name and subject. Neither can have a line break.
+        rows = (record.decode("utf-8", "replace").split("\n", 3) for record in shown.records())
         return [dict(zip(("commit", "author", "at", "subject"), row, strict=True)) for row in rows]
 
     def change(self) -> dict[str, int]:
