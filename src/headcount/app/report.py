@@ -172,7 +172,7 @@ def _made(repo: Repository | None, key: str, facts: Facts) -> dict[str, Any]:
         if head == workspace.base:
             return {"commits": [], "change": None}
         if head is not None and workspace.base is not None:
-            made = Made(workspace.team, key, workspace.base, head, repo)
+            made = Made(workspace.team, key, workspace.base, head, workspace.branch or "", repo)
             return {"commits": made.log(), "change": made.change()}
     return {"commits": None, "change": None}
 

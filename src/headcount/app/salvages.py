@@ -21,6 +21,8 @@ from headcount.workspace.restore import restore
 from headcount.workspace.verify import list_salvage, read_saved, verify
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from headcount.app.app import App
     from headcount.domain.findings import Salvage
     from headcount.workspace.repository import Repository
@@ -33,7 +35,8 @@ Row = dict[str, Any]
 
 def list_saved(app: App, team: str | None = None) -> list[Row]:
     app.check("salvage")
-    return _of_team(app, team).rows
+    saved = _of_team(app, team)
+    return [{**row, "name": saved.shortest(row)} for row in saved.rows]
 
 
 def show_saved(app: App, name: str) -> Row:
@@ -49,13 +52,25 @@ def show_saved(app: App, name: str) -> Row:
     }  # fmt: skip
 
 
-def verify_saved(app: App, name: str | None = None, team: str | None = None) -> list[Row]:
-    """Every ref and object that a receipt names, and every salvage without one; or only the named one."""
+def verify_saved(
+    app: App,
+    name: str | None = None,
+    team: str | None = None,
+    look: Callable[[int, int, str], None] = lambda done, total, ref: None,
+) -> list[Row]:
+    """Every ref and object that a receipt names, and every salvage without one; or only the named one.
+
+    `look` is called before each, with how many are done.
+    """
     app.check("salvage")
     saved = _of_team(app, team)
     refs = [row["ref"] for row in ([saved.find(name)] if name else saved.rows)]
-    problems = {ref: saved.problems(ref) for ref in refs}
-    return [{"ref": ref, "ok": not found, "problems": found} for ref, found in problems.items()]
+    checked: list[Row] = []
+    for ref in dict.fromkeys(refs):
+        look(len(checked), len(refs), ref)
+        found = saved.problems(ref)
+        checked.append({"ref": ref, "ok": not found, "problems": found})
+    return checked
 
 
 def restore_saved(app: App, name: str, target: str) -> Row:
@@ -104,22 +119,23 @@ class _Saved(NamedTuple):
         return cls(repo, receipts, there + lost + tars, archive_directory(app))
 
     def find(self, name: str) -> Row:
-        """A whole ref, what follows the prefix, or a member or one of its incarnations that has only one."""
-        for row in self.rows:
-            if row["ref"] in (name, f"{_PREFIX}{name}"):
-                return row
-        of_member = [
-            row for row in self.rows if name in (row["member"], f"{row['member']}#{row['generation']}")
-        ]
-        if len(of_member) == 1:
-            return of_member[0]
-        others = [row["ref"] for row in of_member or self.rows]
+        """A whole ref, what follows the prefix, or a short name that means only one of them."""
+        meant = [row for row in self.rows if name in (row["ref"], row["ref"].removeprefix(_PREFIX))]
+        meant = meant or [row for row in self.rows if name in _short_names(row)]
+        if len(meant) == 1:
+            return meant[0]
+        others = [self.shortest(row) for row in meant or self.rows]
         raise UsageError(
-            f"Which salvage is {name!r}?" if of_member else f"There is no salvage {name!r}",
+            f"Which salvage is {name!r}?" if meant else f"There is no salvage {name!r}",
             f"these are: {', '.join(others) or 'none'}",
             ("List them with `headcount salvage list`",),
             code="unknown-salvage",
         )
+
+    def shortest(self, row: Row) -> str:
+        """Return the shortest name that means only this one: `bob`, `bob#2`, `bob#2.2`, or all of its ref."""
+        others = {name for other in self.rows if other is not row for name in _short_names(other)}
+        return next((name for name in _short_names(row) if name not in others), str(row["ref"]))
 
     def read(self, ref: str) -> tuple[list[str], Row]:
         """Return the lines about the contents, and the manifest."""
@@ -156,6 +172,13 @@ class _Saved(NamedTuple):
                 "A salvage in git needs its repository", "there is none here", code="no-repository"
             )
         return self.repo
+
+
+def _short_names(row: Row) -> list[str]:
+    """Return its names without the team. The second salvage of `bob#1` is `bob#1.2`."""
+    key = f"{row['member']}#{row['generation']}"
+    parsed = parse_salvage_ref(row["ref"])
+    return [row["member"], key, f"{key}.{parsed[3] if parsed is not None else 1}"]
 
 
 def _row(ref: str, commit: str, archived: Salvage | None = None, *, lost: bool) -> Row:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import open_app
 from headcount.cli.command_parser import add_json, add_team, add_team_word, add_verb
-from headcount.cli.terminal_output import describe_skipped, plain, table
+from headcount.cli.terminal_output import Progress, describe_skipped, plain, table
 from headcount.errors import NotAllowed, UsageError, WorldError
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def run_trace(args: argparse.Namespace) -> int:
 # `headcount salvage`: what was saved, whether it is whole, and how to get it back.
 
 
-_WHICH = "a ref, or a member (bob) or incarnation (bob#2) that has only one salvage"
+_WHICH = "a name as in `salvage list` (bob, bob#2, bob#2.2), or a ref"
 
 
 def configure_salvage(parser: argparse.ArgumentParser) -> None:
@@ -159,8 +159,8 @@ def _list_salvages(args: argparse.Namespace) -> int:
     elif not found:
         print("Nothing was salvaged here.")
     else:
-        rows = [(s["team"], f"{s['member']}#{s['generation']}", _ref(s), s["commit"][:12]) for s in found]
-        print("\n".join(table(rows, ("TEAM", "MEMBER", "REF", "COMMIT"))))
+        rows = [(s["name"], s["team"], _ref(s), s["commit"][:12]) for s in found]
+        print("\n".join(table(rows, ("NAME", "TEAM", "REF", "COMMIT"))))
     return 0
 
 
@@ -195,7 +195,13 @@ def describe_saved(shown: dict[str, Any]) -> list[str]:
 def _verify_salvages(args: argparse.Namespace) -> int:
     from headcount.app.salvages import verify_saved
 
-    checked = verify_saved(open_app(make=False), args.ref, args.team)
+    progress = Progress(args.json)
+    checked = verify_saved(
+        open_app(make=False),
+        args.ref,
+        args.team,
+        lambda done, total, ref: progress.count("Verified", done, total, ref),
+    )
     broken = [one for one in checked if not one["ok"]]
     if args.json:
         print(json.dumps(checked))
@@ -209,7 +215,8 @@ def _verify_salvages(args: argparse.Namespace) -> int:
 def _restore_salvage(args: argparse.Namespace) -> int:
     from headcount.app.salvages import restore_saved
 
-    restored = restore_saved(open_app(make=False), args.ref, args.dir)
+    with Progress(args.json).during(f"Restoring {args.ref} to {args.dir}"):
+        restored = restore_saved(open_app(make=False), args.ref, args.dir)
     if args.json:
         print(json.dumps(restored))
     else:
