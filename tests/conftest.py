@@ -8,10 +8,12 @@ import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.postgres import Cluster
+if TYPE_CHECKING:
+    from tests.support.postgres import Cluster
 
 # Whoever runs the tests in the background, or with nohup, has some signals ignored, and so would all that
 # they start: but several tests are about those.
@@ -60,6 +62,8 @@ def tmp_path(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Cluster]:
     """One server for all tests of this process that need no other."""
+    from tests.support.postgres import Cluster
+
     cluster = Cluster()
     yield cluster
     cluster.close()

@@ -21,6 +21,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from headcount.ports import Store
+    from headcount.store.postgres import PostgresStore
 
 
 _URL = "database"  # a file in the state directory: the URL of its PostgreSQL database
@@ -30,12 +31,26 @@ def open_store(home: str, *, make: bool = True) -> Store:
     """The store of a state directory, made on first use unless `make` is false."""
     url = read_url(home)
     if url:
-        from headcount.store.postgres import PostgresStore
-
-        return PostgresStore(url, make=make)
+        return open_postgres(url, make=make)
     from headcount.store.sqlite import SqliteStore
 
     return SqliteStore(home, make=make)
+
+
+def open_postgres(url: str, *, make: bool = True) -> PostgresStore:
+    """Open the store in a PostgreSQL database."""
+    try:
+        from headcount.store.postgres import PostgresStore
+    except ImportError as missing:
+        from headcount.errors import UsageError
+
+        raise UsageError(
+            "The store is a PostgreSQL database, and its driver is not installed",
+            str(missing),
+            ("Install it with `pip install 'headcount[fleet]'`",),
+            code="no-driver",
+        ) from missing
+    return PostgresStore(url, make=make)
 
 
 def read_url(home: str) -> str:
@@ -62,9 +77,7 @@ def write_url(home: str, url: str) -> None:
 
 def claim(url: str, owner: str) -> str:
     """Make `owner` the one user of a PostgreSQL database. Returns another one that has it, or ""."""
-    from headcount.store.postgres import PostgresStore
-
-    store = PostgresStore(url)
+    store = open_postgres(url)
     try:
         found = store.claim(owner)
     finally:

@@ -10,17 +10,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-try:
-    import psycopg
-except ImportError as missing:
-    from headcount.errors import UsageError
-
-    raise UsageError(
-        "The store is a PostgreSQL database, and its driver is not installed",
-        str(missing),
-        ("Install it with `pip install 'headcount[fleet]'`",),
-        code="no-driver",
-    ) from missing
+import psycopg
 from psycopg import conninfo, pq
 from psycopg.adapt import Loader
 from psycopg.types.string import StrDumperUnknown

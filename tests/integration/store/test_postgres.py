@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -288,6 +291,24 @@ def test_H12_a_killed_server_is_waited_for_and_nothing_is_claimed_before_it_is_b
         store.close()
         cluster.close()
         seen.set()
+
+
+# --- the driver ------------------------------------------------------------------------------------------
+
+
+def _run(code: str, **env: str) -> str:
+    words = [sys.executable, "-c", code]
+    return subprocess.run(words, env={**os.environ, **env}, capture_output=True, text=True, check=True).stdout
+
+
+def test_the_driver_is_imported_only_for_a_database_and_its_lack_is_explained(tmp_path: Path) -> None:
+    opened = f"import os, sys; os.chdir({str(tmp_path)!r}); from headcount.app.app import open_app; "
+    assert _run(f"{opened}open_app(); print('psycopg' in sys.modules)") == "False\n"
+    without = (
+        f"{opened}sys.modules['psycopg'] = None\ntry: open_app()\nexcept Exception as e: print(e.render())"
+    )
+    said = _run(without, HEADCOUNT_DATABASE="postgresql://h/d")
+    assert "[no-driver]" in said and "pip install 'headcount[fleet]'" in said
 
 
 def test_no_password_is_shown(postgres: Cluster) -> None:
