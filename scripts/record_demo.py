@@ -59,7 +59,7 @@ def record(commands: tuple[str, ...]) -> list[Line]:
             "COLUMNS": str(COLUMNS),
         }
         for command in commands:
-            lines.append(Line(now + _TYPED_S, f"$ {command}"))
+            lines.append(Line(now, f"$ {command}"))
             now += _TYPED_S
             printed = _run(command, home, env)
             lines += [Line(now + line.at, line.text.replace(home, "~")) for line in printed]

@@ -44,8 +44,11 @@ def explain(code: str) -> Page:
     close = get_close_matches(wanted, list(pages), n=3)
     raise UsageError(
         f"Unknown error code {wanted!r}",
-        f"did you mean {', '.join(close)}?" if close else "no code is similar",
-        ("List all of them with `headcount explain`",),
+        "",
+        (
+            *([f"Did you mean {', '.join(close)}?"] if close else []),
+            "List all codes with `headcount explain`",
+        ),
         code="unknown-code",
     )
 

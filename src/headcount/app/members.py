@@ -46,9 +46,10 @@ def find_member(app: App, name: str, team: str | None = None) -> tuple[str, Memb
             ("Name it with --team TEAM",),
             code="which-team",
         )
+    where = f"in {' and '.join(looked_in)}" if looked_in else "in an open team, because none is open"
     raise UsageError(
-        f"There is no member {show(name)}",
-        f"looked in {', '.join(looked_in) or 'no team: none is open'}",
+        f"There is no member {show(name)} {where}",
+        "",
         ("See the members with `headcount status`", "Name a closed team with --team TEAM"),
         code="unknown-member",
     )

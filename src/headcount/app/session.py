@@ -17,7 +17,7 @@ from headcount.protocol import authority
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from headcount.app.caller import Caller
     from headcount.domain.records import TeamCard
@@ -134,13 +134,15 @@ def unknown_team(tx: Tx, name: str) -> UsageError:
     from difflib import get_close_matches
 
     names = tx.team_names()
-    close = get_close_matches(name, names, n=1)
-    return UsageError(
-        f"No team is called {show(name)}",
-        f"did you mean {close[0]}?" if close else f"open teams: {', '.join(names) or 'none'}",
-        ("See the open teams with `headcount status`",),
-        code="unknown-team",
-    )
+    closed = sorted(set(tx.team_names(closed=True)) - set(names))
+    close = get_close_matches(name, [*names, *closed], n=1)
+    meant = (f'Did you mean "{close[0]}"?',) if close else ()
+    listed = f"Open teams: {_some(names)}. Closed ones: {_some(closed)}"
+    return UsageError(f"No team is called {show(name)}", "", (*meant, listed), code="unknown-team")
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:12]) + (", …" if len(names) > 12 else "") if names else "none"
 
 
 def find_state(environ: Mapping[str, str]) -> str:

@@ -40,7 +40,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "salvage": ("report_commands", "list, check and restore saved work"),
     "checkpoints": (
         "checkpoint_commands",
-        "list and restore snapshots of a workspace while its member works",
+        "list and restore snapshots that are taken while a member works",
     ),
     "decide": ("stand_down_commands", "decide an escalation, or answer a permission request"),
     "attach": ("status_commands", "open a member's terminal"),

@@ -23,7 +23,9 @@ def configure_checkpoints(parser: argparse.ArgumentParser) -> None:
     add("what", nargs="?", metavar="MEMBER", help="list those of this member; or a verb: show or restore")
     add("which", nargs="?", metavar="ID", help="for show: an id such as alice@3; for restore: the member")
     add("--at", metavar="ID|TIME", help="for restore: 3, alice@3, 10:42, 2026-11-17T10:42, or 5m (ago)")
-    add("--path", action="append", default=[], metavar="P", help="for restore: only this file or directory")
+    add(
+        "--path", action="append", default=[], metavar="PATH", help="for restore: only this file or directory"
+    )
     add("--into", metavar="DIR", help="for restore: a new or empty directory")
     add(
         "--in-place",

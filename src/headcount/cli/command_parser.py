@@ -143,8 +143,11 @@ def _check_command(name: str | None) -> None:
     close = get_close_matches(name, [*COMMANDS, *HOT], n=1)
     raise UsageError(
         f"Unknown command {name!r}",
-        f"did you mean {close[0]}?" if close else "",
-        ("See all commands with `headcount --help`",),
+        "",
+        (
+            *([f"Did you mean `headcount {close[0]}`?"] if close else []),
+            "See all commands with `headcount --help`",
+        ),
         code="usage",
     )
 

@@ -23,7 +23,7 @@ def configure_serve(parser: argparse.ArgumentParser) -> None:
     add(
         "--token-file", metavar="FILE", help="keep the token in this file; default: a new token at each start"
     )
-    add("--port", type=int, default=0, metavar="N", help="default: a free port")
+    add("--port", type=int, default=0, metavar="PORT", help="default: a free port")
 
 
 def run_serve(args: argparse.Namespace) -> int:

@@ -39,7 +39,11 @@ def configure_down(parser: argparse.ArgumentParser) -> None:
     add_team_word(parser)
     add("--member", action="append", metavar="MEMBER", help="only this member; the team stays; repeatable")
     add("--reason", default="", metavar="REASON", help="the reason that members read")
-    add("--force", action="store_true", help="stop members even if they refuse; unsaved work is saved first")
+    add(
+        "--force",
+        action="store_true",
+        help="stop members even if they refuse, after their time to answer; unsaved work is saved first",
+    )
     add("--now", action="store_true", help="like --force, and do not wait for answers")
     add("--keep-team", action="store_true", help="stop every member, keep the team open")
     add("--no-wait", action="store_true", help="send the request and exit 0; do not follow it")

@@ -112,7 +112,7 @@ def _engine_lines(team: TeamStatus) -> list[str]:
     if all(member["state"] == "gone" for member in team["members"]):
         return []
     if not team["driven"]:
-        return ["  No engine runs this team. Continue it with `headcount sweep`."]
+        return [] if team["run"] else ["  No engine runs this team. Continue it with `headcount sweep`."]
     lines = []
     if team["suspended"] is not None:
         lines.append(f"  Its engine is suspended. Continue it with `kill -CONT {team['suspended']}`.")
@@ -129,7 +129,8 @@ def _run_lines(team: TeamStatus) -> list[str]:
     why = f": {plain(run['reason'])}" if run["reason"] else ""
     lines = [f"  run: {run['status'].replace('_', ' ')}{why}"]
     if team["status"] != "shutdown" and (run["status"] in ("complete", "blocked") or not team["driven"]):
-        lines.append("  Continue it with `headcount run FILE`.")
+        engine = "" if team["driven"] else "No engine runs it. "
+        lines.append(f"  {engine}Continue it with `headcount run FILE`.")
     return lines
 
 

@@ -29,10 +29,10 @@ def check_text(field: str, text: str) -> None:
         raise UsageError(f"{field} is not valid UTF-8", code="invalid-text") from None
 
 
-def unknown(what: str, value: str, known: Iterable[str], effect: str = "") -> UsageError:
-    return UsageError(
-        f"No {what} is called {show(value)}", effect, did_you_mean(value, list(known)), code=f"unknown-{what}"
-    )
+def unknown(what: str, value: str, known: Iterable[str], why: str = "", effect: str = "") -> UsageError:
+    """Return the error of a name that is not known. `effect` is what was not done because of it."""
+    said = f"No {what} is called {show(value)}" + (f"; {effect}" if effect else "")
+    return UsageError(said, why, did_you_mean(value, list(known)), code=f"unknown-{what}")
 
 
 def did_you_mean(value: str, known: list[str]) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ def find_box(tx: Tx, team: TeamCard, to: str) -> str:
     if to in mailboxes.OFFICES:
         return to
     keys = [member.key for member in tx.member_cards(team.id)]
-    return mailboxes.find_box(to, team.name, keys, effect="No message was sent")
+    return mailboxes.find_box(to, team.name, keys, effect="nothing was sent")
 
 
 def seal_mailbox(tx: Tx, team_id: str, key: str) -> int:

@@ -79,7 +79,7 @@ def find_box(to: str, team_name: str, keys: Iterable[str], what: str = "recipien
             found = key
     if found is not None:
         return found
-    raise unknown(what, to, (*OFFICES, *dict.fromkeys(known)), effect)
+    raise unknown(what, to, (*OFFICES, *dict.fromkeys(known)), effect=effect)
 
 
 def route(box: str, *, closed: bool, sealed: bool) -> tuple[str, str | None]:

@@ -320,6 +320,19 @@ def _parents(git: Git, head: str | None, types: Mapping[str, str]) -> list[str]:
     return first + [oid for oid, *_ in lines if oid not in behind]
 
 
+# Of findings that are saved and not counted as dirty.
+_QUIET = {
+    "abandoned": "commits on no branch",
+    "empty-directory": "empty directories",
+    "filtered": "files that a filter changes",
+    "git-directory": "its git directory",
+    "ignored": "ignored files",
+    "local-remote": "a remote on this machine",
+    "permissions": "permissions of files",
+    "private": "private files",
+}
+
+
 def _message(findings: Findings | None) -> str:
     if findings is None:
         return ""
@@ -328,7 +341,8 @@ def _message(findings: Findings | None) -> str:
         if not item.dirty:
             quiet.setdefault(item.kind.value, []).append(item.what)
     lines = [
-        f"also saved: {kind}: {found[0]}{f' and {len(found) - 1} more' if found[1:] else ''}"
+        f"also saved: {_QUIET.get(kind, kind)}: {', '.join(found[:3])}"
+        + (f" and {len(found) - 3} more" if found[3:] else "")
         for kind, found in sorted(quiet.items())
     ]
     return "\n".join([*findings.issues(), *lines])

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from headcount.app.caller import Caller
+from headcount.app.report import read_report
 from headcount.app.review import compare, find_made, merge
 from headcount.cli import review_commands
 from headcount.cli.command_parser import main
@@ -44,9 +45,14 @@ def test_what_a_member_wrote_reaches_the_terminal_as_text(
     lab: Lab, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lab.create()
-    start(lab)
-    review_commands._print_diff(find_made(lab.app, "ada").diff())
+    name, subject = "$(printf 'a\\037b')", "$(printf 'x\\037y\\n\\nz')"
+    hostile = f'GIT_AUTHOR_NAME="{name}" git commit --allow-empty -qm "{subject}"; '
+    start(lab, script=hostile + WORK)
+    made = find_made(lab.app, "ada")
+    review_commands._print_diff(made.diff())
     assert "\x1b" not in capsys.readouterr().out
+    assert [(one["author"], one["subject"]) for one in made.log()][-1] == ("a\x1fb", "x\x1fy")
+    assert [len(m["commits"]) for m in read_report(lab.app, TEAM)["members"]] == [3]
 
 
 def test_a_merge_brings_the_commits_to_the_branch_that_is_checked_out(lab: Lab) -> None:

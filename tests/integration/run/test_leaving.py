@@ -54,7 +54,7 @@ def test_a_gate_ends_with_the_engine_that_was_told_to_leave_and_is_run_again_by_
     assert lab.journal("gate") == [], "what was broken off has neither passed nor failed"
     assert not [line for line in lab.git("worktree", "list").splitlines() if "headcount-gate" in line]
     status = lab.headcount("status").stdout
-    assert "run: verifying\n  Continue it with `headcount run FILE`." in status
+    assert "run: verifying\n  No engine runs it. Continue it with `headcount run FILE`." in status
     (lab.desk / "go").touch()
     assert lab.run(definition)["status"] == "complete"
     assert lab.headcount("status", "crew").stdout.count("run: complete") == 1

@@ -9,6 +9,7 @@ from headcount.domain.display import utc
 from headcount.domain.mail_text import message_head, message_text, plain, task_line
 from headcount.domain.records import Mail, Task
 from headcount.errors import UsageError
+from headcount.protocol.mailboxes import find_box
 
 SEND = COMMANDS["send"][0]
 
@@ -73,3 +74,18 @@ def test_help_names_the_option_of_the_operator_where_the_operator_may() -> None:
     may = {name for name, (spec, _) in COMMANDS.items() if "--team T" in spec.help()}
     assert {"inbox", "read", "send", "task list", "task complete", "review pass"} <= may
     assert not may & {"done", "idle", "approve", "reject", "task claim"}
+
+
+def test_a_text_after_the_recipient_shows_how_to_send_it() -> None:
+    with pytest.raises(UsageError, match="Unexpected 'hello'") as refused:
+        parse(SEND, ["ben", "hello", "there"])
+    assert refused.value.hints == ('Write it as `headcount send ben -s SUBJECT -m "hello there"`',)
+
+
+def test_of_an_unknown_recipient_the_error_says_that_nothing_was_sent() -> None:
+    with pytest.raises(UsageError) as refused:
+        find_box("adda", "crew", ["ada#1"], effect="nothing was sent")
+    assert refused.value.render().split("\n") == [
+        'Error: No recipient is called "adda"; nothing was sent [unknown-recipient]',
+        'Hint: Did you mean "ada"?',
+    ]

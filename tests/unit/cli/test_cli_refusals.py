@@ -91,7 +91,8 @@ def test_of_a_team_that_never_was_it_is_not_said_that_nothing_was_saved(app: App
     for use in (salvages.list_saved, salvages.verify_saved):
         with pytest.raises(UsageError) as refused:
             use(app, team="crw")
-        assert (refused.value.code, refused.value.why) == ("unknown-team", "did you mean crew?")
+        assert (refused.value.code, refused.value.hints[0]) == ("unknown-team", 'Did you mean "crew"?')
+        assert refused.value.hints[1] == "Open teams: crew. Closed ones: none"
 
 
 def test_without_a_team_all_commands_say_the_same(

@@ -14,8 +14,8 @@ from headcount.cli.command_parser import main
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["upp"], "did you mean up?"),
-        (["inbx"], "did you mean inbox?"),
+        (["upp"], "Hint: Did you mean `headcount up`?"),
+        (["inbx"], "Hint: Did you mean `headcount inbox`?"),
         (["logs"], "MEMBER is missing"),
         (["salvage", "lst"], "invalid choice: 'lst'"),
         (["status", "a", "b"], "Unexpected 'b'"),

@@ -132,5 +132,5 @@ def test_the_committed_page_is_the_written_one() -> None:
 def test_a_code_that_is_none_names_one_that_is_close() -> None:
     with pytest.raises(UsageError) as refused:
         explain("unkown-team")
-    assert "unknown-team" in refused.value.why
+    assert "unknown-team" in refused.value.hints[0]
     assert explain("[unknown-team]").exit == 2

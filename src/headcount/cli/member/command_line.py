@@ -97,7 +97,7 @@ def parse(spec: Spec, words: list[str]) -> Words:
     if len(plain) < len(spec.required):
         raise _usage(spec, f"{spec.required[len(plain)]} is missing")
     if len(plain) > spec.most:
-        raise _usage(spec, f"Unexpected {plain[spec.most]!r}")
+        raise _usage(spec, f"Unexpected {plain[spec.most]!r}", *_as_message(spec, plain))
     return Words(plain, options)
 
 
@@ -107,8 +107,15 @@ def _value_of(spec: Spec, name: str, value: str | None) -> str:
     return value
 
 
-def _usage(spec: Spec, what: str) -> UsageError:
-    return UsageError(what, f"usage: headcount {spec.usage} [--json]", code="usage")
+def _as_message(spec: Spec, plain: list[str]) -> list[str]:
+    """Return the call that someone meant who wrote the text after the recipient."""
+    if not spec.usage.startswith("send "):
+        return []
+    return [f'Write it as `headcount send {plain[0]} -s SUBJECT -m "{" ".join(plain[1:])}"`']
+
+
+def _usage(spec: Spec, what: str, *hints: str) -> UsageError:
+    return UsageError(what, f"usage: headcount {spec.usage} [--json]", hints, code="usage")
 
 
 class Call:
