@@ -14,6 +14,7 @@ from typing import Any
 from headcount.domain.findings import Finding, Findings, GoneProof, Kind, Salvage, Workspace
 from headcount.domain.policy import Policy
 from headcount.errors import GitError
+from headcount.ports import Hub
 
 _WHEN = "2026-01-01T12:00:00+00:00"
 
@@ -109,6 +110,11 @@ class FakeWorkspaces:
         who = (workspace.team, workspace.member, workspace.generation)
         return findings, Salvage(refs[-1], refs[-1], *who, len(space.loose), 1, created=created)
 
+    def list_branches(self, workspace: Workspace, plan: Mapping[str, Any]) -> dict[str, str]:
+        space = self.repository.workspaces.get(workspace.path)
+        committed = space is not None and space.committed
+        return {f"refs/heads/{workspace.branch}": space.head} if space is not None and committed else {}
+
     def remove(
         self, workspace: Workspace, proof: GoneProof, policy: Policy, plan: Mapping[str, Any]
     ) -> str | None:
@@ -134,6 +140,9 @@ class FakeWorkspaces:
             return ("a file",)
         self.repository.merged.add(commit)
         return ()
+
+    def bring(self, name: str, hub: Hub, limit_s: float, plan: Mapping[str, Any]) -> None:
+        self.repository.on_call("bring")
 
     def show_commit(self, workspace: Workspace, commit: str, policy: Policy, plan: Mapping[str, Any]) -> bool:
         self.repository.on_call("show_commit")

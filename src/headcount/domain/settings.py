@@ -120,6 +120,19 @@ class Gates:
 
 
 @dataclass(frozen=True, slots=True)
+class Fleet:
+    """Repositories and services that several machines share. One machine may have a hub, too."""
+
+    hub: str = field(
+        default="",
+        metadata={
+            **_doc("the repository elsewhere that must have saved work before a member is killed; a git URL"),
+            "variable": "HEADCOUNT_HUB",
+        },
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     policy: Policy = field(default_factory=Policy)
     agents: Agents = field(default_factory=Agents)
@@ -128,6 +141,7 @@ class Settings:
     gates: Gates = field(default_factory=Gates)
     limits: Limits = field(default_factory=Limits)
     build: Build = field(default_factory=Build)
+    fleet: Fleet = field(default_factory=Fleet)
 
 
 SECTIONS: Final[dict[str, type[Any]]] = {
@@ -138,6 +152,7 @@ SECTIONS: Final[dict[str, type[Any]]] = {
     "gates": Gates,
     "limits": Limits,
     "build": Build,
+    "fleet": Fleet,
 }
 
 
@@ -194,6 +209,15 @@ def _read_word(value: Any) -> str:
     return str(value)
 
 
+def _read_url(value: Any) -> str:
+    """A URL of git. Teams keep it in the database, where no password belongs."""
+    text = _read_text(value)
+    login = text.partition("://")[2].partition("/")[0].rpartition("@")[0]
+    if text.startswith("-") or ":" in login or any(c.isspace() or not c.isprintable() for c in text):
+        raise ValueError
+    return text
+
+
 def _read_flag(value: Any) -> bool:
     if type(value) is not bool:
         raise ValueError
@@ -241,6 +265,7 @@ _MONEY: Final = Kind("a number of dollars, 0 or more", _seconds().read)
 _FLAG: Final = Kind("true or false", _read_flag)
 _TEXT: Final = Kind("a text", _read_text)
 _WORD: Final = Kind("a text that is not empty", _read_word)
+_URL: Final = Kind("a URL or path of a git repository, without a password", _read_url)
 _COMMAND: Final = Kind('a command as a list of texts, such as ["./notify.sh", "-v"]', _read_command)
 _PATHS: Final = Kind('a list of paths below your checkout, such as [".env"]', _read_paths)
 _JUDGE: Final = Kind('"rules", "witness", or a command as a list of texts', _read_judge)
@@ -292,6 +317,7 @@ _KINDS: Final = {
     "gates.max_file_lines": _count(0),
     "gates.max_function_lines": _count(0),
     "gates.max_total_lines": _count(0),
+    "fleet.hub": _URL,
 }
 _BY_TYPE: Final = {"float": _SECONDS, "int": _count(1), "bool": _FLAG, "str": _TEXT}
 
@@ -320,7 +346,8 @@ def _make_keys() -> Iterator[Key]:
     for section, cls in SECTIONS.items():
         for item in fields(cls):
             if item.default is not MISSING:
-                yield _key(section, item, f"HEADCOUNT_{section}_{item.name}".upper())
+                variable = f"HEADCOUNT_{section}_{item.name}".upper()
+                yield _key(section, item, item.metadata.get("variable", variable))
     for item in fields(Agent):
         yield _key("agents.NAME", item, "")
 
@@ -404,7 +431,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     known = {key.variable: key for key in _KEYS.values() if key.variable}
     prefixes = tuple(f"HEADCOUNT_{section}_".upper() for section in SECTIONS)
     values: dict[str, Any] = {}
-    for variable in sorted(name for name in environ if name.startswith(prefixes)):
+    for variable in sorted(name for name in environ if name in known or name.startswith(prefixes)):
         key = known.get(variable)
         if key is None:
             _unknown(variable, known, "the environment")

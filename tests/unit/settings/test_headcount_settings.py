@@ -270,7 +270,8 @@ def test_every_field_of_every_section_is_described_with_a_variable() -> None:
         for item in fields(cls):
             if item.name != "workers":
                 key = described.pop(f"{section}.{item.name}")
-                assert key.variable == f"HEADCOUNT_{section}_{item.name}".upper()
+                usual = f"HEADCOUNT_{section}_{item.name}".upper()
+                assert key.variable == item.metadata.get("variable", usual)
                 assert key.doc
                 assert key.allowed
     assert set(described) == {f"agents.NAME.{item.name}" for item in fields(Agent)}

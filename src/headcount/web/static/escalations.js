@@ -9,6 +9,7 @@ const SAYS = {
   reassign: ["Reassign", "Its work is saved, it is stopped, and its task goes to another member"],
   human: ["Park", "Nothing is stopped until you decide again"],
   wait: ["Wait", "It is sent back once more, with the full time"],
+  "keep-here": ["Keep it here", "Its work is saved on this machine only, then it is stopped"],
 };
 
 export function drawEscalations(state, onOpen, onProblem) {
@@ -20,12 +21,14 @@ export function drawEscalations(state, onOpen, onProblem) {
       el("h3", {}, el("button", { type: "button", class: "name", onclick: () => onOpen(one.key) }, one.key),
         ` ${one.id}, ${one.state === "parked" ? "parked, " : ""}because of ${CAUSES[one.cause] ?? one.cause}`),
       el("ul", {}, ...one.issues.map((issue) => el("li", {}, issue))),
-      el("div", { class: "choices" }, ...Object.entries(SAYS).map(([decision, [word, then]]) => el("button", {
+      el("div", { class: "choices" }, ...offered(one).map(([decision, [word, then]]) => el("button", {
         type: "button", title: one.decisions[decision] ?? then, disabled: Boolean(one.decisions[decision]),
         class: decision === "force-kill" ? "danger" : "", "data-decision": decision,
         onclick: (event) => choose(event.target, state.about.team, one, decision, onProblem),
       }, word))))));
 }
+
+const offered = (one) => Object.entries(SAYS).filter(([decision]) => decision in one.decisions);
 
 const CAUSES = { dirty: "unsaved work", silence: "silence", salvage: "a salvage that failed" };
 
