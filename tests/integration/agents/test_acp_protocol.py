@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 
-from headcount.agents.acp import acp_host
-from headcount.agents.acp.acp_host import AcpHost, choose, describe_call, is_own, read_wanted
-from headcount.agents.acp.acp_link import LONGEST_LINE
+from headcount.agents.acp import acp_host, acp_link
+from headcount.agents.acp.acp_host import AcpHost
+from headcount.agents.acp.acp_link import LONGEST_LINE, AgentGone, Link
+from headcount.agents.acp.acp_messages import choose, describe_call, is_own, read_wanted
 from headcount.agents.acp.known_agents import UNKNOWN, AcpAgent
 from headcount.agents.client import Seen
 from headcount.agents.host import Answer, Wanted
@@ -472,3 +473,24 @@ def test_an_agent_that_ended_while_it_was_idle_is_started_again_without_a_failed
 def _wait_ended(stage: Stage) -> None:
     assert stage.host is not None and stage.host._link is not None
     assert stage.host._link.has_ended(30)
+
+
+def test_F136_an_agent_that_reads_nothing_is_given_up_and_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(acp_link, "_WRITE_S", 0.05)
+    link = Link([sys.executable, "-c", "import signal; signal.pause()"], dict(os.environ))
+    with pytest.raises(AgentGone, match="reads nothing"):
+        link.notify("session/prompt", {"text": "x" * (1 << 20)})
+    with pytest.raises(AgentGone):  # the way out does not wait for it again
+        link.notify("session/cancel", {})
+    link.leave(ends_on_eof=False)
+    assert link.child.returncode is not None
+
+
+def test_a_link_that_is_left_has_no_descriptor_open_even_if_nobody_took_its_messages() -> None:
+    before = os.listdir("/proc/self/fd")
+    flood = "import json\nwhile True: print(json.dumps({'id': 1, 'method': 'm'}), flush=True)"
+    link = Link([sys.executable, "-c", flood], dict(os.environ))
+    link.request("initialize", {})
+    link.take(60)
+    link.leave(ends_on_eof=False)
+    assert os.listdir("/proc/self/fd") == before

@@ -12,16 +12,25 @@ load one.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import re
-import shlex
 import signal
 import sys
 import time
-from typing import Any
 
 from headcount.agents.acp.acp_link import INVALID_REQUEST, METHOD_NOT_FOUND, AgentGone, Link, Message, Refused
+from headcount.agents.acp.acp_messages import (
+    LIMIT,
+    as_refused,
+    choose,
+    count_tokens,
+    count_turn_tokens,
+    describe_call,
+    inner,
+    is_own,
+    listed,
+    read_trouble,
+    read_wanted,
+)
 from headcount.agents.acp.known_agents import AcpAgent, server_entry
 from headcount.agents.client import (
     NOTHING,
@@ -32,9 +41,7 @@ from headcount.agents.client import (
     Turn,
     allowed_commands,
     checked,
-    reset_time,
 )
-from headcount.agents.host import Wanted
 from headcount.agents.host.host_process import Host, Options
 from headcount.domain.command_patterns import decide_by_patterns
 from headcount.domain.mail_text import plain
@@ -57,19 +64,8 @@ _STUCK_S = 10.0  # for the end of a turn that was cancelled at a usage limit
 _AUTH_REQUIRED = -32000
 _SAID = 2000  # characters of the model's words that are kept to explain a failure
 
-_LIMIT = re.compile(
-    r"(?i)\b429\b|rate.?limit|usage.?limit|\bquota\b|resource.?exhausted|too many requests|exceed.{1,20}limit"
-)
-_OVERFLOW = re.compile(r"(?i)context (window|length)|context_length|prompt is too long|token count.*exceed")
-_LOGIN = re.compile(
-    r"(?i)\b401\b|unauthori[sz]ed|not logged in|authentication|log ?in required|invalid api key"
-)
 _RETRIES = 3  # of one request at a limit, seen on standard error, after which the turn is given up
-_DOING = {"execute": "running", "edit": "editing", "delete": "deleting", "move": "moving", "read": "reading",
-          "search": "searching", "fetch": "fetching"}  # fmt: skip
 _MODEL = "waiting for the model"
-# A tool of our server, in the spellings of the agents that we know.
-_OWN_TOOL = re.compile(r"(?:mcp__)?headcount(?:__|[-_/.:])\w+|\w+ \(headcount MCP Server\)")
 
 
 class _Stopped(BaseException):
@@ -163,12 +159,12 @@ class AcpHost(Host):
             self._shown = f"said: {said}" if said else "ended its turn"
             self._reports.report_activity(self._shown)
         except Refused as error:
-            code, seen = 0, _trouble(str(error), login=error.code == _AUTH_REQUIRED)
+            code, seen = 0, read_trouble(str(error), login=error.code == _AUTH_REQUIRED)
         except AgentGone:
             code, seen = self._bury()
         except TimeoutError as error:
             self._leave()
-            code, seen = 0, _trouble(f"{error} {self._progress.limit}")
+            code, seen = 0, read_trouble(f"{error} {self._progress.limit}")
         finally:
             if self._link is not None:
                 self._link.rest()
@@ -182,7 +178,7 @@ class AcpHost(Host):
     def _judge(self, result: Message) -> Seen:
         """Return how a turn ended. "Ended" counts only with some tokens or a tool call."""
         progress = self._progress
-        tokens = max(_count(result) - progress.tokens, 0)
+        tokens = max(count_turn_tokens(result) - progress.tokens, 0)
         reason = str(result.get("stopReason"))
         counted = tokens or progress.tokens or progress.calls
         answered = counted or (progress.said and not self._agent.counts)
@@ -190,7 +186,7 @@ class AcpHost(Host):
             return Seen(tokens=tokens, cost_usd=self._take_cost(), answered=True)
         said = progress.limit or progress.said.strip()
         text = f"its turn ended ({reason}) without an answer of the model{f': {said}' if said else ''}"
-        return _trouble(text)._replace(tokens=tokens)
+        return read_trouble(text)._replace(tokens=tokens)
 
     def _spend(self, tokens: int) -> None:
         """Record a part of the cost in mid-turn. Above a budget, end the turn if a request waits."""
@@ -211,7 +207,7 @@ class AcpHost(Host):
     def _bury(self) -> tuple[int, Seen]:
         """Return how an agent that ended did so, and end what it has left."""
         last = self._link.errors[-1] if self._link is not None and self._link.errors else "it has ended"
-        return self._leave() or 1, _trouble(last)
+        return self._leave() or 1, read_trouble(last)
 
     # --- the session
 
@@ -253,8 +249,8 @@ class AcpHost(Host):
             raise Refused(
                 INVALID_REQUEST, f"it speaks version {hello.get('protocolVersion')} of the protocol"
             )
-        can = _inner(hello, "agentCapabilities")
-        self._can_close = "close" in _inner(can, "sessionCapabilities")
+        can = inner(hello, "agentCapabilities")
+        self._can_close = "close" in inner(can, "sessionCapabilities")
         if self._session and self._agent.loads and can.get("loadSession") and self._load():
             return True
         self._begin()
@@ -283,7 +279,7 @@ class AcpHost(Host):
         self._session = str(made.get("sessionId") or "")
         if not self._session:
             raise Refused(INVALID_REQUEST, "its new session has no id")
-        modes = _listed(_inner(made, "modes").get("availableModes"))
+        modes = listed(inner(made, "modes").get("availableModes"))
         if self._mode and self._mode in [one.get("id") for one in modes]:
             self._exchange("session/set_mode", {"sessionId": self._session, "modeId": self._mode}, _START_S)
         if self._setup.model:
@@ -291,7 +287,7 @@ class AcpHost(Host):
 
     def _choose_model(self, made: Message) -> None:
         model = self._setup.model
-        options = [one.get("id") for one in _listed(made.get("configOptions"))]
+        options = [one.get("id") for one in listed(made.get("configOptions"))]
         if "model" in options:
             params = {"sessionId": self._session, "configId": "model", "value": model}
             self._exchange("session/set_config_option", params, _START_S)
@@ -331,8 +327,8 @@ class AcpHost(Host):
         if message.get("too_long"):
             raise Refused(INVALID_REQUEST, f"its answer to {method} is too long")
         if error is not None:
-            raise _refused(error)
-        return _inner(message, "result")
+            raise as_refused(error)
+        return inner(message, "result")
 
     def _handle(self, limit_s: float | None) -> Message | None:
         """Take one message. Answer a request of the agent, return an answer to ours."""
@@ -343,10 +339,10 @@ class AcpHost(Host):
         method = message.get("method")
         if method is None:
             return message
-        params = _inner(message, "params")
+        params = inner(message, "params")
         if "id" not in message:
             if method == "session/update" and self._prompt_id is not None:
-                self._note(_inner(params, "update"))
+                self._note(inner(params, "update"))
         elif method == "session/request_permission" and not message.get("too_long"):
             self._link.answer(message, {"outcome": self._permit(params)})
         elif message.get("too_long"):
@@ -359,7 +355,7 @@ class AcpHost(Host):
         """Take from an update what counts: words, tool calls, tokens, cost."""
         kind, progress = update.get("sessionUpdate"), self._progress
         if kind == "agent_message_chunk":
-            words = str(_inner(update, "content").get("text") or "")
+            words = str(inner(update, "content").get("text") or "")
             progress.said = (progress.said + words)[-_SAID:]
             sys.stdout.write(plain(words))
             if words:
@@ -367,9 +363,9 @@ class AcpHost(Host):
         elif kind in ("tool_call", "tool_call_update"):
             self._note_call(update)
         elif kind == "usage_update":
-            cost = checked(Seen(cost_usd=_inner(update, "cost").get("amount", 0.0)))
+            cost = checked(Seen(cost_usd=inner(update, "cost").get("amount", 0.0)))
             self._cost = max(self._cost, cost.cost_usd)
-        self._spend(_total(_inner(update, "_meta", "usage")))
+        self._spend(count_tokens(inner(update, "_meta", "usage")))
 
     def _note_call(self, update: Message) -> None:
         done = update.get("status") in ("completed", "failed")
@@ -393,7 +389,7 @@ class AcpHost(Host):
 
     def _permit(self, params: Message) -> Message:
         """Answer a permission request: by the member's permissions, else by `Reports.ask`."""
-        call, options = _inner(params, "toolCall"), _listed(params.get("options"))
+        call, options = inner(params, "toolCall"), listed(params.get("options"))
         allowed = self._prompt_id is not None and (
             self._setup.permissions == "full" or self._is_usual(call) or self._ask(call)
         )
@@ -421,7 +417,7 @@ class AcpHost(Host):
         link, progress = self._link, self._progress
         if self._agent.at_limit != "stderr" or link is None or progress.limit:
             return False
-        found = [line for line in list(link.errors) if _LIMIT.search(line)]
+        found = [line for line in list(link.errors) if LIMIT.search(line)]
         progress.limit = found[-1] if len(found) >= _RETRIES else ""
         return bool(progress.limit)
 
@@ -452,110 +448,3 @@ class AcpHost(Host):
                 return
             if "method" in message and "id" in message:
                 link.answer(message, {"outcome": {"outcome": "cancelled"}})
-
-
-# --- what messages mean ------------------------------------------------------------------------------------
-
-
-def _refused(error: object) -> Refused:
-    given = error if isinstance(error, dict) else {"message": error}
-    code, data = given.get("code"), given.get("data")
-    more = f" ({json.dumps(data)[:500]})" if data else ""
-    text = f"{given.get('message')}{more}".encode(errors="replace").decode()
-    return Refused(code if isinstance(code, int) else 0, text)
-
-
-def _trouble(text: str, *, login: bool = False) -> Seen:
-    """Return what an error means, in the words of the agent."""
-    text = " ".join(text.split())[:500]
-    if _OVERFLOW.search(text):
-        return Seen(overflow=text, error=text)
-    if _LIMIT.search(text):
-        return Seen(limit=text, resets_at=reset_time(text))
-    if login or _LOGIN.search(text):
-        return Seen(login=text, error=text)
-    return Seen(error=text)
-
-
-def _inner(message: Message, *names: str) -> Message:
-    """Return the object below these names; empty if there is none, because an agent may send anything."""
-    for name in names:
-        found = message.get(name)
-        message = found if isinstance(found, dict) else {}
-    return message
-
-
-def _listed(value: object) -> list[Message]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-
-
-def _paths(call: Message) -> list[str]:
-    return [str(one.get("path")) for one in _listed(call.get("locations"))]
-
-
-def _total(usage: Mapping[str, Any]) -> int:
-    """Return the tokens of a usage, whichever way an agent spells it."""
-    total = checked(Seen(usage.get("totalTokens", 0))).tokens
-    names = ("inputTokens", "outputTokens", "input_tokens", "output_tokens")
-    return total or sum(checked(Seen(usage.get(name, 0))).tokens for name in names)
-
-
-def _count(result: Message) -> int:
-    """Return the tokens of a turn, from the answer to its prompt."""
-    return max(_total(_inner(result, "usage")), _total(_inner(result, "_meta", "quota", "token_count")))
-
-
-def describe_call(call: Message) -> str:
-    """Return a tool call as an activity: "running pytest -q", "editing src/x.py"."""
-    kind, title = str(call.get("kind") or ""), str(call.get("title") or "")
-    command = _inner(call, "rawInput").get("command")
-    if kind == "execute" and isinstance(command, str):
-        return f"running {command}"
-    paths = _paths(call)
-    if kind in ("edit", "delete", "move", "read") and paths and paths[0]:
-        return f"{_DOING[kind]} {os.path.relpath(paths[0])}"
-    if kind in _DOING and title:
-        return title if title.lower().startswith(_DOING[kind][:4]) else f"{_DOING[kind]}: {title}"
-    return title
-
-
-def read_wanted(call: Message, *, titled: bool = False) -> Wanted:
-    """Return what a permission request is about. `titled`: the title of a command is its command line."""
-    given, kind = _inner(call, "rawInput"), str(call.get("kind") or "")
-    title, command = str(call.get("title") or kind or "something"), given.get("command")
-    if isinstance(command, list):
-        command = shlex.join(map(str, command))
-    elif titled and kind == "execute":
-        command = title
-    shown = [str(_inner(part, "content").get("text") or "") for part in _listed(call.get("content"))]
-    detail = json.dumps(given, indent=2, ensure_ascii=False) if given else "\n".join(shown)
-    if kind == "execute":
-        line = command if isinstance(command, str) else ""
-        return Wanted("command", line or title, "" if line else detail, line, os.getcwd())
-    return Wanted("edit" if kind in ("edit", "delete", "move") else "tool", title, detail, "", os.getcwd())
-
-
-def is_own(call: Message, workspace: str) -> bool:
-    """Return whether a call is one of headcount's tools, or an edit of files in the workspace."""
-    kind = str(call.get("kind") or "other")
-    if kind in ("other", "read", "think") and "command" not in _inner(call, "rawInput"):
-        names = (str(call.get("title") or ""), str(call.get("name") or ""))
-        if any(_OWN_TOOL.fullmatch(name) for name in names):
-            return True
-    if kind != "edit":
-        return False
-    paths, root = _paths(call), os.path.realpath(workspace)
-    try:
-        real = [os.path.realpath(os.path.join(root, path)) for path in paths]
-    except ValueError:  # no file can have this name
-        return False
-    return bool(real) and all(path.startswith(f"{root}/") for path in real)
-
-
-def choose(options: list[Message], allowed: bool) -> Message:
-    """Return the outcome that allows or rejects once. Without such an option the request is cancelled."""
-    kind = "allow_once" if allowed else "reject_once"
-    for one in options:
-        if one.get("kind") == kind and isinstance(one.get("optionId"), str):
-            return {"outcome": "selected", "optionId": one["optionId"]}
-    return {"outcome": "cancelled"}

@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import deque
 from typing import Any
 
@@ -34,10 +35,11 @@ _ID = re.compile(rb'"id"\s*:\s*(-?\d+|"[^"\\]*")')
 _METHOD = re.compile(rb'"method"\s*:\s*"([^"\\]*)"')
 METHOD_NOT_FOUND, INVALID_REQUEST = -32601, -32600
 _EOF_S, _TERM_S, _KILL_S = 1.5, 0.7, 1.0
+_WRITE_S = 30.0  # for an agent to read some of what is written to it
 
 
 class AgentGone(Exception):
-    """The agent process has ended, or closed its output."""
+    """The agent process has ended, closed its output, or reads nothing."""
 
 
 class Refused(Exception):
@@ -64,8 +66,12 @@ class Link:
         self._arrived: queue.Queue[Message | None] = queue.Queue(_WAITING_MESSAGES)
         self._wanted = False
         self._gone = False
+        self._reads = True
         self._last_id = 0
-        threading.Thread(target=self._read, daemon=True).start()
+        assert self.child.stdin is not None
+        os.set_blocking(self.child.stdin.fileno(), False)
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
 
     # --- to the agent
 
@@ -91,9 +97,20 @@ class Link:
         assert self.child.stdin is not None
         try:
             while data:
-                data = data[os.write(self.child.stdin.fileno(), data) :]
+                self._wait_for_reader()
+                with contextlib.suppress(BlockingIOError):
+                    data = data[os.write(self.child.stdin.fileno(), data) :]
         except (OSError, ValueError) as error:
             raise AgentGone(str(error)) from error
+
+    def _wait_for_reader(self) -> None:
+        """Wait until the pipe takes some bytes. An agent that reads nothing once is given up."""
+        assert self.child.stdin is not None
+        waiting = select.poll()
+        waiting.register(self.child.stdin.fileno(), select.POLLOUT)
+        self._reads = self._reads and bool(waiting.poll(_WRITE_S * 1000))
+        if not self._reads:
+            raise AgentGone("the agent reads nothing")
 
     # --- from the agent
 
@@ -173,8 +190,22 @@ class Link:
             self._signal(signal.SIGTERM)
             self.has_ended(_TERM_S)
         self._signal(signal.SIGKILL)
-        self.has_ended(_KILL_S)
+        if self.has_ended(_KILL_S):
+            self._close()
         return self.child.poll() or 0
+
+    def _close(self) -> None:
+        """Close the descriptors, unless the reader still reads what a process of the agent writes."""
+        deadline = time.monotonic() + _KILL_S
+        while self._reader.is_alive() and time.monotonic() < deadline:
+            with contextlib.suppress(queue.Empty):  # the reader may wait for room for a message
+                self._arrived.get(timeout=0.01)
+        if self._reader.is_alive():
+            return
+        for file in (self.child.stdout, self.child.stderr):
+            assert file is not None
+            file.close()
+        os.close(self.ended)
 
     def _signal(self, number: int) -> None:
         with contextlib.suppress(OSError):
