@@ -6,7 +6,7 @@ the workspace has it, and safe once it is committed, or in a salvage ref.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,6 +38,7 @@ class FakeRepository:
 
     workspaces: dict[str, FakeWorkspace] = field(default_factory=dict)
     refs: dict[str, frozenset[int]] = field(default_factory=dict)
+    hub: dict[str, frozenset[int]] = field(default_factory=dict)  # what each ref at the hub has
     merged: set[str] = field(default_factory=set)
     on_call: Callable[[str], bool] = lambda name: False
     """Called before each call: it may raise, and True makes that call fail."""
@@ -50,6 +51,38 @@ class FakeRepository:
     def refs_of(self, workspace: Workspace) -> list[str]:
         stem = f"refs/salvage/{workspace.team}/{workspace.member}/{workspace.generation}"
         return [ref for ref in self.refs if ref.rpartition(".")[0] == stem]
+
+
+@dataclass(slots=True)
+class FakeHub:
+    """A hub that fails as the run wants it."""
+
+    repository: FakeRepository
+    here: str = "h1"
+
+    def push(self, refs: Mapping[str, str], limit_s: float, objects: Iterable[str] = ()) -> dict[str, str]:
+        if self.repository.on_call("push"):
+            raise GitError("The hub does not have it", "no answer", code="hub-failed")
+        for ref, commit in refs.items():
+            new = self.repository.refs.get(ref) or self._committed(commit)
+            # Nothing there is replaced: commits that do not continue a branch go beside it.
+            self.repository.hub[ref] = self.repository.hub.get(ref, frozenset()) | new
+        return {ref: ref for ref in refs}
+
+    def _committed(self, commit: str) -> frozenset[int]:
+        spaces = self.repository.workspaces.values()
+        return frozenset(piece for space in spaces if space.head == commit for piece in space.committed)
+
+    def names(self, refs: Iterable[str], limit_s: float) -> dict[str, str]:
+        if self.repository.on_call("names"):
+            raise GitError("The hub does not have it", "no answer", code="hub-failed")
+        return {ref: ref for ref in refs if ref in self.repository.hub}
+
+    def fetch(self, commit: str, limit_s: float) -> None:
+        self.repository.on_call("fetch")
+
+    def delete(self, refs: Iterable[str], limit_s: float) -> None:
+        self.repository.on_call("delete")
 
 
 class FakeWorkspaces:

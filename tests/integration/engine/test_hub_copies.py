@@ -5,24 +5,31 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from headcount.app.adapters import make_world
+from headcount.app.salvages import list_saved, push_saved, restore_saved, verify_saved
 from headcount.app.standing_down import decide
 from headcount.app.teams import create_team
 from headcount.domain.policy import Policy
 from headcount.domain.settings import Fleet, Settings
+from headcount.engine import run_acts
+from headcount.engine.job import Job
+from headcount.engine.member_acts import perform
+from headcount.errors import UsageError
 from headcount.protocol import events as ev
-from headcount.protocol.member import State
+from headcount.protocol.effects import Act, ActKind
+from headcount.protocol.phase_events import TaskHappened
+from headcount.protocol.task_events import Merged
+from headcount.protocol.team import Team
+from headcount.runtime.worker_pool import WorkerPool
 from headcount.workspace import hub as hub_module
-from headcount.workspace.hub import RemoteHub
 
 from .lab import LIMIT_S, POLITE, QUICK, TEAM, Lab, git
 
@@ -139,6 +146,60 @@ def test_H17_what_the_hub_lost_before_the_close_is_pushed_again(lab: Lab, hub: P
     assert answer["deleted"] and REF in names(hub)
 
 
+def test_H17_verify_finds_what_a_hub_from_a_backup_has_lost_and_a_push_mends_it(
+    lab: Lab, hub: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(hub, tmp_path / "backup")
+    create(lab, hub)
+    lab.wait_file(lab.start("ada", f"{LEAVE}{POLITE}").key, "notes")
+    assert lab.finish(lab.ask(force=True))["deleted"]
+    assert verify_saved(lab.app, at_hub=True)[0]["ok"]
+    shutil.rmtree(hub)
+    shutil.copytree(tmp_path / "backup", hub)
+    assert verify_saved(lab.app)[0]["ok"]
+    assert verify_saved(lab.app, at_hub=True)[0]["problems"] == ["the hub does not have it"]
+    assert push_saved(lab.app) == [REF] and push_saved(lab.app) == []
+    assert verify_saved(lab.app, at_hub=True)[0]["ok"]
+    assert [row["ref"] for row in list_saved(lab.app, at_hub=True)] == [REF]
+    lab.app.settings = Settings()
+    with pytest.raises(UsageError) as refused:
+        verify_saved(lab.app, at_hub=True)
+    assert refused.value.code == "no-hub"
+
+
+def test_restore_fetches_what_only_the_hub_has(lab: Lab, hub: Path, tmp_path: Path) -> None:
+    """The ref and its pack are gone here, as on a new machine."""
+    create(lab, hub)
+    lab.wait_file(lab.start("ada", f"{LEAVE}{POLITE}").key, "notes")
+    assert lab.finish(lab.ask(force=True))["deleted"]
+    top = os.path.dirname(lab.app.home)
+    git(top, "update-ref", "-d", REF)
+    for pack in Path(top, ".git/objects/pack").iterdir():
+        pack.unlink()
+    restored = restore_saved(lab.app, "ada", str(tmp_path / "again"))
+    assert (tmp_path / "again" / "notes").read_text() == "work\n"
+    assert "made again" in restored["notes"][0]
+
+
+def test_G6_a_merge_is_pushed_and_a_hub_that_is_away_does_not_undo_it(lab: Lab, hub: Path) -> None:
+    top, branch = os.path.dirname(lab.app.home), "headcount/crew/integration"
+    world = make_world(lab.app, WorkerPool(1))
+    tree, head = git(top, "rev-parse", "HEAD^{tree}").strip(), git(top, "rev-parse", "HEAD").strip()
+    git(top, "branch", branch)
+    for n, away in enumerate((False, True, False)):
+        if away:
+            take_away(hub)
+        commit = git(top, "commit-tree", tree, "-p", head, "-m", f"work {n}").strip()
+        act = Act(ActKind.MERGE, "1", 1, {"commit": commit, "branch": branch})
+        done = run_acts.merge(Job(act, Team(TEAM), QUICK, world, start={"hub": str(hub)}))
+        [happened] = done.events
+        assert isinstance(happened, TaskHappened) and isinstance(happened.event, Merged)
+        assert [note.kind for note in done.notes] == ["warning"] * away
+        if away:
+            give_back(hub)
+    assert names(hub) == {f"refs/heads/{branch}": git(top, "rev-parse", branch).strip()}
+
+
 def test_a_workspace_stays_while_the_hub_is_away_in_the_close(lab: Lab, hub: Path) -> None:
     create(lab, hub, replace(QUICK, cleanup_retries=0))
     away = ("mv", str(hub), f"{hub}.away")
@@ -191,33 +252,24 @@ def test_checkpoints_are_at_the_hub_while_members_work_and_not_afterwards(lab: L
     git(str(hub), "fsck", "--full", "--strict")
 
 
-def test_H16_an_engine_that_died_after_the_push_pushes_the_same_again(
-    lab: Lab, hub: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The salvage is at the hub, and nothing of it in the store: the next engine repeats the act."""
-    pushed: list[dict[str, str]] = []
-    ended = threading.Event()
-    push = RemoteHub.push
-
-    def push_and_die(self: RemoteHub, refs: Any, limit_s: float, objects: Any = ()) -> dict[str, str]:
-        kept = push(self, refs, limit_s, objects)
-        pushed.append(dict(refs))
-        if len(pushed) == 1:
-            ended.wait(LIMIT_S)
-        return kept
-
-    monkeypatch.setattr(RemoteHub, "push", push_and_die)
-    create(lab, hub, replace(QUICK, checkpoint_s=0))
+def test_H16_an_act_whose_result_was_lost_after_the_push_pushes_the_same_again(lab: Lab, hub: Path) -> None:
+    """The salvage is at the hub, and nothing of it in the store, as after a crash in between."""
+    create(lab, hub)
     lab.wait_file(lab.start("ada", f"{LEAVE}{POLITE}").key, "notes")
-    answer = lab.ask(force=True)
-    wait_until(lambda: len(pushed) == 1)
-    assert lab.team().members["ada#1"].state is State.SALVAGING
-    with suppress(KeyboardInterrupt):  # it leaves without waiting for what is under way
-        lab.engine.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)
-    lab.drive()
-    assert lab.finish(answer)["deleted"]
-    ended.set()
-    assert pushed[1] == pushed[0] and names(hub) == pushed[0]
+    with lab.app.store.read() as tx:
+        start, place = (tx.fact(f"{TEAM}#1", "ada#1", name) for name in ("start", "workspace"))
+    team, act = lab.team(), Act(ActKind.SALVAGE, "ada#1", 1)
+    job = Job(
+        act, team, QUICK, make_world(lab.app, WorkerPool(1)), team.members["ada#1"],
+        start={**(start or {}), "hub": str(hub)}, workspace=place,
+    )  # fmt: skip
+    [saved] = perform(job).events
+    assert isinstance(saved, ev.Saved)
+    first = names(hub)
+    assert list(first) == [REF]
+    answer = lab.finish(lab.ask(force=True))
+    assert answer["deleted"] and names(hub) == first
+    assert receipt(answer)["salvage"][0]["commit"] == first[REF]
 
 
 def test_without_a_hub_nothing_is_pushed_and_the_receipt_has_none(
