@@ -192,7 +192,7 @@ class Run:
         if self.fault("crash_call"):
             engine.alive = False
             raise Crashed
-        if name == "salvage" and self.has_hub and self.rng.random() < 0.5:
+        if name == "salvage" and self.has_hub and self.rng.random() < 0.3:
             return False  # it fails at the hub instead
         return self._failing and name in _FAILING_CALLS and (name != "create" or self.rng.random() < 0.3)
 
