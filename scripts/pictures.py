@@ -1,8 +1,10 @@
-"""The pictures of the README, from a real run: six agents as real processes, stood down, in a real browser.
+"""The pictures of the docs, from a real day: agents as real processes, in a real browser and a real terminal.
 
     python scripts/pictures.py [DIRECTORY]        default: docs/pictures
 
-Needs chromium, tmux and the package's `test` extra. What is on a picture happened while it was made.
+Takes the page with work on its desk, a diff, a transcript and the decisions of a stand-down: light, and some
+dark and as wide as a phone. Besides, the watch and the report. Needs chromium, tmux and the package's
+`test` extra. What is on a picture happened while it was made.
 """
 
 from __future__ import annotations
@@ -45,35 +47,96 @@ TIDY_UP: dict[str, Any] = {
 }
 
 
+BEFORE = '''"""Count the words of a text."""
+
+
+def count(text: str) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for word in text.split():
+        found[word] = found.get(word, 0) + 1
+    return found
+'''
+AFTER = '''"""Count the words of a text, in any language."""
+
+import re
+from collections import Counter
+
+WORD = re.compile(r"[^\\W\\d_]+", re.UNICODE)  # letters only
+
+
+def count(text: str, *, fold: bool = True) -> Counter[str]:
+    """Return how often each word is there; `fold` ignores its case."""
+    words = WORD.findall(text.casefold() if fold else text)
+    return Counter(words)
+
+
+def most_common(text: str, number: int = 10) -> list[tuple[str, int]]:
+    return count(text).most_common(number)
+'''
+TESTS = """from counter import count, most_common
+
+
+def test_case_is_ignored() -> None:
+    assert count("One one ONE") == {"one": 3}
+
+
+def test_empty() -> None:
+    assert most_common("") == []
+"""
+ASK = (
+    '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "permission_prompt", '
+    '"arguments": {"tool_name": "Bash", "input": {"command": "pip install regex"}}}}'
+)
+
+
+def write(path: str, text: str) -> dict[str, Any]:
+    return {"do": "write", "path": path, "text": text}
+
+
+def commit(message: str) -> dict[str, Any]:
+    return {"do": "commit", "message": message}
+
+
+def say(text: str) -> dict[str, Any]:
+    return {"do": "print", "text": text}
+
+
 def work(path: str, *after: dict[str, Any], on: dict[str, Any] | None = None) -> dict[str, Any]:
     """A script that commits a file, then does `after`."""
-    steps = [
-        {"do": "write", "path": path, "text": f"# {path}\n"},
-        {"do": "commit", "message": f"Add {path}"},
-        *after,
-    ]
-    return {"steps": steps, "on": on or {}}
+    return {"steps": [write(path, f"# {path}\n"), commit(f"Add {path}"), *after], "on": on or {}}
 
 
 LISTEN = {"do": "listen"}
-READY = {"do": "send", "to": "lead", "subject": "Parser ready", "body": "See parser.py"}
-NOTES = {"do": "write", "path": "notes.md", "text": "empty input\n"}
-SCRIPTS = {
-    "parser": work("parser.py", READY, LISTEN),
-    "report": work("report.py", NOTES, LISTEN, on=TIDY_UP),
+QUESTION = {
+    "do": "send", "to": "operator", "subject": "Should words with a hyphen be one word?",
+    "body": "well-known is two words now. The tests of the old program count it as one.",
+}  # fmt: skip
+SCRIPTS: dict[str, Any] = {
+    "parser": {"steps": [
+        write("counter.py", AFTER), commit("Count words in any language"),
+        write("test_counter.py", TESTS), commit("Test empty texts and case"),
+        write("notes.md", "hyphens?\n"), QUESTION, say("running pytest: 2 failed, 11 passed"), LISTEN,
+    ], "on": TIDY_UP},
+    "report": work("report.py", write("notes.md", "empty\n"), say("editing report.py"), LISTEN, on=TIDY_UP),
     "index": work(
         "index.py",
-        {"do": "write", "path": "index.py", "text": "INDEX = {'half': 'done'}\n"},
+        write("index.py", "INDEX = {'half': 'done'}\n"),
         {"do": "stash", "message": "half an index"},
-        {"do": "write", "path": "index.py", "text": "INDEX = {'better': 'idea'}\n"},
-        {"do": "write", "path": "todo.txt", "text": "nobody has seen this yet\n"},
+        write("index.py", "INDEX = {'better': 'idea'}\n"),
+        write("todo.txt", "nobody has seen this yet\n"),
         {"do": "stray"},
+        say("searching for an inverted index"),
         {"do": "ignore", "signals": ["SIGTERM"]},
         {"do": "hang"},
     ),
     "search": work("search.py", {"do": "idle"}, LISTEN),
-    "bench": work("bench.py", {"do": "write", "path": "results.csv", "text": "1,2\n"}, {"do": "hang"}),
-    "docs": work("guide.md", {"do": "print", "text": "writing the guide"}, LISTEN),
+    "bench": work("bench.py", write("results.csv", "1,2\n"), say("running python bench.py"), {"do": "hang"}),
+    "docs": work(
+        "guide.md",
+        say("installing what the guide needs"),
+        {"do": "run", "command": ["sh", "-c", f"(echo '{ASK}'; sleep 300) | headcount mcp > /dev/null &"]},
+        LISTEN,
+    ),
 }  # fmt: skip
 
 
@@ -92,8 +155,10 @@ class Place:
     def prepare(self) -> None:
         for words in (
             ("init", "-q", "-b", "main"),
-            ("commit", "-q", "--allow-empty", "-m", "An empty start"),
+            ("add", "counter.py"),
+            ("commit", "-q", "-m", "Count words"),
         ):
+            (self.root / "counter.py").write_text(BEFORE)
             subprocess.run(["git", "-C", str(self.root), *words], check=True, env=self.env)
         (self.root / "headcount.toml").write_text(SETTINGS)
         for name, script in SCRIPTS.items():
@@ -120,6 +185,8 @@ class Place:
             agent = (sys.executable, "-m", "headcount.agents.scripted", str(self.root / f"{name}.json"))
             spawn(app, TEAM, Plan(name, command=agent, prompt=f"Build the {name} of a word counter."))
         app.close()
+        for subject in ("Count words in any language", "Write the guide", "An index of all words"):
+            self.run("task", "create", "--team", TEAM, subject)
 
     def leave_nobody(self) -> None:
         subprocess.run(
@@ -164,33 +231,43 @@ pre {{ margin: 0; padding: 16px 18px; border-radius: 10px; background: #14181c; 
 
 
 @contextmanager
-def watching(place: Place, socket: str) -> Iterator[Callable[[], str]]:
-    """`headcount status --watch` in a terminal; yields what it shows, with its colours."""
+def watching(place: Place, socket: str) -> Iterator[Callable[..., str]]:
+    """`headcount status --watch` in a terminal; yields what it shows after these keys, with its colours."""
 
     def tmux(*words: str) -> str:
         command = ["tmux", "-S", socket, "-f", os.devnull, *words]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
     script = f"cd {place.root}; exec {' '.join(place.command('status', TEAM, '--watch'))}"
-    tmux("new-session", "-d", "-x", "104", "-y", "15", "-s", "w", "sh", "-c", script)
+    tmux("new-session", "-d", "-x", "120", "-y", "20", "-s", "w", "sh", "-c", script)
+
+    def show(*keys: str) -> str:
+        if keys:
+            tmux("send-keys", "-t", "w", *keys)
+            time.sleep(2)
+        return tmux("capture-pane", "-p", "-e", "-t", "w")
+
     try:
-        yield lambda: tmux("capture-pane", "-p", "-e", "-t", "w")
+        yield show
     finally:
         tmux("kill-server")
 
 
 def as_html(shown: str) -> str:
-    """The few escapes that the watch uses, as spans."""
-    parts, is_open = [], False
+    """The few escapes that the watch uses, as spans. A terminal adds one to those before it."""
+    parts, style = [], {"weight": "", "colour": ""}
     for piece in re.split(r"(\x1b\[[\d;]*m)", shown.rstrip()):
-        if piece.startswith("\x1b["):
-            parts.append("</span>" if is_open else "")
-            names = [COLOURS[number] for number in piece[2:-1].split(";") if number in COLOURS]
-            is_open = bool(names)
-            parts.append(f'<span class="{" ".join(names)}">' if is_open else "")
-        else:
-            parts.append(html.escape(piece))
-    return WINDOW.format(text="".join(parts) + ("</span>" if is_open else ""))
+        if not piece.startswith("\x1b["):
+            parts.append(f'<span class="{style["weight"]} {style["colour"]}">{html.escape(piece)}</span>')
+            continue
+        for number in piece[2:-1].split(";"):
+            if number in ("", "0"):
+                style = {"weight": "", "colour": ""}
+            elif number == "39":
+                style["colour"] = ""
+            elif number in COLOURS:
+                style["colour" if len(number) > 1 else "weight"] = COLOURS[number]
+    return WINDOW.format(text="".join(parts))
 
 
 # --- taking them -----------------------------------------------------------------------------------------
@@ -205,21 +282,47 @@ def open_page(browser: Browser, url: str, width: int, height: int, scheme: Any =
 def take(place: Place, browser: Browser, target: Path) -> None:
     place.start()
     place.wait(lambda now: all(m["state"] == "running" for m in now["members"]))
-    time.sleep(4)  # so that there is something to see of their work
+    place.wait(lambda now: now["asks"] and now["questions"])
     socket = str(place.root / ".tmux")
     with serving(place) as url, watching(place, socket) as shown:
-        page = open_page(browser, url, 1200, 840)
-        page.wait_for_selector("#rows button.name")
+        page = open_page(browser, url, 1440, 900)
+        phone = open_page(browser, url, 390, 844)
+
+        def picture(name: str, of: Page = page, scheme: Any = "light") -> None:
+            of.emulate_media(color_scheme=scheme)
+            of.screenshot(path=target / f"{name}.png")
+
+        def terminal(name: str, *keys: str) -> None:
+            window = browser.new_page()
+            window.set_content(as_html(shown(*keys)))
+            window.locator("body").screenshot(path=target / f"{name}.png")
+
+        page.wait_for_selector("#desk article >> nth=1")
+        page.get_by_role("tab", name="Tasks").click()
+        time.sleep(8)  # so that their work has been counted
+        picture("page")
+        picture("page-dark", scheme="dark")
+        picture("phone", phone)
+        terminal("terminal")
+        terminal("terminal-diff", "Enter", "3")
+        shown("Escape")
+        for each, name in ((page, "diff"), (phone, "phone-diff")):
+            each.locator("#rows").get_by_role("button", name="parser").click()
+            each.get_by_role("tab", name="Diff").click()
+            each.wait_for_selector(".lines .plus >> nth=3")
+            picture(name, each)
+        picture("diff-dark", scheme="dark")
+        page.get_by_role("tab", name="Transcript").click()
+        page.wait_for_selector(".transcript:not(:empty)")
+        picture("transcript")
+        for each in (page, phone):
+            each.keyboard.press("Escape")
         place.run("down", TEAM, "--reason", "Work complete", "--no-wait")
         place.wait(lambda now: len(now["escalations"]) == 2)
-        page.wait_for_selector(".escalation >> nth=1")
+        page.wait_for_selector("#desk details")
+        page.locator("#desk summary").click()
         time.sleep(1)
-        page.screenshot(path=target / "page.png")
-        page.emulate_media(color_scheme="dark")
-        page.screenshot(path=target / "page-dark.png")
-        terminal = browser.new_page()
-        terminal.set_content(as_html(shown()))
-        terminal.locator("body").screenshot(path=target / "terminal.png")
+        picture("decisions")
     for escalation in place.status()["escalations"]:
         place.run("decide", escalation, "force-kill", "--team", TEAM)
     place.wait(lambda now: now["status"] == "shutdown")

@@ -8,8 +8,12 @@ import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from tests.support.postgres import Cluster
 
 # Whoever runs the tests in the background, or with nohup, has some signals ignored, and so would all that
 # they start: but several tests are about those.
@@ -34,6 +38,9 @@ def _has_room(directory: str) -> bool:
 if _has_room(_MEMORY):
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", _MEMORY)
 
+# No test adds its repositories to the list of whoever runs it (`app/known_repositories.py`).
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="headcount-state-")
+
 # But a file system in memory does not see writes through a mapping, so headcount trusts no time stamps there.
 # What is about workspaces is tested where users have them.
 _ON_DISK = tuple(
@@ -50,3 +57,13 @@ def tmp_path(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
     place = Path(tempfile.mkdtemp(prefix="headcount-test-"))
     yield place
     shutil.rmtree(place, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Cluster]:
+    """One server for all tests of this process that need no other."""
+    from tests.support.postgres import Cluster
+
+    cluster = Cluster()
+    yield cluster
+    cluster.close()

@@ -6,7 +6,8 @@
     ├── DefinitionError             3     the definition does not compile
     ├── WorldError                  4     the machine failed: store, git, tmux, process
     │   ├── StoreError
-    │   │   └── FencedOut                     another engine has taken over this team
+    │   │   ├── FencedOut                     another engine has taken over this team
+    │   │   └── OutcomeUnknown                a change may be stored or not: read before you repeat it
     │   ├── GitError
     │   └── ProcessError
     ├── NotAllowed                  5     the caller may not do this
@@ -77,6 +78,12 @@ class FencedOut(StoreError):
     """The lease was lost: whatever this process still wants to write is not its to write any more."""
 
     code = "fenced-out"
+
+
+class OutcomeUnknown(StoreError):
+    """The database was lost while it committed: the change may be stored, or not."""
+
+    code = "outcome-unknown"
 
 
 class GitError(WorldError):

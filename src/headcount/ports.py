@@ -64,6 +64,7 @@ class Tx(Protocol):
     def save_team(self, before: Team, after: Team) -> None: ...
     def team_names(self, *, closed: bool = False) -> list[str]: ...
     def team_settings(self, team_id: str) -> Mapping[str, Any]: ...
+    def change_settings(self, team_id: str, settings: Mapping[str, Any]) -> None: ...
     def team_card(self, name: str) -> TeamCard | None:
         """A team at a glance, by its name or id, without the values of the rules."""
 
@@ -159,6 +160,12 @@ class Store(Protocol):
 
         Two of one team never overlap, and one without a team overlaps with none. Writing rows of another team
         is an error. Raises `FencedOut` when the fence's lease was lost.
+        """
+
+    def append(self, *, team: str) -> AbstractContextManager[Tx]:
+        """Open a write transaction that only adds inputs and mail of one team; any other write is an error.
+
+        It overlaps with no `write` of that team, but may with others of its kind.
         """
 
     def read(self) -> AbstractContextManager[Tx]:

@@ -1,4 +1,4 @@
-"""The store on disk and the one in memory pass the same suite, so what the simulator shows holds for both."""
+"""Every store passes the same suite, so what the simulator shows in memory holds for all of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from headcount.store.postgres import PostgresStore
 from headcount.store.sqlite import InMemoryStore, SqliteStore
+from tests.support.postgres import Cluster, empty
 from tests.support.store_suite import StoreSuite
 
 if TYPE_CHECKING:
@@ -26,5 +28,14 @@ class TestOnDisk(StoreSuite):
     @pytest.fixture
     def store(self, tmp_path: Path) -> Iterator[SqliteStore]:
         store = SqliteStore(str(tmp_path / "state"))
+        yield store
+        store.close()
+
+
+class TestPostgres(StoreSuite):
+    @pytest.fixture
+    def store(self, postgres: Cluster) -> Iterator[PostgresStore]:
+        store = PostgresStore(postgres.url())
+        empty(store.url)
         yield store
         store.close()

@@ -12,11 +12,12 @@ from .reader import Reader
 # Guides that need nothing but what the tutorial has. Others need a client, and have tests of their own.
 GUIDES = (
     "a-second-copy",
-    "bound-what-a-team-takes", "cycle-a-member", "decide-escalations", "go-back-in-a-workspace",
+    "answer-your-team", "bound-what-a-team-takes", "cycle-a-member", "decide-escalations",
+    "go-back-in-a-workspace",
     "judge-with-a-model", "keep-the-disk-clean", "look-at-a-team", "move-from-tsx-to-python",
     "notify-on-escalation", "restore-from-salvage", "run-any-command", "run-tasks", "set-up-workspaces",
     "shared-workspaces-and-finalizers",
-    "stand-down-single-members", "sweep-after-a-crash", "take-over-the-work", "use-in-ci",
+    "stand-down-single-members", "sweep-after-a-crash", "take-over-the-work", "uninstall", "use-in-ci",
 )  # fmt: skip
 
 

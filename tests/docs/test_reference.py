@@ -88,3 +88,11 @@ def test_environment_page_has_every_variable_of_the_source() -> None:
 
 def _read(path: Path) -> str:
     return path.read_text(errors="replace") if path.is_file() else ""
+
+
+def test_troubleshooting_names_codes_that_exist() -> None:
+    from headcount.app.explain import read_pages
+
+    named = re.findall(r"`\[([a-z-]+)\]`", (DOCS / "troubleshooting.md").read_text())
+    assert len(named) > 10
+    assert set(named) <= read_pages().keys()

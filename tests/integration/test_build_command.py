@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from headcount.app.builds import detect_dialect
-from headcount.cli import main
+from headcount.cli import main, terminal_output
 
 CORPUS = Path(__file__).parents[1] / "golden" / "corpus"
 WORKFLOW = CORPUS / "27-workflow-full"
@@ -337,8 +337,10 @@ def test_progress_is_shown_on_a_terminal_only(
     assert main(["build", "."]) == 0
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(terminal_output, "_QUIET_S", 0.0)
     assert main(["build", "."]) == 0
-    assert "\rCompiled 25 of 25" in capsys.readouterr().err
+    assert "\x1b[2K" in (shown := capsys.readouterr().err) and "Compiled 25 of 25\n" in shown
 
 
 def test_thousands_of_levels_are_an_error_and_no_crash(capsys: pytest.CaptureFixture[str]) -> None:

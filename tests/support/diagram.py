@@ -90,7 +90,9 @@ def authority_table() -> str:
 
 def policy_table() -> str:
     rows = [
-        (f"`{f.name}`", f"`{_value(f.default)}`", str(f.metadata["doc"])) for f in dataclasses.fields(Policy)
+        (f"`{f.name}`", f"`{_value(f.default)}`", str(f.metadata["doc"]))
+        for f in dataclasses.fields(Policy)
+        if "doc" in f.metadata
     ]
     return _table(("setting", "default", "what it limits"), rows)
 

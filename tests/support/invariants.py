@@ -12,7 +12,7 @@ from headcount.domain import templates
 from headcount.protocol import events as ev
 from headcount.protocol.effects import ActKind
 from headcount.protocol.happened import RequestRejected
-from headcount.protocol.member import Answer, Member, State
+from headcount.protocol.member import Activity, Answer, Member, State
 from headcount.protocol.team import DRAINING, Status
 from tests.support.onlooker import LAST, SENT_BACK, Seen, Step, Violation, is_mute
 
@@ -95,15 +95,23 @@ def I5_a_member_answers_only_for_itself(step: Step, seen: Mapping[str, Seen]) ->
     That an operator does not wait for an answer is no answer.
     """
     speaker = getattr(step.event, "key", None)
-    silent = (None, Answer.UNANSWERED) if getattr(step.event, "now", False) else (None,)
     for before, after in step.moved:
-        if before is not None and after.answer not in (*silent, before.answer) and after.key != speaker:
+        if before is None or after.key == speaker or after.answer in (None, before.answer):
+            continue
+        if not (after.answer is Answer.UNANSWERED and _is_not_waited_for(step, before)):
             yield f"{after.key} is said to have {after.answer} by an event about {speaker}"
     # A lead that is cycled leaves its office to its next generation: that is no stand-down of the team's.
     opens = isinstance(step.event, ev.StandDown | ev.Spent) and not getattr(step.event, "cycling", False)
     for request in step.after.requests.values():
         if opens and not request.whole_team and request.id not in step.before.requests:
             yield from (f"{k} leads" for k in request.targets if step.after.members[k].role == "lead")
+
+
+def _is_not_waited_for(step: Step, member: Member) -> bool:
+    """Return whether the operator did not want to wait, or used force while it is at a usage limit."""
+    request = step.after.requests.get(member.request or "")
+    forced = request is not None and request.forces(member.key)
+    return getattr(step.event, "now", False) or (forced and member.activity is Activity.LIMITED)
 
 
 def I6_the_first_answer_and_the_last_outcome_stand(step: Step, seen: Mapping[str, Seen]) -> Iterator[str]:

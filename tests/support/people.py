@@ -35,6 +35,9 @@ class People:
             run.after(deed.at, lambda deed=deed: self._do(deed))  # type: ignore[misc]
 
     def _do(self, deed: Deed) -> None:
+        if deed.what == "set":
+            self._run.change_policy()
+            return
         event = self._event(deed)
         if event is not None:
             self._run.tell("operator", f"{deed.what} {deed.who}".strip())

@@ -7,6 +7,7 @@ run (how long things take) comes from the seed as well.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
 from headcount.domain.policy import Policy
@@ -15,7 +16,6 @@ from tests.support.agents import TEMPERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from random import Random
 
 FAULTS_UNTIL_S = 900.0
 _NAMES = ("web", "web-2", "api", "docs", "perf")  # one a prefix of another, on purpose
@@ -38,7 +38,7 @@ class Deed(NamedTuple):
     """Something that a person does."""
 
     at: float
-    what: str  # down, force, down_member, force_member, spawn, cycle, pause, resume, release, changes
+    what: str  # down, force, down_member, force_member, spawn, cycle, pause, resume, release, changes, set
     who: str = ""
 
 
@@ -85,7 +85,11 @@ def _describe(fault: Fault) -> str:
 def draw_plan(seed: int, rng: Random) -> Plan:
     cast = tuple(_draw_cast(rng))
     names = [member.name for member in cast]
-    deeds, faults = tuple(sorted(_draw_deeds(rng, names))), tuple(_draw_faults(rng))
+    drawn, faults = list(_draw_deeds(rng, names)), tuple(_draw_faults(rng))
+    # By a source of its own: what the others draw from a seed stays as it is.
+    changing = Random(f"set {seed}")
+    drawn += [Deed(changing.uniform(1, FAULTS_UNTIL_S), "set") for _ in range(changing.choice((0, 0, 1, 2)))]
+    deeds = tuple(sorted(drawn))
     plan = Plan(seed, cast, deeds, faults, _draw_policy(rng))
     if rng.random() < 0.2:
         # People decide here: a task gives up its slot when it orders a refusal to be escalated, and a policy

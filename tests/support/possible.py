@@ -32,6 +32,7 @@ class Choices:
     witness_judges: bool = False
     limits: bool = False  # usage limits of clients, and budgets
     hub: bool = False  # a salvage may be on its host only
+    sets: bool = False  # the policy decides escalations from some moment on
     cycle: bool = False  # a lead is followed by its next generation
 
 
@@ -79,6 +80,8 @@ def _people(team: Team, choices: Choices) -> Iterator[ev.Event]:
     if choices.cycle and open_one is None:
         leads = (m for m in team.members.values() if m.role == "lead" and not m.settled)
         yield from (ev.StandDown("r-cycle", (m.name,), cycling=True) for m in leads)
+    if choices.sets:
+        yield ev.PolicyChanged((("on_escalation", "ask", "force-kill"),))
     if len(team.members) < choices.size:
         yield ev.Spawn("abcdef"[len(team.members)], awaits_review=choices.reviews)
 

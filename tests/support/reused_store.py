@@ -7,10 +7,11 @@ Every transaction and every ring passes the run that uses the store, so that it 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from headcount.store.sqlite import InMemoryStore, SqliteTx
+from headcount.store.rows import Rows
+from headcount.store.sqlite import InMemoryStore
 
 if TYPE_CHECKING:
     from headcount.ports import Fence, Mail
@@ -23,7 +24,7 @@ _DELETE_GUARDS = ("journal_is_never_shortened", "mail_is_kept_until_handled")
 class Watched:
     """What one transaction has written of a team and of acts."""
 
-    def __init__(self, tx: SqliteTx) -> None:
+    def __init__(self, tx: Rows) -> None:
         self.team: Team | None = None
         self.ordered: list[Act] = []
         self.ended: list[str] = []
@@ -77,11 +78,17 @@ class ReusedStore(InMemoryStore):
         names = db.execute("select name from sqlite_schema where type = 'table'")
         self._tables = [str(name) for (name,) in names]
 
+    def write(self, fence: Fence | None = None, *, team: str = "") -> AbstractContextManager[Rows]:  # type: ignore[override]
+        return self._observed(super().write(fence, team=team))
+
+    def append(self, *, team: str) -> AbstractContextManager[Rows]:  # type: ignore[override]
+        return self._observed(super().append(team=team))
+
     @contextmanager
-    def write(self, fence: Fence | None = None, *, team: str = "") -> Iterator[SqliteTx]:  # type: ignore[override]
+    def _observed(self, opened: AbstractContextManager[Rows]) -> Iterator[Rows]:
         self.observer.before_write()
         try:
-            with super().write(fence, team=team) as tx:
+            with opened as tx:
                 watched = Watched(tx)
                 yield tx
                 self.observer.before_commit()

@@ -15,6 +15,7 @@ import heapq
 import random
 from collections import Counter
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headcount.app.judge import judge
@@ -72,6 +73,17 @@ _FAILING_CALLS = frozenset(
 _LOOK_EVERY_S = 10.0
 _UNDONE_S = 65.0  # longer than the longest wait before a retry, 60 s
 _RING_LOST_S = 10.0
+# What the operator sets for an open team, and to which values.
+_SETTABLE: dict[str, tuple[Any, ...]] = {
+    "answer_timeout_s": (1.0, 120.0),
+    "nudge_timeout_s": (1.0, 600.0),
+    "stop_grace_s": (0.5, 60.0),
+    "max_attempts": (1, 5),
+    "max_waits": (0, 3),
+    "on_escalation": ("ask", "force-kill"),
+    "tasks_at_once": (1, 3),
+    "max_members": (1, 64),
+}
 _SPINS = 1000
 
 
@@ -89,6 +101,8 @@ class Run:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
+        self.policy = plan.policy  # as people have changed it
+        self.most_at_once = plan.policy.tasks_at_once
         self.rng = random.Random(plan.seed * 2 + 1)
         self.now = 0.0
         self.wall_jump = 0.0
@@ -222,7 +236,27 @@ class Run:
             SimulatedEngine(self).wake()
 
     def policy_of(self, settings: Mapping[str, Any]) -> Policy:
-        return self.plan.policy
+        return replace(self.plan.policy, **settings.get("policy", {}))
+
+    def change_policy(self) -> None:
+        """The operator sets one number. The engine follows as soon as it is rung, and that may be late."""
+        chance = random.Random(f"set {self.plan.seed} {self.now}")
+        key = chance.choice(sorted(_SETTABLE))
+        new = chance.choice(_SETTABLE[key])
+        if key == "on_escalation" and self.plan.tasks:
+            return  # see `draw_plan`
+        self.tell("operator", f"sets {key} = {new}")
+        old, self.policy = getattr(self.policy, key), replace(self.policy, **{key: new})
+        self.most_at_once = max(self.most_at_once, self.policy.tasks_at_once)
+        with self.store.write() as tx:
+            team = tx.load_team("demo")
+            assert team is not None
+            if team.status is Status.SHUTDOWN:
+                return
+            policy = tx.team_settings(team.id).get("policy", {})
+            tx.change_settings(team.id, {"policy": {**policy, key: new}})
+            applied = apply(tx, team, [ev.PolicyChanged(((key, old, new),))], self.policy, self.make_start)
+        self.store.ring(applied.channels)
 
     def make_start(self, team: Team, member: Member, plan: Mapping[str, Any]) -> Mapping[str, Any]:
         return {
@@ -303,9 +337,7 @@ class Run:
                 raise Violation(f"two acts have the id {act.id}: the second would never be performed")
             self._act_ids.add(act.id)
         for problem in (
-            I4_the_next_task_waits(taken, self._seen, self.plan.policy.tasks_at_once)
-            if self.plan.tasks
-            else ()
+            I4_the_next_task_waits(taken, self._seen, self.most_at_once) if self.plan.tasks else ()
         ):
             raise Violation(f"I4_the_next_task_waits: {problem}")
 
@@ -347,7 +379,7 @@ class Run:
         with self.store.write() as tx:
             team = tx.load_team("demo")
             assert team is not None
-            applied = apply(tx, team, events, self.plan.policy, self.make_start)
+            applied = apply(tx, team, events, self.policy, self.make_start)
             for spawned in (event for event in events if isinstance(event, ev.Spawn)):
                 member = applied.team.latest(spawned.name)
                 if applied.refused is None and member is not None:
@@ -476,7 +508,7 @@ class Run:
             self.tell("world", "nothing goes wrong any more")
             self.start_engine()
             self.go_until(self.engine.executor.free_at)  # what hangs comes to its end first
-            self.people.bring_home(bound_s(self.plan.policy, len(self.team.members)))
+            self.people.bring_home(bound_s(self.policy, len(self.team.members)))
         if self.plan.tasks:
             tasks.check_phase(self)
         self.world.check_nobody_lives()

@@ -96,6 +96,25 @@ class TransactionClaims:
         with store.read() as tx:
             assert len(tx.inbox(other.id, None)) == 1 and tx.tasks(other.id) == []
 
+    def test_a_transaction_that_appends_adds_only_inputs_and_mail(self, store: Store) -> None:
+        with store.write() as tx:
+            team = make_team(tx, "mine", "alice")
+            other = make_team(tx, "other", "alice")
+        with store.append(team="mine") as tx:
+            tx.post(mail(team, "alice#1"))
+            tx.add_report(team.id, "IdleReported", {"key": "alice#1"})
+        acts: tuple[Callable[[Tx], object], ...] = (
+            lambda tx: tx.add_entry(team.id, "n", "", {}),
+            lambda tx: tx.add_task(Task("", team.id, "t")),
+            lambda tx: tx.post(mail(other, "alice#1")),
+        )
+        for act in acts:
+            with pytest.raises(Bug), store.append(team="mine") as tx:
+                act(tx)
+        with store.write(team="mine") as tx:
+            assert len(tx.inbox(team.id, None)) == 1 and tx.tasks(team.id) == []
+            assert tx.take_inputs(team.id) == [ev.IdleReported("alice#1")]
+
     def test_threads_write_one_after_the_other(self, store: Store) -> None:
         with store.write() as tx:
             team = make_team(tx)
@@ -188,6 +207,17 @@ class TeamClaims:
         with store.write() as tx:
             team = tx.create_team("review", "", {"policy": {"notify": ("a",)}, "mode": "up"})
             assert tx.team_settings(team.id) == {"policy": {"notify": ["a"]}, "mode": "up"}
+
+    def test_changed_settings_replace_the_others_and_what_is_taken_from_them(self, store: Store) -> None:
+        with store.write() as tx:
+            team = tx.create_team("review", "", {"policy": {"peer_mail": False}, "mode": "up"})
+            tx.change_settings(team.id, {"policy": {"peer_mail": True}, "limits": {"tasks": 7}})
+        with store.read() as tx:
+            assert tx.team_settings(team.id) == {"policy": {"peer_mail": True}, "limits": {"tasks": 7}}
+            card = tx.team_card("review")
+        assert card is not None and card.peer_mail and card.max_tasks == 7
+        with pytest.raises(UsageError), store.write() as tx:
+            tx.change_settings("never#1", {})
 
     @pytest.mark.parametrize("name", ["", "Review", "a/b", "../x", "a" * 51, "-a", "a\n"])
     def test_a_name_that_is_none_is_refused(self, store: Store, name: str) -> None:

@@ -52,6 +52,7 @@ VARIANTS = (
         ("worker", "lead"),
     ),
     Variant("hub", "a salvage that the hub does not have", replace(_TWO, hub=True, force=True)),
+    Variant("set", "the policy decides what is escalated, from any moment on", replace(_TWO, sets=True)),
     Variant("judge", "the witness judges", replace(_TWO, witness_judges=True)),
 )  # fmt: skip
 

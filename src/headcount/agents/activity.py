@@ -40,7 +40,7 @@ _TOOLS: dict[str, tuple[str, tuple[str, ...]]] = {
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
 _SERVERS = re.compile(r"^(?:mcp_+)?headcount_+")
 # The sum of a test run: pytest, unittest, cargo, Jest and those that write alike.
-_SUMS = re.compile(r"\d+ (?:failed|passed|errors?)\b(?:[,;] \d+ \w+)*|FAILED \([^)\n]*\)")
+TEST_SUMS = re.compile(r"\d+ (?:failed|passed|errors?)\b(?:[,;] \d+ \w+)*|FAILED \([^)\n]*\)")
 _LAST_PART = 4000
 _SHELLS = ("bash", "sh", "zsh")
 
@@ -97,7 +97,7 @@ def parse_arguments(text: object) -> object:
 
 def _summarize(step: Step) -> str:
     """Return how a tool ended, if that is worth a word: the sum of a test run, or its failure."""
-    sums = _SUMS.findall(step.text[-_LAST_PART:])
+    sums = TEST_SUMS.findall(step.text[-_LAST_PART:])
     return str(sums[-1]) if sums else ("failed" if step.failed else "")
 
 

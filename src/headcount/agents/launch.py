@@ -140,8 +140,15 @@ def check_agent(agent: str, command: tuple[str, ...] = (), *, installed: bool = 
 
 
 def _check_program(command: tuple[str, ...]) -> None:
-    """Refuse an ACP agent whose program is not on PATH. A path is relative to the definition."""
-    if command and "/" not in command[0] and shutil.which(command[0]) is None:
+    """Refuse an ACP agent without a program on PATH. A path is relative to the definition."""
+    if not command:
+        raise UsageError(
+            "A worker with the agent acp has no command",
+            "acp needs the command that starts an agent which speaks ACP",
+            ('Add it to the worker: define_worker("bob", agent="acp", command=["opencode", "acp"])',),
+            code="empty-command",
+        )
+    if "/" not in command[0] and shutil.which(command[0]) is None:
         install = find_agent(command).install
         raise WorldError(
             f"{command[0]} is not installed",

@@ -9,6 +9,7 @@ import os
 from contextlib import contextmanager
 
 from headcount.app.caller import identify
+from headcount.app.database_choice import choose_database
 from headcount.app.home import find_checkout, find_home, make_home
 from headcount.app.lock import refuse_suspended
 from headcount.app.place import check_own
@@ -134,7 +135,11 @@ def open_app(
     settings = find_settings(checkout)
     if settings is not None:
         check_owner(settings)  # also where a command needs no setting
-    store = open_store(home) if os.path.isdir(home) else passing_store(home)
+    if os.path.isdir(home):
+        choose_database(home, settings, environ)
+        store = open_store(home)
+    else:
+        store = passing_store(home)
     return App(home, store, None, identify(store, environ, home, action), checkout, environ)
 
 

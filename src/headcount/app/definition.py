@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headcount.app.bounded_compile import compile_bounded
 from headcount.app.caller import refuse_python
+from headcount.app.definition_files import source_line
 from headcount.app.member_start import Plan
+from headcount.compiler.diagnostics import render
 from headcount.domain.names import check_member_name, check_team_name, show
 from headcount.errors import DefinitionError, HeadcountError, UsageError
 
@@ -29,6 +31,29 @@ class Definition(NamedTuple):
     workflow: ir.Workflow | None
 
 
+_USUAL = ("team.py", "team.tsx", "headcount.py", "headcount.tsx")
+USUAL_FILES = f"default: {', '.join(_USUAL[:-1])} or {_USUAL[-1]} here"
+
+
+def find_definition(directory: str) -> str:
+    """Return the definition that is meant when none is named: the first of the usual names."""
+    for name in _USUAL:
+        if os.path.isfile(os.path.join(directory, name)):
+            return name
+    others = sorted(name for name in os.listdir(directory) if name.endswith((".py", ".tsx")))
+    meant = (f"Name it, such as `headcount up {shlex.quote(others[0])}`",) if len(others) == 1 else ()
+    raise UsageError(
+        "Which definition?",
+        f"there is none of {', '.join(_USUAL)} in {directory}",
+        (
+            *meant,
+            "Get an example with `headcount init`",
+            'Start one agent: `headcount spawn NAME --prompt "…"`',
+        ),
+        code="no-source",
+    )
+
+
 def read_definition(path: str) -> Definition:
     """Compile it; what does not compile, has no team, or has names that no client accepts is refused."""
     if not os.path.exists(path):
@@ -44,7 +69,8 @@ def read_definition(path: str) -> Definition:
     if errors or compiled.document is None:
         raise DefinitionError(
             f"{path} does not compile",
-            "\n  ".join(d.render() for d in errors) or "there is no Command, Agent or Skill in it",
+            "\n".join(render(d, source_line(d)) for d in errors)
+            or "there is no Command, Agent or Skill in it",
             (f"See everything with `headcount build --check {shlex.quote(path)}`",),
             code="definition",
         )

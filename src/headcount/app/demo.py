@@ -1,9 +1,8 @@
 """The whole story on a scratch repository, with scripted agents as real processes.
 
-Three workers build a word counter. Two tasks are reviewed and merged; one of their workers said done with a
-file lying around, and was sent back. The third worker hangs: it answers nobody, holds unsaved work in every
-corner of its workspace, and has a child that left its process group and ignores SIGTERM. Then the team is
-stood down.
+Three workers build a word counter. Two tasks are reviewed and merged. One of their workers reported done with
+an uncommitted file and was sent back. The third worker hangs: it answers nothing, has unsaved work of every
+kind, and has a child that left its process group and ignores SIGTERM. Then the team is stood down.
 """
 
 from __future__ import annotations

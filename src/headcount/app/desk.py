@@ -66,7 +66,7 @@ def read_needs(app: App, tx: Tx, team: Team) -> Iterator[Need]:
             call = f"headcount decide {wanted['id']} allow|deny"
             yield need("ask", wanted["member"], wanted["askedAt"], wanted["title"], call, wanted["id"])
     for asking in read_questions(app, tx, team):
-        call = f'headcount reply {asking["id"]} "…"'
+        call = f'headcount reply {asking["id"]} "…"{_named(tx, team, asking["id"])}'
         yield need("question", asking["member"], asking["at"], asking["subject"], call, asking["id"])
     undecided = [e for e in team.escalations.values() if e.state in UNDECIDED]
     policy = policy_of(tx.team_settings(team.id))
@@ -86,6 +86,13 @@ def read_needs(app: App, tx: Tx, team: Team) -> Iterator[Need]:
     for member in failed:
         call = f"headcount logs {member.name} --team {team.name}"
         yield need("failure", member.key, times.get(member.key, ""), member.failure or member.cause, call)
+
+
+def _named(tx: Tx, team: Team, mail_id: str) -> str:
+    """Return the option that names the team, if another open team has a message with the same id."""
+    others = [card for name in tx.team_names() if name != team.name and (card := tx.team_card(name))]
+    same = any(tx.find_mail(card.id, mail_id) is not None for card in others)
+    return f" --team {team.name}" if same else ""
 
 
 def _times(tx: Tx, team: Team, *kinds: str) -> dict[str, str]:

@@ -158,7 +158,7 @@ def _read_edit(root: str, change: Change) -> _Edit:
     except (ValueError, RecursionError) as error:
         raise UsageError(
             f"Did not change {change.path}", f"it cannot be read: {error}",
-            ("Correct it, or add the server by hand: docs/how-to shows what to write",),
+            ("Correct it, then run `headcount init` again",),
             code="unreadable-settings",
         ) from error  # fmt: skip
 

@@ -94,6 +94,10 @@ _TELL: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
     "found_dirty": _dirty,
     "escalated": lambda d: f"escalated ({d['escalation']}): {'; '.join(d['issues'])}",
     "decided": lambda d: f"decided by {d['by']}: {d['decision']}{_quoted(d.get('reason', ''))}",
+    "policy_changed": lambda d: f"{d['key']} set to {d['new']} by {d['by']}; it was {d['old']}",
+    "notify_failed": lambda d: (
+        f"a notification by {d['way']} failed ({d['why']}); further failures are not shown"
+    ),
     "failed": lambda d: f"failed: {d['cause']}",
     "turn_failed": lambda d: f"a turn failed: {d['cause']}" if d.get("cause") else None,
     "turn_rest_ended": lambda d: f"ended what its failed turn left: {', '.join(d['processes'])}",

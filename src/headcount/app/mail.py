@@ -67,10 +67,27 @@ def send(
     session: Session, to: str, subject: str, body: str, team: str | None = None, priority: str = "normal"
 ) -> Sent:
     """Mail to one, or to every live member (`all`). Plain text never counts as an answer (A3)."""
-    with session.write("broadcast" if to == mailboxes.ALL else "send", team) as (tx, card):
+    action = "broadcast" if to == mailboxes.ALL else "send"
+    with session.write(action, team, appends=True) as (tx, card):
         sent = write_mail(tx, card, session, to, subject, body, priority=priority)
-    session.store.ring(sent.channels)
+        rung = [*sent.channels, *_notify_of_question(tx, card, session, sent)]
+    session.store.ring(rung)
     return sent
+
+
+def _notify_of_question(tx: Tx, team: TeamCard, session: Session, sent: Sent) -> list[str]:
+    """Order a notification if this is mail of a member to a person. Return the channels to ring."""
+    if not session.caller.is_member or not {OPERATOR, LEAD}.intersection(sent.boxes):
+        return []
+    if "question" not in tx.team_settings(team.id).get("policy", {}).get("notify_kinds", ()):
+        return []
+    if OPERATOR not in sent.boxes and any(m.role == LEAD and m.live for m in tx.member_cards(team.id)):
+        return []
+    from headcount.protocol.effects import Act, ActKind
+
+    asked: dict[str, object] = {"question": sent.ids[0], "tag": sent.ids[0]}
+    tx.add_acts(team.id, [Act(ActKind.NOTIFY, session.caller.who, 0, asked)])
+    return ["engine"]
 
 
 def write_mail(

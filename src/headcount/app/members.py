@@ -26,14 +26,19 @@ _CONFIRM_S = 30.0  # a checkpoint comes first
 
 
 def find_member(app: App, name: str, team: str | None = None) -> tuple[str, Member, Mapping[str, Any]]:
-    """Its team's name, the incarnation that `name` means, and how it was started."""
+    """Its team's name, the incarnation that `name` means, and how it was started.
+
+    The operator can name a past generation of a team, `crew#1`; the name that is returned is then this one.
+    """
+    past = team if team and "#" in team and not app.caller.is_member else None
     with app.store.read() as tx:
-        looked_in = [app.pick_team(team)] if team or app.caller.is_member else tx.team_names()
+        named = team or app.caller.is_member
+        looked_in = [past or app.pick_team(team)] if named else tx.team_names()
         teams = [app.load(tx, team_name) for team_name in looked_in]
         found = [(team, member) for team in teams if (member := team.incarnation(name))]
         if len(found) == 1:
             team_found, member = found[0]
-            return team_found.name, member, tx.fact(team_found.id, member.key, "start") or {}
+            return past or team_found.name, member, tx.fact(team_found.id, member.key, "start") or {}
     if found:
         raise UsageError(
             f"Which {show(name)}?",
@@ -87,7 +92,8 @@ def _wait_note(app: App, team_name: str, key: str, kind: str, since: int) -> boo
 def read_output(app: App, name: str, team: str | None = None, *, follow: bool = False) -> Iterator[str]:
     """Yield what a member printed, from the oldest output that is kept; with `follow`, until it is gone.
 
-    It yields whole lines where it can, because a cut could divide a character or a control sequence.
+    It yields whole lines where it can, because a cut could divide a character or a control sequence. With
+    `follow` it yields an empty text whenever there is nothing new, so that the caller can end it.
     """
     app.check("logs")
     team_name, member, start = find_member(app, name, team)
@@ -109,6 +115,7 @@ def read_output(app: App, name: str, team: str | None = None, *, follow: bool = 
             gone = app.load(tx, team_name).members[member.key].settled
         if not follow or gone:
             return
+        yield ""
         time.sleep(0.2)
 
 

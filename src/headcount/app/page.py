@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headcount.app.app import policy_of
+from headcount.app.closed_teams import closed_ids
+from headcount.app.desk import read_needs
 from headcount.app.doing import DoingReader
 from headcount.app.journal_sentences import tell, whom
 from headcount.app.member_checkpoints import read_strips
@@ -27,6 +29,7 @@ from headcount.workspace.work_count import NOT_KNOWN, Work
 
 if TYPE_CHECKING:
     from headcount.app.app import App
+    from headcount.app.desk import Need
     from headcount.app.permissions import AskAnswer
     from headcount.app.team_status import Costs, Usage
     from headcount.app.timeline import Lane
@@ -46,6 +49,8 @@ class View(NamedTuple):
 
     about: Row
     members: dict[str, Row]
+    needs: list[Need]
+    """What waits for a person, newest first. An ask, an escalation or a message has its details below."""
     escalations: list[Row]
     asks: list[AskAnswer]
     tasks: list[Row]
@@ -69,6 +74,7 @@ class Onlooker:
         self._timeline = Timeline()
         self._rows: dict[str, tuple[Any, Row]] = {}
         self._findings: dict[str, Work] = {}
+        self._reviews: dict[str, list[Row]] = {}
         self._doing = DoingReader(self._app.home, self._name)
         self._unread: dict[str, int] | None = None
         self._view: View | None = None
@@ -97,17 +103,26 @@ class Onlooker:
 
     def _read(self, tx: Tx, team: Team, new: list[Entry], unread: dict[str, int], usage: Usage) -> View:
         changed = self._timeline.add(new)
+        self._collect_reviews(new)
         log = [*(self._view.log if self._view else ()), *map(_line, new)]
         return View(
             about={**self._about(tx, team, new), **read_costs(tx, usage)},
             members=self._members(tx, team, changed, unread, usage),
+            needs=sorted(read_needs(self._app, tx, team), key=lambda need: need["at"], reverse=True),
             escalations=_escalations(team, policy_of(tx.team_settings(team.id))),
             asks=read_asks(tx, team.id, team.name),
-            tasks=_tasks(tx, team),
+            tasks=[{**row, "reviews": self._reviews.get(row["id"], [])} for row in _tasks(tx, team)],
             salvage=_salvage(tx, team),
             mail={m.id: _mail(m) for m in tx.inbox(team.id, None)[-_MAIL:]},
             log=log[-_LOG:],
         )
+
+    def _collect_reviews(self, new: list[Entry]) -> None:
+        """Collect the words of reviewers by task, oldest first."""
+        for entry in new:
+            if entry.kind == "task_reviewed":
+                words = {name: entry.data[name] for name in ("key", "verdict", "words")}
+                self._reviews[entry.about] = [*self._reviews.get(entry.about, ()), {**words, "at": entry.at}]
 
     def _about(self, tx: Tx, team: Team, new: list[Entry]) -> Row:
         before = self._view.about if self._view else None
@@ -173,7 +188,7 @@ def make_patch(before: View | None, after: View) -> dict[str, Any]:
     if before is None or before.about["teamId"] != after.about["teamId"]:
         return {"whole": True, **after._asdict()}
     patch: dict[str, Any] = {}
-    for name in ("about", "escalations", "asks", "tasks", "salvage"):
+    for name in ("about", "needs", "escalations", "asks", "tasks", "salvage"):
         if getattr(before, name) != getattr(after, name):
             patch[name] = getattr(after, name)
     for name in ("members", "mail"):
@@ -186,12 +201,36 @@ def make_patch(before: View | None, after: View) -> dict[str, Any]:
     return {**patch, "log": log} if log else patch
 
 
-def list_teams(app: App) -> list[Row]:
-    """Every team there is or was, the open ones first."""
-    with app.store.read() as tx:
-        names = dict.fromkeys([*tx.team_names(), *tx.team_names(closed=True)])
-        teams = [app.load(tx, name) for name in names]
-    return [{"team": team.name, "status": str(team.status)} for team in teams]
+class TeamList:
+    """Reads every generation of every team again and again, and closed ones only once. For one thread."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._closed: dict[str, Row] = {}
+
+    def read(self) -> list[Row]:
+        """Return the open teams, then the closed ones, the last that was closed first."""
+        with self._app.store.read() as tx:
+            current = [_team(tx, self._app.load(tx, name)) for name in tx.team_names()]
+            for team_id in closed_ids(tx):
+                if team_id not in self._closed:
+                    self._closed[team_id] = _team(tx, self._app.load(tx, team_id))
+        ended = sorted(self._closed.values(), key=lambda row: row["ended"] or 0.0, reverse=True)
+        return [*current, *(row for row in ended if row["began"] is not None)]
+
+
+def _team(tx: Tx, team: Team) -> Row:
+    first, last = tx.journal(team.id, limit=1), tx.recent(team.id, 1)
+    outcomes = [str(m.outcome) for m in team.members.values() if m.outcome]
+    return {
+        "team": team.id if team.status == "shutdown" else team.name,
+        "status": str(team.status),
+        "members": len(team.members),
+        "outcomes": {name: outcomes.count(name) for name in dict.fromkeys(outcomes)},
+        "began": first[0].at if first else None,
+        "ended": last[0].at if last and team.status == "shutdown" else None,
+        "cost_usd": read_costs(tx, tx.facts(team.id, "usage"))["cost_usd"],
+    }
 
 
 def read_member(app: App, team_name: str, key: str) -> Row:

@@ -154,10 +154,10 @@ def _decide_by_policy(
 
 
 def _policy(settings: Mapping[str, Any]) -> Policy:
-    """Return the two settings of asks; a team of an older version has neither."""
+    """Return the settings of asks; a team of an older version has none."""
     return Policy(**{
         name: settings["policy"][name]
-        for name in ("on_ask", "ask_timeout_s", "notify")
+        for name in ("on_ask", "ask_timeout_s", "notify", "notify_kinds")
         if name in settings.get("policy", {})
     })  # fmt: skip
 
@@ -165,7 +165,7 @@ def _policy(settings: Mapping[str, Any]) -> Policy:
 def _tell(tx: Tx, card: TeamCard, session: Session, ask: Ask, policy: Policy) -> list[str]:
     """Write to the journal, to the lead if it may answer, and run `notify`. Return the channels to ring."""
     tx.add_entry(card.id, "ask", ask.key, {"ask": ask.id, "kind": ask.kind, "title": ask.title})
-    if policy.notify:
+    if policy.notifies("ask"):
         tx.add_acts(card.id, [Act(ActKind.NOTIFY, ask.key, 0, {"ask": ask.id, "tag": ask.id})])
     channels = [ENGINE, f"team/{card.name}"]
     leads = [member.key for member in tx.member_cards(card.id) if member.role == LEAD and member.live]

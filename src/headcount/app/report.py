@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import shlex
 import time
+from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from headcount.app.adapters import find_repository
 from headcount.app.doing import DoingReader
 from headcount.app.journal_sentences import tell, whom
 from headcount.app.member_checkpoints import read_strips
+from headcount.app.report_summary import summarize
 from headcount.app.stand_down_answer import report as read_stand_down
 from headcount.app.task_run import read_run
 from headcount.app.team_status import read_costs, read_limits, roster
 from headcount.app.timeline import read_timeline
-from headcount.errors import UsageError
+from headcount.domain.findings import Workspace
+from headcount.engine.pending_acts import GIT_CONFIG
+from headcount.errors import GitError, UsageError
 from headcount.protocol.team import Status
+from headcount.workspace.git_settings import Recorded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -26,9 +32,11 @@ if TYPE_CHECKING:
     from headcount.ports import Entry, Tx
     from headcount.protocol.member import Member
     from headcount.protocol.team import Team
+    from headcount.workspace.repository import Repository
 
 Facts = dict[str, dict[str, "Mapping[str, Any]"]]
 _FACTS = ("workspace", "findings", "proof", "salvage", "usage")
+_NOT_WORK = ("idle", "paused", "limited")
 _BEFORE_A_STAND_DOWN = 0.02  # of its length, so that the picture begins with what was before
 
 
@@ -70,6 +78,7 @@ def read_report(app: App, team_name: str) -> dict[str, Any]:
             "warnings": _warnings(team, journal),
         }
         has_run = team.run is not None
+        recorded = Recorded.from_fact(tx.fact(team.id, "", GIT_CONFIG))
         # After the end its name, and with it the place of these files, may be another team's.
         keys = team.members if team.status is not Status.SHUTDOWN else ()
         doing = DoingReader(app.home, team.name).read(keys, lambda key: tx.fact(team.id, key, "start"))
@@ -80,12 +89,17 @@ def read_report(app: App, team_name: str) -> dict[str, Any]:
         for row, member in zip(roster(team), team.members.values(), strict=True)
     ]
     strips = read_strips(app, team_name, facts["workspace"])
+    repo = find_repository(app)
+    repo = repo.as_recorded(recorded) if repo is not None else None
     for key, member in zip(team.members, report["members"], strict=True):
         member["checkpoints"] = strips.get(key, [])
         member["doing"] = doing.get(key)
+        member |= _made(repo, key, facts)
+        for saved in member["salvage"]:
+            saved["lost"] = repo is not None and _is_lost(repo, saved)
     report["run"] = _run(app, team_name, journal) if has_run else None
     report["story"] = tell_story(journal)
-    return report
+    return {"summary": summarize(report, until), **report}
 
 
 def tell_story(journal: Iterable[Entry]) -> list[dict[str, Any]]:
@@ -131,6 +145,7 @@ def _member(
     row: MemberStatus, member: Member, lane: Lane | None, facts: Facts, until: float
 ) -> dict[str, Any]:
     workspace = facts["workspace"].get(member.key)
+    drawn = lane.as_dict(until) if lane else {"spans": [], "marks": []}
     return {
         **row,
         "answerReason": member.answer_reason,
@@ -139,8 +154,41 @@ def _member(
         "processes": facts["proof"].get(member.key),
         "usage": facts["usage"].get(member.key),
         "salvage": [describe_salvage(ref, facts["salvage"].get(ref)) for ref in member.refs],
-        **(lane.as_dict(until) if lane else {"spans": [], "marks": []}),
+        "seconds": _seconds(drawn["spans"]),
+        **drawn,
     }
+
+
+def _made(repo: Repository | None, key: str, facts: Facts) -> dict[str, Any]:
+    """Return the commits of a member and the size of its change; None if that is not known any more."""
+    from headcount.app.review import Made, find_head
+
+    fact, found = facts["workspace"].get(key), facts["findings"].get(key)
+    workspace = Workspace.from_dict(fact) if fact else None
+    if repo is None or workspace is None or workspace.git_dir is None:
+        return {"commits": [], "change": None}
+    with suppress(GitError):
+        head = find_head(repo, workspace) or repo.commit((found or {}).get("head") or "")
+        if head == workspace.base:
+            return {"commits": [], "change": None}
+        if head is not None and workspace.base is not None:
+            made = Made(workspace.team, key, workspace.base, head, workspace.branch or "", repo)
+            return {"commits": made.log(), "change": made.change()}
+    return {"commits": None, "change": None}
+
+
+def _is_lost(repo: Repository, saved: Mapping[str, Any]) -> bool:
+    """A ref can be gone while its objects are there. Then the receipt still leads to them."""
+    names = (saved["ref"], saved["commit"])
+    return saved["ref"].startswith("refs/") and not any(name and repo.commit(name) for name in names)
+
+
+def _seconds(spans: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    """Return how long a member worked, and how long it was idle, paused or at a usage limit."""
+    found = {"working": 0.0, **dict.fromkeys(_NOT_WORK, 0.0)}
+    for span in spans:
+        found[span["state"] if span["state"] in _NOT_WORK else "working"] += span["to"] - span["from"]
+    return {name: round(seconds, 3) for name, seconds in found.items()}
 
 
 def _stand_downs(tx: Tx, team: Team, journal: Sequence[Entry]) -> list[dict[str, Any]]:

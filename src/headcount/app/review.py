@@ -7,6 +7,7 @@ work tree first. So a conflict, or a checkout with changes, leaves everything as
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from dataclasses import dataclass, replace
@@ -24,10 +25,10 @@ from headcount.workspace.git_state import read_status
 from headcount.workspace.integration import merge_trees
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import TypedDict
 
     from headcount.app.app import App
-    from headcount.workspace.git import Git
     from headcount.workspace.repository import Repository
 
     class Merge(TypedDict):
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 
 _SAFE = ("--no-ext-diff", "--no-textconv", "--no-color")
+_COUNT = re.compile(r"(\d+) (file|insertion|deletion)")
+_COUNTED = (("files", "file"), ("added", "insertion"), ("removed", "deletion"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,26 +55,41 @@ class Made:
     key: str
     base: str
     head: str
+    branch: str
+    """Its own; "" where it never had one."""
     repo: Repository
     workspace: Workspace | None = None
 
     def diff(self, *options: str) -> str:
         """Everything since its base; with what is in no commit, as long as its workspace is there."""
+        return self.read_diff(*options).decode("utf-8", "replace")
+
+    def read_diff(self, *options: str, paths: Sequence[str] = ()) -> bytes:
+        """The same as bytes, of these paths only."""
+        only = ("--", *paths) if paths else ()  # `Git` takes every path literally
         if self.workspace is None or self.workspace.git_dir is None:
-            return _text(self.repo.git, "diff", *_SAFE, *options, self.base, self.head)
+            return self.repo.git.run("diff", *_SAFE, *options, self.base, self.head, *only).out
         git = self.repo.git.on(self.workspace.git_dir, self.workspace.path)
         with tempfile.TemporaryDirectory(prefix="headcount-") as aside:
             index = os.path.join(aside, "index")
             shutil.copyfile(os.path.join(self.workspace.git_dir, "index"), index)
             git = git.with_index(index)  # its own index and its locks are not touched
             git.run("add", "--intent-to-add", "--", ".")
-            return _text(git, "diff", *_SAFE, *options, self.base)
+            return git.run("diff", *_SAFE, *options, self.base, *only).out
 
     def log(self) -> list[dict[str, str]]:
         """Its commits, the newest first."""
-        shown = self.repo.git.run("log", "-z", "--format=%H%x1f%an%x1f%aI%x1f%s", f"{self.base}..{self.head}")
-        rows = (record.decode("utf-8", "replace").split("\x1f") for record in shown.records())
-        return [dict(zip(("commit", "author", "at", "subject"), row, strict=True)) for row in rows]
+        names = ("commit", "author", "at", "subject")
+        # No other character than NUL separates them safely: an author or a subject may hold it.
+        shown = self.repo.git.run("log", "-z", "--format=%H%x00%an%x00%aI%x00%s", f"{self.base}..{self.head}")
+        texts = iter([text.decode("utf-8", "replace") for text in shown.out.split(b"\0")])
+        return [dict(zip(names, row, strict=True)) for row in zip(texts, texts, texts, texts, strict=False)]
+
+    def change(self) -> dict[str, int]:
+        """How large the change from `base` to `head` is: files, and lines added and removed."""
+        shown = self.repo.git.run("diff", *_SAFE, "--shortstat", self.base, self.head).out.decode()
+        counts = {word: int(number) for number, word in _COUNT.findall(shown)}
+        return {name: counts.get(word, 0) for name, word in _COUNTED}
 
     def count_unsaved(self) -> int:
         if self.workspace is None or self.workspace.git_dir is None:
@@ -101,14 +119,21 @@ def find_made(app: App, name: str, team: str | None = None) -> Made:
     repo = find_repository(app)
     workspace = Workspace.from_dict(fact) if fact else None
     if repo is None or workspace is None or workspace.base is None:
-        raise _nothing(member.key, "it never had a workspace with a commit to begin from")
+        raise refuse_nothing(member.key, "it never had a workspace with a commit to begin from")
     repo = repo.as_recorded(recorded)
-    is_there = workspace.git_dir is not None and os.path.isdir(workspace.path)
-    head = repo.commit_of(str(workspace.git_dir)) if is_there else None
-    head = head or (repo.commit(f"refs/heads/{workspace.branch}") if workspace.branch else None)
-    return Made(
-        team_name, member.key, workspace.base, head or workspace.base, repo, workspace if is_there else None
-    )
+    head = find_head(repo, workspace) or workspace.base
+    place = workspace if _is_there(workspace) else None
+    return Made(team_name, member.key, workspace.base, head, workspace.branch or "", repo, place)
+
+
+def find_head(repo: Repository, workspace: Workspace) -> str | None:
+    """Return the last commit of a member: of its workspace while that is there, else of its branch."""
+    head = repo.commit_of(str(workspace.git_dir)) if _is_there(workspace) else None
+    return head or (repo.commit(f"refs/heads/{workspace.branch}") if workspace.branch else None)
+
+
+def _is_there(workspace: Workspace) -> bool:
+    return workspace.git_dir is not None and os.path.isdir(workspace.path)
 
 
 def _owner(app: App, task: str, team: str | None) -> str | None:
@@ -121,7 +146,8 @@ def _owner(app: App, task: str, team: str | None) -> str | None:
 def compare(app: App, first: str, second: str, team: str | None = None) -> tuple[Made, Made, str]:
     """Two members, and how the commits of the second differ from those of the first."""
     one, other = find_made(app, first, team), find_made(app, second, team)
-    return one, other, _text(one.repo.git, "diff", *_SAFE, one.head, other.head)
+    shown = one.repo.git.run("diff", *_SAFE, one.head, other.head)
+    return one, other, shown.out.decode("utf-8", "replace")
 
 
 def merge(app: App, name: str, team: str | None = None, *, squash: bool = False) -> Merge:
@@ -130,7 +156,7 @@ def merge(app: App, name: str, team: str | None = None, *, squash: bool = False)
     made = find_made(app, name, team)
     log = made.log()
     if not log:
-        raise _nothing(made.key, "it has no commit of its own")
+        raise refuse_nothing(made.key, "it has no commit of its own")
     git_dir = checkout_git_dir(app, made.repo)
     place = app.checkout if git_dir is not None else made.repo.work_tree
     if place is None:
@@ -172,11 +198,7 @@ def _message(made: Made, log: list[dict[str, str]], branch: str, squash: bool) -
     return f"{how}\n\n{subjects}"
 
 
-def _text(git: Git, *args: str) -> str:
-    return git.run(*args).out.decode("utf-8", "replace")
-
-
-def _nothing(key: str, why: str) -> Declined:
+def refuse_nothing(key: str, why: str) -> Declined:
     return Declined(
         f"There is nothing of {show(key)} to look at", why,
         ("See the members with `headcount status`",), code="nothing-made",

@@ -21,6 +21,8 @@ from headcount.workspace.restore import restore
 from headcount.workspace.verify import list_salvage, read_saved, verify
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from headcount.app.app import App
     from headcount.domain.findings import Salvage
     from headcount.ports import Hub
@@ -40,8 +42,9 @@ def list_saved(app: App, team: str | None = None, *, at_hub: bool = False) -> li
         saved = _Saved.of(app)
         there = open_hub(app, saved.git).names([f"{_PREFIX}*"], _HUB_S)
         rows = [_row(ref, commit, lost=False) for ref, commit in sorted(there.items())]
-        return [row for row in rows if team in (None, row["team"])]
-    return _of_team(app, team).rows
+        return [{**row, "name": row["ref"]} for row in rows if team in (None, row["team"])]
+    saved = _of_team(app, team)
+    return [{**row, "name": saved.shortest(row)} for row in saved.rows]
 
 
 def show_saved(app: App, name: str) -> Row:
@@ -58,20 +61,29 @@ def show_saved(app: App, name: str) -> Row:
 
 
 def verify_saved(
-    app: App, name: str | None = None, team: str | None = None, *, at_hub: bool = False
+    app: App,
+    name: str | None = None,
+    team: str | None = None,
+    look: Callable[[int, int, str], None] = lambda done, total, ref: None,
+    *,
+    at_hub: bool = False,
 ) -> list[Row]:
     """Every ref and object that a receipt names, and every salvage without one; or only the named one.
 
-    With `at_hub`, the hub must also name each. A hub that was restored from a backup may have lost some.
+    `look` is called before each, with how many are done. With `at_hub`, the hub must also name each: one that
+    was restored from a backup may have lost some.
     """
     app.check("salvage")
     saved = _of_team(app, team)
     rows = [saved.find(name)] if name else saved.rows
-    problems = {row["ref"]: saved.problems(row["ref"]) for row in rows}
-    if at_hub:
-        for ref, why in _find_absent(open_hub(app, saved.git), saved, rows).items():
-            problems[ref].append(why)
-    return [{"ref": ref, "ok": not found, "problems": found} for ref, found in problems.items()]
+    absent = _find_absent(open_hub(app, saved.git), saved, rows) if at_hub else {}
+    refs = [row["ref"] for row in rows]
+    checked: list[Row] = []
+    for ref in dict.fromkeys(refs):
+        look(len(checked), len(refs), ref)
+        found = saved.problems(ref) + ([absent[ref]] if ref in absent else [])
+        checked.append({"ref": ref, "ok": not found, "problems": found})
+    return checked
 
 
 def push_saved(app: App, team: str | None = None) -> list[str]:
@@ -168,22 +180,23 @@ class _Saved(NamedTuple):
         return cls(repo, receipts, there + lost + tars, archive_directory(app))
 
     def find(self, name: str) -> Row:
-        """A whole ref, what follows the prefix, or a member or one of its incarnations that has only one."""
-        for row in self.rows:
-            if row["ref"] in (name, f"{_PREFIX}{name}"):
-                return row
-        of_member = [
-            row for row in self.rows if name in (row["member"], f"{row['member']}#{row['generation']}")
-        ]
-        if len(of_member) == 1:
-            return of_member[0]
-        others = [row["ref"] for row in of_member or self.rows]
+        """A whole ref, what follows the prefix, or a short name that means only one of them."""
+        meant = [row for row in self.rows if name in (row["ref"], row["ref"].removeprefix(_PREFIX))]
+        meant = meant or [row for row in self.rows if name in _short_names(row)]
+        if len(meant) == 1:
+            return meant[0]
+        others = [self.shortest(row) for row in meant or self.rows]
         raise UsageError(
-            f"Which salvage is {name!r}?" if of_member else f"There is no salvage {name!r}",
+            f"Which salvage is {name!r}?" if meant else f"There is no salvage {name!r}",
             f"these are: {', '.join(others) or 'none'}",
             ("List them with `headcount salvage list`",),
             code="unknown-salvage",
         )
+
+    def shortest(self, row: Row) -> str:
+        """Return the shortest name that means only this one: `bob`, `bob#2`, `bob#2.2`, or all of its ref."""
+        others = {name for other in self.rows if other is not row for name in _short_names(other)}
+        return next((name for name in _short_names(row) if name not in others), str(row["ref"]))
 
     def read(self, ref: str) -> tuple[list[str], Row]:
         """Return the lines about the contents, and the manifest."""
@@ -220,6 +233,13 @@ class _Saved(NamedTuple):
                 "A salvage in git needs its repository", "there is none here", code="no-repository"
             )
         return self.repo
+
+
+def _short_names(row: Row) -> list[str]:
+    """Return its names without the team. The second salvage of `bob#1` is `bob#1.2`."""
+    key = f"{row['member']}#{row['generation']}"
+    parsed = parse_salvage_ref(row["ref"])
+    return [row["member"], key, f"{key}.{parsed[3] if parsed is not None else 1}"]
 
 
 def _row(ref: str, commit: str, archived: Salvage | None = None, *, lost: bool) -> Row:

@@ -84,9 +84,12 @@ class Session:
         with self.store.write(team=card.name) as tx:
             tx.add_entry(card.id, "refused", self.caller.who, data)
 
-    def write(self, action: str, team: str | None) -> Action:
-        """Check and change in one transaction: `with session.write(action, team) as (tx, card)`."""
-        return Action(self, action, team)
+    def write(self, action: str, team: str | None, *, appends: bool = False) -> Action:
+        """Check and change in one transaction: `with session.write(action, team) as (tx, card)`.
+
+        One that only adds inputs and mail (`appends`) does not wait for others that do.
+        """
+        return Action(self, action, team, appends)
 
 
 class Action:
@@ -95,16 +98,18 @@ class Action:
     A refusal inside rolls the transaction back. The journal records it nevertheless (A11, A14).
     """
 
-    def __init__(self, session: Session, action: str, team: str | None) -> None:
+    def __init__(self, session: Session, action: str, team: str | None, appends: bool = False) -> None:
         self._session = session
         self._action = action
         self._team = team
+        self._appends = appends
 
     def __enter__(self) -> tuple[Tx, TeamCard]:
         session = self._session
         self._name = session.pick_team(self._team)
         session.check(self._action, self._name)
-        self._transaction = session.store.write(team=self._name)
+        store = session.store
+        self._transaction = store.append(team=self._name) if self._appends else store.write(team=self._name)
         tx = self._transaction.__enter__()
         try:
             return tx, session.find_team(tx, self._name)

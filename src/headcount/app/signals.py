@@ -161,7 +161,7 @@ def find_task(tx: Tx, team: TeamCard, task_id: str) -> Task:
 
 def idle(session: Session, team: str | None = None) -> None:
     """Report that the member has nothing to do; void once it claims a task."""
-    with session.write("idle", team) as (tx, card):
+    with session.write("idle", team, appends=True) as (tx, card):
         key = session.caller.who
         tx.add_report(card.id, "IdleReported", {"key": key})
         sent = write_mail(tx, card, session, WITNESS, "Idle", f"{key} has nothing to do.", type="idle")
@@ -170,7 +170,7 @@ def idle(session: Session, team: str | None = None) -> None:
 
 def review(session: Session, task_id: str, verdict: str, words: str, team: str | None = None) -> None:
     """A reviewer's verdict, bound to the commit that it was given."""
-    with session.write("review", team) as (tx, card):
+    with session.write("review", team, appends=True) as (tx, card):
         if session.caller.kind == authority.OPERATOR:
             raise Declined(
                 "The operator's review would count for nothing",

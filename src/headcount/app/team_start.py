@@ -10,7 +10,7 @@ from headcount.app.adapters import find_repository
 from headcount.app.home import find_repository_above
 from headcount.app.member_start import check_clients
 from headcount.app.resident import ensure_driven
-from headcount.app.teams import create_team, spawn
+from headcount.app.teams import create_team, spawn_all
 from headcount.app.trust import read_trust
 from headcount.domain.names import check_size
 from headcount.errors import Declined, UsageError
@@ -55,9 +55,7 @@ def start_team(app: App, definition: Definition, look: Callable[[Team], None] = 
     check_clients(app, definition.members, read_trust(app, os.environ))
     create_team(app, definition.team, definition.description, environ=os.environ)
     ensure_driven(app)
-    for plan in definition.members:
-        spawn(app, definition.team, plan)
-
+    spawn_all(app, definition.team, definition.members)
     return wait_started(app, definition.team, None, start_limit(app, len(definition.members)), look)
 
 

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from headcount.agents.launch import check_agent
 from headcount.app.adapters import find_hub_url, find_repository, read_checked_out
+from headcount.app.known_repositories import remember
 from headcount.app.member_start import Plan, check_clients, find_worktrees, make_start, read_account
+from headcount.app.notifier import read_ways
 from headcount.app.trust import TRUSTED, read_trust, trusted_root
 from headcount.domain.environment import build_environment
 from headcount.domain.names import check_member_name, check_size, check_team_name, show
@@ -24,6 +26,7 @@ from headcount.engine.writing import first_mail, new_mail
 from headcount.errors import Declined, UsageError
 from headcount.protocol import events as ev
 from headcount.protocol.authority import CALLER_OF_ROLE, REVIEWER
+from headcount.protocol.happened import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,6 +36,9 @@ if TYPE_CHECKING:
     from headcount.ports import Tx
     from headcount.protocol.member import Member
     from headcount.protocol.team import Team
+
+
+ORIGINS = "origins"  # in the settings of a team
 
 
 def create_team(
@@ -53,6 +59,7 @@ def create_team(
     find_worktrees(app.home, app.settings.workspace.directory)  # refused before anything is made
     settings = {
         "policy": asdict(_placed_commands(app)),
+        ORIGINS: _origins(app),
         "limits": asdict(app.limits),
         "mode": mode,
         "agent": agent,
@@ -63,18 +70,45 @@ def create_team(
     }
     repo = find_repository(app)
     git_config = repo.record_config().as_fact() if repo is not None else {}
+    notified = read_ways(app.settings.notify)
     with app.store.write(team=name) as tx:
         team = tx.create_team(name, description, settings)
-        held = held_environment.hold(app.home, team.id, _environment(environ or {}))
+        held = held_environment.hold(app.home, team.id, _environment(environ or {}), notified)
         tx.put_fact(team.id, "", held_environment.FACT, held)
         tx.put_fact(team.id, "", GIT_CONFIG, git_config)
     app.store.ring(["engine"])
+    remember(app.home)
     return team
 
 
+def make_first_team(app: App, name: str) -> str | None:
+    """Create a team if none is open; None if one is. Of two callers at once, one creates it."""
+    with app.store.read() as tx:
+        if tx.team_names():
+            return None
+    try:
+        return create_team(app, name, environ=os.environ).name
+    except Declined as declined:
+        if declined.code == "team-exists":
+            return None
+        raise
+
+
+def _origins(app: App) -> dict[str, str]:
+    """Where each key of the policy was set, for `headcount set`."""
+    given = app.settings.origins.items()
+    return {key.removeprefix("policy."): origin for key, origin in given if key.startswith("policy.")}
+
+
 def _placed_commands(app: App) -> Policy:
+    return place_commands(app, app.settings.policy)
+
+
+def place_commands(app: App, policy: Policy) -> Policy:
     """A relative command in the settings is meant from where they are; the engine runs it elsewhere."""
-    policy = app.settings.policy
+    table = app.settings.notify
+    if table.has_way or "notify.kinds" in app.settings.origins:
+        policy = replace(policy, notify=policy.notify or table.command, notify_kinds=table.kinds)
     if app.checkout == app.root:
         return policy
     judge = policy.judge if isinstance(policy.judge, str) else _from(app.checkout, policy.judge)
@@ -97,26 +131,41 @@ def _environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 def spawn(app: App, team_name: str, plan: Plan) -> Member:
     """Write the intent: from here on the engine starts it, or undoes what it could not finish."""
+    return spawn_all(app, team_name, [plan])[0]
+
+
+def spawn_all(app: App, team_name: str, plans: Sequence[Plan]) -> list[Member]:
+    """Write the intents of several starts in one transaction. Raises when the rules refuse one of them; the
+    others are started."""
     app.check("spawn")
-    check_member_name(plan.name)
-    _check_client(app, team_name, plan)
-    plan = plan._replace(trusted=trusted_root(app), checkout=app.checkout)
-    plan = _placed(app, team_name, plan)
+    trusted = trusted_root(app)
+    placed = []
+    for plan in plans:
+        check_member_name(plan.name)
+        _check_client(app, team_name, plan)
+        placed.append(_placed(app, team_name, plan._replace(trusted=trusted, checkout=app.checkout)))
     with app.turn(team_name) as (tx, team, policy):
-        if len(team.members) >= app.limits.members:
-            raise _not_started(plan.name, team_name, "too-many-members", _too_many(app))
-        planned = plan._replace(agent=plan.agent or _agent_of_team(app, tx, team.id, plan))
-        account = read_account(app, planned)
-        spawned = ev.Spawn(plan.name, plan.role, plan.task, plan.awaits_review, app.caller.who, account)
-        applied = apply(tx, team, [spawned], policy, app.make_start)
-        member = applied.team.latest(plan.name)
-        if applied.refused is None and member is not None:
-            _plan_start(app, tx, applied.team, member, plan)
+        if len(team.members) + len(placed) > app.limits.members:
+            raise _not_started(placed[-1].name, team_name, "too-many-members", _too_many(app))
+        applied = apply(tx, team, [_order(app, tx, team, plan) for plan in placed], policy, app.make_start)
+        spawns = [e for e in applied.ready.happened if isinstance(e, Refused) and e.action == "spawn"]
+        refused = {plan.name: e for plan in placed for e in spawns if e.about in ("", plan.name)}
+        members = []
+        for plan in placed:
+            member = applied.team.latest(plan.name)
+            if plan.name not in refused and member is not None:
+                _plan_start(app, tx, applied.team, member, plan)
+                members.append(member)
     app.ring(applied)
-    if applied.refused is not None:
-        raise _not_started(plan.name, team_name, applied.refused.code, applied.refused.why)
-    assert member is not None
-    return member
+    for name, event in refused.items():
+        raise _not_started(name, team_name, event.code, event.why)
+    return members
+
+
+def _order(app: App, tx: Tx, team: Team, plan: Plan) -> ev.Spawn:
+    planned = plan._replace(agent=plan.agent or _agent_of_team(app, tx, team.id, plan))
+    account = read_account(app, planned)
+    return ev.Spawn(plan.name, plan.role, plan.task, plan.awaits_review, app.caller.who, account)
 
 
 def _too_many(app: App) -> str:

@@ -1,4 +1,7 @@
-"""What the journal says of each member over time: in which state from when to when, and what stood out."""
+"""Read the states of each member over time from the journal, and the events that deserve a mark.
+
+A running member that is idle, paused or at a usage limit is shown as such: that time is not work.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from headcount.app.journal_sentences import tell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from headcount.ports import Entry
 
@@ -15,6 +18,15 @@ if TYPE_CHECKING:
 _MARKED = frozenset(
     ("answered", "found_dirty", "escalated", "decided", "salvaged", "exited", "nudged", "captured", "stuck")
 )
+
+
+# What a line that is not a transition begins, if the member is in one of these states.
+_BEGINS = {
+    "paused": ("paused", ("running", "idle", "limited")),
+    "resumed": ("running", ("paused",)),
+    "limited": ("limited", ("running", "idle")),
+    "limit_over": ("running", ("limited",)),
+}
 
 
 class Span(NamedTuple):
@@ -44,6 +56,10 @@ class Lane:
             self.spans.append(Span(state, at))
         if state == "gone":
             self.ended = at
+
+    @property
+    def state(self) -> str:
+        return self.spans[-1].state if self.spans else ""
 
     def as_dict(self, until: float) -> dict[str, Any]:
         """`until` ends the last span of one that is still there."""
@@ -78,7 +94,12 @@ class Timeline:
         if entry.kind == "starting":
             self._lane(entry.about).enter("starting", entry.at)
         elif entry.kind == "moved":
-            self._lane(entry.about).enter(entry.data["to"], entry.at)
+            lane = self._lane(entry.about)
+            lane.enter(_state_after(lane.state, entry.data), entry.at)
+        elif entry.kind in _BEGINS and entry.about in self.lanes:
+            lane, (state, before) = self.lanes[entry.about], _BEGINS[entry.kind]
+            if lane.state in before:
+                lane.enter(state, entry.at)
         elif entry.kind in _MARKED and entry.about in self.lanes:
             self.lanes[entry.about].marks.append(Mark(entry.at, entry.kind, tell(entry) or entry.kind))
         else:
@@ -87,6 +108,15 @@ class Timeline:
 
     def _lane(self, key: str) -> Lane:
         return self.lanes.setdefault(key, Lane(key))
+
+
+def _state_after(now: str, data: Mapping[str, Any]) -> str:
+    """Return what a lane shows after a transition. Requested changes end neither a pause nor a limit."""
+    if data["to"] != "running":
+        return str(data["to"])
+    if data["cue"] == "changes" and now in ("paused", "limited"):
+        return now
+    return "idle" if data["cue"] == "idle" else "running"
 
 
 def read_timeline(entries: Iterable[Entry]) -> Timeline:

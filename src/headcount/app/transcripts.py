@@ -5,9 +5,10 @@ from __future__ import annotations
 import glob
 import os
 import time
+from collections import deque
 from typing import TYPE_CHECKING
 
-from headcount.agents.activity import Transcript
+from headcount.agents.activity import TEST_SUMS, Transcript
 from headcount.agents.registry import CLIENTS
 from headcount.app.members import find_member, read_output
 from headcount.runtime.log import plain_text
@@ -19,11 +20,14 @@ if TYPE_CHECKING:
     from headcount.protocol.member import Member
 
 _LOOK_S = 0.2
+_TESTS = 5
+_WIDTH = 200
 
 
 def read_transcript(app: App, name: str, team: str | None = None, *, follow: bool = False) -> Iterator[str]:
     """Yield what a member did, from the oldest output that is kept; with `follow`, until it is gone.
 
+    With `follow` it yields an empty text whenever there is nothing new, so that the caller can end it.
     The screen of a client in a terminal is not a transcript, so its record of the conversation is read.
     """
     app.check("logs")
@@ -39,8 +43,16 @@ def read_transcript(app: App, name: str, team: str | None = None, *, follow: boo
         lines = _split(read_output(app, name, team, follow=follow))
         transcript = Transcript(client.read_line)
     for line in lines:
-        yield from map(_escape, transcript.render(line))
+        yield from map(_escape, transcript.render(line)) if line else ("",)
     yield from transcript.close()
+
+
+def read_test_results(app: App, name: str, team: str | None = None) -> list[str]:
+    """Return the last lines of a transcript that sum up a run of tests, such as "2 failed, 5 passed"."""
+    found: deque[str] = deque(maxlen=_TESTS)
+    for text in read_transcript(app, name, team):
+        found.extend(line.strip()[:_WIDTH] for line in text.split("\n") if TEST_SUMS.search(line))
+    return list(found)
 
 
 def _escape(text: str) -> str:
@@ -52,7 +64,7 @@ def _split(output: Iterator[str]) -> Iterator[str]:
     rest = ""
     for text in output:
         *lines, rest = (rest + text).split("\n")
-        yield from (f"{line}\n" for line in lines)
+        yield from (f"{line}\n" for line in lines) if text else ("",)
     if rest:
         yield rest
 
@@ -73,6 +85,7 @@ def _read_record(app: App, team_name: str, member: Member, files: str, follow: b
             yield from _read_new(f"{directory}/{name}", name, ends)
         if not follow or gone:
             return
+        yield ""
         time.sleep(_LOOK_S)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from headcount.app.app import open_app
 from headcount.app.permissions import decide_ask, list_asks
 from headcount.cli.command_parser import add_team
-from headcount.cli.terminal_output import plain
+from headcount.cli.terminal_output import list_item, plain
 
 if TYPE_CHECKING:
     import argparse
@@ -37,19 +37,18 @@ def run_asks(args: argparse.Namespace) -> int:
 
 def _ask_lines(one: AskAnswer) -> list[str]:
     answered = f", {one['state']} by {one['by']}" if one["by"] else ""
-    why = f" ({plain(one['reason'])})" if one["reason"] else ""
-    lines = [f"{one['id'] or '-'}  {one['team']}/{one['member']}  {plain(one['title'])}{answered}{why}"]
+    why = f" ({one['reason']})" if one["reason"] else ""
+    details: list[str] = []
     for text in (one["command"], one["detail"]):
         rows = text.splitlines()
-        lines += [f"    {plain(row)}" for row in rows[:_SHOWN_LINES]]
-        lines += [f"    … {len(rows) - _SHOWN_LINES} more lines"] if len(rows) > _SHOWN_LINES else []
+        details += rows[:_SHOWN_LINES]
+        details += [f"… {len(rows) - _SHOWN_LINES} more lines"] if len(rows) > _SHOWN_LINES else []
     if one["directory"]:
-        lines.append(f"    in {plain(one['directory'])}")
-    if one["options"]:
-        lines.append(f"  Answer it with `headcount decide {one['id']} allow|deny`.")
-    if one["attach"]:
-        lines.append(f"  Answer it in its terminal: `{one['attach']}`.")
-    return lines
+        details.append(f"in {one['directory']}")
+    hints = [f"Answer it with `headcount decide {one['id']} allow|deny`."] if one["options"] else []
+    hints += [f"Answer it in its terminal: `{one['attach']}`."] if one["attach"] else []
+    what = f"{one['title']}{answered}{why}"
+    return list_item(one["id"], f"{one['team']}/{one['member']}", what, details, hints)
 
 
 def run_decide_ask(args: argparse.Namespace) -> int:

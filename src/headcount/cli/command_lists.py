@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headcount.app.app import open_app
 from headcount.app.permissions import list_asks
+from headcount.app.salvages import list_saved
 from headcount.app.standing_down import escalations
 from headcount.app.team_status import status
 from headcount.cli import COMMANDS
 from headcount.cli.command_parser import configure
 from headcount.cli.member.command_table import COMMANDS as MEMBERS
+from headcount.domain.settings import describe
 from headcount.errors import HeadcountError
+from headcount.protocol.mailboxes import ALL, OFFICES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,19 +24,32 @@ if TYPE_CHECKING:
 GROUPS: dict[str, tuple[str, ...]] = {
     "start here": ("demo", "init", "doctor", "hub"),
     "define a team": ("build", "graph", "skills"),
-    "start and lead it": ("up", "run", "spawn", "task", "pause", "resume", "cycle", "witness", "abort"),
+    "start and lead it": (
+        "up",
+        "run",
+        "spawn",
+        "task",
+        "pause",
+        "resume",
+        "cycle",
+        "set",
+        "witness",
+        "abort",
+    ),
     "see what it does": (
         "status",
+        "teams",
         "todo",
         "reply",
         "serve",
+        "open",
         "attach",
         "logs",
         "checkpoints",
         "report",
         "trace",
     ),
-    "review it": ("diff", "log", "compare", "merge"),
+    "review it": ("diff", "log", "compare", "merge", "pr"),
     "end it": ("down", "escalations", "asks", "decide", "salvage", "prune", "sweep", "adopt"),
     "for programs, and others": ("mcp", "engine", "explain", "completion"),
 }
@@ -70,7 +86,8 @@ def _first_sentence(text: str) -> str:
 # What stands for a name that only the state knows, by how --help writes it.
 _KINDS = {"TEAM": "teams", "T": "teams", "MEMBER": "members", "M": "members", "ID": "escalations"}
 _KINDS |= {"CODE": "codes", "FILE": "files", "SRC": "files", "DIR": "files"}
-NAMES = ("teams", "members", "escalations", "codes")
+_KINDS |= {"REF": "salvages", "TO": "recipients", "OTHER": "members", "KEY=VALUE": "settings"}
+NAMES = ("teams", "members", "escalations", "codes", "salvages", "recipients", "settings")
 
 
 class Option(NamedTuple):
@@ -86,6 +103,10 @@ class Command(NamedTuple):
     options: tuple[Option, ...]
     choices: tuple[str, ...] = ()
     kind: str = ""
+    verbs: tuple[Command, ...] = ()
+    """What follows each of the choices, if they are verbs."""
+    then: str = ""
+    """The kind of what follows the first word."""
 
 
 def configure_completion(parser: argparse.ArgumentParser) -> None:
@@ -115,7 +136,18 @@ def read_commands() -> list[Command]:
     found = [_describe(name, summary) for name, (_, summary) in COMMANDS.items()]
     found = [c._replace(choices=(*c.choices, *members.pop(c.name, ()))) for c in found]
     both = (Option("--json", "answer as JSON on standard output"), Option("--help", "how it is written"))
-    return [*found, *(Command(name, "for members", both, after) for name, after in members.items())]
+    return [
+        *found,
+        *(
+            Command(name, "for members", both, after, _kind_of_member(name))
+            for name, after in members.items()
+        ),
+    ]
+
+
+def _kind_of_member(name: str) -> str:
+    required = MEMBERS[name][0].required if name in MEMBERS else ()
+    return _KINDS.get(required[0], "") if required and required[0] != "ID" else ""
 
 
 def _describe(name: str, summary: str) -> Command:
@@ -124,16 +156,25 @@ def _describe(name: str, summary: str) -> Command:
     parser.add_argument("--help", action="store_true", help="show the usage")
     parser.set_defaults(command=name)
     configure(parser, name)
+    return _read_parser(name, summary, parser)
+
+
+def _read_parser(name: str, summary: str, parser: argparse.ArgumentParser) -> Command:
     options: list[Option] = []
     choices: tuple[str, ...] = ()
-    kind = ""
+    kinds: list[str] = []
+    verbs: tuple[Command, ...] = ()
     for action in parser._actions:
         if action.option_strings:
             options.append(Option(action.option_strings[-1], action.help or ""))
-        else:
-            choices = choices or tuple(map(str, action.choices or ()))
-            kind = kind or _KINDS.get(str(action.metavar).partition(" ")[0], "")
-    return Command(name, summary, tuple(options), choices, kind)
+            continue
+        choices = choices or tuple(map(str, action.choices or ()))
+        if isinstance(action, argparse._SubParsersAction):
+            verbs = tuple(_read_parser(verb, "", below) for verb, below in action.choices.items())
+        elif found := _KINDS.get(str(action.metavar).partition(" ")[0], ""):
+            kinds.append(found)
+    first, *others = kinds or [""]
+    return Command(name, summary, tuple(options), choices, first, verbs, *others[:1])
 
 
 def _words_of_members() -> dict[str, tuple[str, ...]]:
@@ -157,12 +198,17 @@ def _names(kind: str) -> list[str]:
         if kind == "escalations":
             asks = [one["id"] for one in list_asks(app) if one["id"]]
             return [*(one["id"] for one in escalations(app)), *asks]
+        if kind == "salvages":
+            return [one["name"] for one in list_saved(app)]
+        if kind == "settings":
+            return [f"{key.name.partition('.')[2]}=" for key in describe() if key.name.startswith("policy.")]
         teams = status(app, work={})
     except HeadcountError:
         return []
     if kind == "teams":
         return [team["team"] for team in teams]
-    return list(dict.fromkeys(member["name"] for team in teams for member in team["members"]))
+    names = list(dict.fromkeys(member["name"] for team in teams for member in team["members"]))
+    return [*OFFICES, ALL, *names] if kind == "recipients" else names
 
 
 # --- completion_scripts ----------------------------------------------------------------------------------
@@ -220,21 +266,30 @@ compdef _headcount headcount hc"""
 
 
 def write_bash(commands: Sequence[Command]) -> str:
-    cases = "\n".join(
-        f'    {c.name}) options="{" ".join(o.name for o in c.options)}" '
-        f'choices="{" ".join(c.choices)}" kind={c.kind} ;;'
-        for c in commands
-    )
+    def case(c: Command, position: str = "2") -> str:
+        own = f'options="{" ".join(o.name for o in c.options)}" choices="{" ".join(c.choices)}" kind={c.kind}'
+        if c.then:
+            own += f'; [ "$COMP_CWORD" -gt {position} ] && kind={c.then}'
+        verbs = " ".join(case(verb, "3") for verb in c.verbs)
+        own += f'; [ "$COMP_CWORD" -gt 2 ] && case ${{COMP_WORDS[2]}} in {verbs} esac' if verbs else ""
+        return f"{c.name}) {own} ;;"
+
+    cases = "\n".join(f"    {case(c)}" for c in commands)
     return _BASH.format(names=" ".join(c.name for c in commands), cases=cases)
 
 
 def write_zsh(commands: Sequence[Command]) -> str:
     described = "\n".join(f"    {_quote(f'{c.name}:{c.summary}')}" for c in commands)
-    cases = "\n".join(
-        f"    {c.name}) options=({' '.join(_quote(f'{o.name}:{o.summary}') for o in c.options)}); "
-        f"choices=({' '.join(c.choices)}); kind={c.kind} ;;"
-        for c in commands
-    )
+
+    def case(c: Command, position: str = "3") -> str:
+        options = " ".join(_quote(f"{o.name}:{o.summary}") for o in c.options)
+        own = f"options=({options}); choices=({' '.join(c.choices)}); kind={c.kind}"
+        own += f"; (( CURRENT > {position} )) && kind={c.then}" if c.then else ""
+        verbs = " ".join(case(verb, "4") for verb in c.verbs)
+        own += f"; if (( CURRENT > 3 )); then case $words[3] in {verbs} esac; fi" if verbs else ""
+        return f"{c.name}) {own} ;;"
+
+    cases = "\n".join(f"    {case(c)}" for c in commands)
     return _ZSH.format(described=described, cases=cases)
 
 
@@ -246,13 +301,22 @@ def write_fish(commands: Sequence[Command]) -> str:
         for option in c.options:
             name = f"-l {option.name[2:]}" if option.name.startswith("--") else f"-s {option.name[1:]}"
             lines.append(f"complete -c headcount -n {_quote(after)} {name} -d {_quote(option.summary)}")
-        names = [f"(headcount completion {c.kind})"] if c.kind not in ("", "files") else []
-        words = " ".join([*c.choices, *names])
-        if c.kind == "files":
-            lines.append(f"complete -c headcount -n {_quote(after)} -F")
-        elif words:
-            lines.append(f"complete -c headcount -n {_quote(after)} -a {_quote(words)}")
+        if c.verbs:
+            any_verb = f"{after}; and not __fish_seen_subcommand_from {' '.join(c.choices)}"
+            lines.append(f"complete -c headcount -n {_quote(any_verb)} -a {_quote(' '.join(c.choices))}")
+        for place, one in [(f"{after}; and __fish_seen_subcommand_from {v.name}", v) for v in c.verbs] or [
+            (after, c)
+        ]:
+            words = " ".join([*one.choices, *(_fish_names(one.kind))])
+            if words:
+                lines.append(f"complete -c headcount -n {_quote(place)} -a {_quote(words)}")
+            if "files" in (one.kind, one.then):
+                lines.append(f"complete -c headcount -n {_quote(place)} -F")
     return "\n".join(lines)
+
+
+def _fish_names(kind: str) -> list[str]:
+    return [f"(headcount completion {kind})"] if kind not in ("", "files") else []
 
 
 def _quote(text: str) -> str:

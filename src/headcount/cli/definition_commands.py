@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from headcount.app import builds as building
 from headcount.app.builds import Built, Options, build, find_sources
 from headcount.app.definition_files import source_line
-from headcount.cli.streams import write_orders, write_whole
+from headcount.cli.streams import write_whole
+from headcount.cli.terminal_output import Progress
 from headcount.compiler.diagnostics import WARNING, as_data, printable, render
 from headcount.compiler.dialects import DIALECTS
 from headcount.errors import DefinitionError, UsageError, WorldError
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from headcount.compiler.workflow_graph import Drawing
 
 # From here on a terminal gets to see how far it is.
-_PROGRESS_FROM = 20
 
 _SAID = {
     building.WRITTEN: "Wrote {output}",
@@ -190,16 +190,12 @@ def _summarize(totals: Totals) -> None:
 
 
 def _with_progress(results: Iterable[Built], total: int) -> Iterator[Built]:
-    if total < _PROGRESS_FROM or not sys.stderr.isatty():
-        yield from results
-        return
+    progress = Progress()
     for done, result in enumerate(results, 1):
-        # The line is wiped before anything else is printed, so output and progress never mix.
-        write_orders(sys.stderr, "\r\x1b[K")
+        progress.wipe()  # output and progress never mix
         yield result
-        write_orders(sys.stderr, f"\rCompiled {done} of {total}")
-        sys.stderr.flush()
-    write_orders(sys.stderr, "\r\x1b[K")
+        progress.count("Compiled", done, total)
+    progress.wipe()
 
 
 def _to_python(sources: Sequence[str], as_json: bool) -> int:

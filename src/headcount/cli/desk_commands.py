@@ -8,20 +8,21 @@ from typing import TYPE_CHECKING
 from headcount.app.app import open_app
 from headcount.app.desk import reply, todo
 from headcount.cli.command_parser import add_team
-from headcount.cli.terminal_output import plain
+from headcount.cli.terminal_output import list_item
 
 if TYPE_CHECKING:
     import argparse
 
     from headcount.app.desk import Need
 
+# kind -> what the member does, and what the command does about it
 _WORDS = {
-    "ask": "requests permission",
-    "question": "asks",
-    "escalation": "needs your decision",
-    "dialog": "waits in a dialog",
-    "limit": "is at its usage limit",
-    "failure": "failed",
+    "ask": ("requests permission", "Answer"),
+    "question": ("asks", "Answer"),
+    "escalation": ("needs your decision", "Decide"),
+    "dialog": ("waits in a dialog", "Answer"),
+    "limit": ("is at its usage limit", "End"),
+    "failure": ("failed", "Inspect"),
 }
 
 
@@ -42,9 +43,11 @@ def run_todo(args: argparse.Namespace) -> int:
 
 
 def describe_need(need: Need) -> list[str]:
-    number = f"{need['id']}  " if need["id"] else ""
-    head = f"{number}{need['team']}/{need['member']} {_WORDS[need['kind']]}: {plain(need['text'])}"
-    return [head, f"  `{need['command']}`"]
+    said, verb = _WORDS[need["kind"]]
+    return list_item(
+        need["id"], f"{need['team']}/{need['member']}", f"{said}: {need['text']}",
+        hints=[f"{verb} it with `{need['command']}`."],
+    )  # fmt: skip
 
 
 def configure_reply(parser: argparse.ArgumentParser) -> None:

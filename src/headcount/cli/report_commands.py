@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import open_app
 from headcount.cli.command_parser import add_json, add_team, add_team_word, add_verb
-from headcount.cli.terminal_output import describe_skipped, plain, table
+from headcount.cli.terminal_output import Progress, describe_skipped, plain, table
 from headcount.errors import NotAllowed, UsageError, WorldError
 
 if TYPE_CHECKING:
@@ -20,9 +20,14 @@ def configure_report(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add_team_word(parser, "open or closed; TEAM#2 for one of its generations")
     add(
+        "--md",
+        action="store_true",
+        help="Markdown for a pull request; default output: standard output",
+    )
+    add(
         "-o",
         "--output",
-        metavar="FILE.html",
+        metavar="FILE",
         help="default: TEAM-report.html here, or with --json none; - for standard output",
     )
 
@@ -31,39 +36,41 @@ def run_report(args: argparse.Namespace) -> int:
     from headcount.app.report import pick_any, read_report
 
     app = open_app(make=False)
-    team = pick_any(app, args.team)
-    report = read_report(app, team)
-    path = args.output or ("-" if args.json else f"{report['team']}-report.html")
+    report = read_report(app, pick_any(app, args.team))
+    path = args.output or ("-" if args.json or args.md else f"{report['team']}-report.html")
     if path != "-" and app.caller.is_member:
         # A member with permissions = "edit" runs this command unasked, and writes in its workspace only.
         raise NotAllowed(
-            f"Did not write {path}", "a member writes no file by this command",
-            ("Print it: `headcount report -o -`",), code="not-allowed",
+            f"Did not write {path}", "members cannot write files with this command",
+            ("Print it with `headcount report -o -`",), code="not-allowed",
         )  # fmt: skip
+    text = _render(report, args.md) if path != "-" or not args.json else ""
     if path != "-":
-        page = _render_page(report)
         try:
             with open(path, "w", encoding="utf-8") as file:
-                file.write(page)
+                file.write(text)
         except OSError as error:
             raise WorldError(
                 f"Could not write {path}",
                 error.strerror or str(error),
-                ("Choose another with -o FILE.html",),
+                ("Choose another file with -o FILE",),
                 code="unwritable",
             ) from None
     if args.json:
         print(json.dumps(report, ensure_ascii=False))
     elif path == "-":
-        print(_render_page(report), end="")
+        print(text, end="")
     else:
-        members = len(report["members"])
-        counted = f"{members} {'member' if members == 1 else 'members'}, {len(report['story'])} lines"
-        print(f"Wrote {path}: {counted}.")
+        print(report["summary"])
+        print(f"Wrote {path}.")
     return 0
 
 
-def _render_page(report: dict[str, Any]) -> str:
+def _render(report: dict[str, Any], as_markdown: bool) -> str:
+    if as_markdown:
+        from headcount.web.report_markdown import write_markdown
+
+        return write_markdown(report)
     from headcount.web.report_page import write_report
 
     return write_report(report)
@@ -115,7 +122,7 @@ def run_trace(args: argparse.Namespace) -> int:
 # `headcount salvage`: what was saved, whether it is whole, and how to get it back.
 
 
-_WHICH = "a ref, or a member (bob) or incarnation (bob#2) that has only one salvage"
+_WHICH = "a name as in `salvage list` (bob, bob#2, bob#2.2), or a ref"
 
 
 def configure_salvage(parser: argparse.ArgumentParser) -> None:
@@ -157,8 +164,8 @@ def _list_salvages(args: argparse.Namespace) -> int:
     elif not found:
         print("Nothing was salvaged here.")
     else:
-        rows = [(s["team"], f"{s['member']}#{s['generation']}", _ref(s), s["commit"][:12]) for s in found]
-        print("\n".join(table(rows, ("TEAM", "MEMBER", "REF", "COMMIT"))))
+        rows = [(s["name"], s["team"], _ref(s), s["commit"][:12]) for s in found]
+        print("\n".join(table(rows, ("NAME", "TEAM", "REF", "COMMIT"))))
     return 0
 
 
@@ -193,7 +200,14 @@ def describe_saved(shown: dict[str, Any]) -> list[str]:
 def _verify_salvages(args: argparse.Namespace) -> int:
     from headcount.app.salvages import verify_saved
 
-    checked = verify_saved(open_app(make=False), args.ref, args.team, at_hub=args.hub)
+    progress = Progress(args.json)
+    checked = verify_saved(
+        open_app(make=False),
+        args.ref,
+        args.team,
+        lambda done, total, ref: progress.count("Verified", done, total, ref),
+        at_hub=args.hub,
+    )
     broken = [one for one in checked if not one["ok"]]
     if args.json:
         print(json.dumps(checked))
@@ -207,7 +221,8 @@ def _verify_salvages(args: argparse.Namespace) -> int:
 def _restore_salvage(args: argparse.Namespace) -> int:
     from headcount.app.salvages import restore_saved
 
-    restored = restore_saved(open_app(make=False), args.ref, args.dir)
+    with Progress(args.json).during(f"Restoring {args.ref} to {args.dir}"):
+        restored = restore_saved(open_app(make=False), args.ref, args.dir)
     if args.json:
         print(json.dumps(restored))
     else:

@@ -1,4 +1,4 @@
-"""`headcount diff`, `log`, `compare` and `merge`: look at what members made, and take it over."""
+"""`headcount diff`, `log`, `compare`, `merge` and `pr`: look at what members made, and take it over."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from headcount.app import review
 from headcount.app.app import open_app
+from headcount.app.pull_request import publish
 from headcount.cli.command_parser import add_member, add_team
 from headcount.cli.terminal_output import paint, plain
 
@@ -95,11 +96,48 @@ def run_merge(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(merged, ensure_ascii=False))
         return 0
-    count = merged["commits"]
-    what = f"{count} commit{'s' * (count != 1)} of {merged['member']}"
+    what = _commits(merged["commits"], merged["member"])
     print(f"Merged {what} into {merged['branch']} ({merged['commit'][:10]}).")
-    if merged["unsaved"]:
-        left = merged["unsaved"]
-        print(f"Not merged: {left} file{'s' * (left != 1)} of its workspace, in no commit.")
+    _print_unsaved("merged", merged["unsaved"])
     print(f"Undo it with `git reset --keep {merged['before'][:10]}`.")
+    return 0
+
+
+def _commits(count: int, member: str) -> str:
+    return f"{count} commit{'s' * (count != 1)} of {member}"
+
+
+def _print_unsaved(verb: str, count: int) -> None:
+    if count:
+        print(f"Not {verb}: {count} file{'s' * (count != 1)} of its workspace, in no commit.")
+
+
+def configure_pr(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("member", metavar="MEMBER", help=_WHO)
+    add("--remote", default="", metavar="REMOTE", help="where to push; default: that of your branch")
+    add("--base", default="", metavar="BRANCH", help="the branch to merge into; default: as the host says")
+    add("--title", default="", metavar="TITLE", help="default: the subject of its only commit, or its name")
+    add_team(parser)
+    parser.epilog = (
+        "Pushes the commits of a member to a branch of the same name, never by force, and calls `gh` or "
+        "`glab`. If neither is installed, it prints the command. git reads the configuration that was "
+        "recorded when the team began, and runs no hook."
+    )
+
+
+def run_pr(args: argparse.Namespace) -> int:
+    done = publish(
+        open_app(make=False), args.member, args.team, remote=args.remote, title=args.title, base=args.base
+    )
+    if args.json:
+        print(json.dumps(done, ensure_ascii=False))
+        return 0
+    what = _commits(done["commits"], done["member"])
+    print(plain(f"Pushed {what} to {done['branch']} on {done['remote']}."))
+    _print_unsaved("pushed", done["unsaved"])
+    if done["url"]:
+        print(plain(done["url"]))
+    elif done["command"]:
+        print(f"Open the pull request with `{plain(done['command'])}`.")
     return 0

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
 from headcount.app.app import open_app
-from headcount.app.definition import read_definition
+from headcount.app.definition import USUAL_FILES, find_definition, read_definition
 from headcount.app.report import pick_any
 from headcount.app.resident import ensure_driven
 from headcount.app.standing_down import decide_call
@@ -24,8 +25,7 @@ from headcount.app.task_run import (
 )
 from headcount.cli.command_parser import add_team_word, exit_code, take_signals
 from headcount.cli.status_commands import describe_asks, describe_dialogs, describe_limits
-from headcount.cli.terminal_output import Live, paint, plain
-from headcount.errors import UsageError
+from headcount.cli.terminal_output import Live, Progress, paint, plain
 
 if TYPE_CHECKING:
     import argparse
@@ -36,7 +36,12 @@ if TYPE_CHECKING:
 
 def configure_run(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("file", nargs="?", metavar="FILE", help="a .py or .tsx definition with one team and its tasks")
+    add(
+        "file",
+        nargs="?",
+        metavar="FILE",
+        help=f"a .py or .tsx definition with one team and its tasks; {USUAL_FILES}",
+    )
     watching = parser.add_mutually_exclusive_group()
     watching.add_argument("--detach", action="store_true", help="begin it, and return at once")
     watching.add_argument("--follow", action="store_true", help="only watch an open run; needs no FILE")
@@ -60,13 +65,19 @@ def configure_run(parser: argparse.ArgumentParser) -> None:
 
 
 def run_run(args: argparse.Namespace) -> int:
+    if not args.file and not args.follow:
+        args.file = find_definition(os.getcwd())
     definition = read_definition(args.file) if args.file else None
     take_signals()
     app = open_app(make=not args.follow)
     live = Live(sys.stderr)
     now: dict[str, Any] = {}
     try:
-        team = _watched_team(app, args, definition) if args.follow else _begin(app, args, definition)
+        if args.follow:
+            team = _watched_team(app, args, definition)
+        else:
+            with Progress(args.json).during(f"Starting the run of {args.file}"):
+                team = _begin(app, args, definition)
         for now in follow_run(app, team):
             if not is_over(now):
                 ensure_driven(app)  # also later: whoever ends the engine does not leave us waiting
@@ -86,13 +97,7 @@ def run_run(args: argparse.Namespace) -> int:
 
 
 def _begin(app: App, args: argparse.Namespace, definition: Definition | None) -> str:
-    if definition is None:
-        raise UsageError(
-            "Which definition?",
-            "run needs a FILE",
-            ("Name it: `headcount run FILE`", "Watch an open run with `headcount run --follow`"),
-            code="usage",
-        )
+    assert definition is not None
     base = Base(args.rebase_onto, args.keep_base)
     team = begin_run(app, definition, base=base, tell=lambda line: print(line, file=sys.stderr))
     if has_changed(app, definition):

@@ -12,7 +12,7 @@ from headcount.agents.registry import CLIENTS
 from headcount.app.app import open_app
 from headcount.app.explain import Page, explain, read_pages
 from headcount.app.home import find_checkout, find_home
-from headcount.cli.terminal_output import Live, describe_skipped, paint, plain, say_size
+from headcount.cli.terminal_output import Progress, describe_skipped, paint, plain, say_size
 from headcount.domain.display import show_bytes
 from headcount.domain.settings import describe
 from headcount.errors import UsageError
@@ -280,7 +280,6 @@ def _show_orphan(orphan: dict[str, Any], dry_run: bool) -> None:
 # `headcount prune`: branches, logs, mail and archives that nobody needs.
 
 
-_QUIET_S = 2.0
 _KINDS = {
     "branch": ("branch", "branches"),
     "record": ("record of a start", "records of starts"),
@@ -302,13 +301,8 @@ def run_prune(args: argparse.Namespace) -> int:
     from headcount.app import prune
 
     app = open_app(make=False)
-    live = Live(sys.stderr, after_s=_QUIET_S)
-
-    def progress(line: str) -> None:
-        if not args.json:
-            live.show([line])
-
-    found, mail = prune.find_litter(app, lambda branch: progress(f"Examining {branch}"))
+    progress = Progress(args.json)
+    found, mail = prune.find_litter(app, lambda branch: progress.show([f"Examining {plain(branch)}"]))
     if not args.json:
         for one in found:
             size = f", {show_bytes(one.bytes)}" if one.bytes else ""
@@ -316,7 +310,7 @@ def run_prune(args: argparse.Namespace) -> int:
     if args.dry_run:
         result = prune.answer(found, mail, dry_run=True)
     else:
-        result = prune.remove_litter(app, found, lambda n: progress(f"Removed {n} of {len(found)}"))
+        result = prune.remove_litter(app, found, lambda n: progress.count("Removed", n, len(found)))
     print(json.dumps(result, ensure_ascii=False) if args.json else _describe_pruned(result))
     return 1 if result["kept"] else 0
 
@@ -341,8 +335,8 @@ _COLOURS = (("proved gone", "green"), ("sent back", "yellow"), ("escalated", "ye
 
 
 _INTRODUCTION = """\
-Three agents build a word counter, two review. ada behaves. ben says done with a file lying around. cy hangs:
-it answers nobody, holds unsaved work, and has a child process that ignores SIGTERM.
+Three agents build a word counter, and two review it. ada cooperates. ben reports done and leaves a file that
+is not committed. cy hangs: it answers nothing, has unsaved work, and a child process that ignores SIGTERM.
 """
 
 

@@ -16,7 +16,7 @@ from headcount.app.resident import ensure_driven
 from headcount.app.standing_down import decide, decide_call, escalations, hint_for, is_over, stand_down
 from headcount.app.team_status import outcome_words
 from headcount.cli.command_parser import add_team, add_team_word
-from headcount.cli.terminal_output import Live, paint, plain
+from headcount.cli.terminal_output import Live, list_item, paint, plain
 from headcount.domain.asks import DECISIONS
 from headcount.domain.names import show
 from headcount.errors import UsageError
@@ -188,13 +188,9 @@ def run_escalations(args: argparse.Namespace) -> int:
 def _escalation_lines(one: EscalationAnswer, found: list[EscalationAnswer]) -> list[str]:
     decided = f", {one['decision']} by {one['by']}" if one["decision"] else ""
     after = f"{one['attempts']} {'inspection' if one['attempts'] == 1 else 'inspections'}"
-    head = f"{one['id']}  {one['team']}/{one['member']}  {one['state']}{decided}, after {after}"
-    issues = [f"    {plain(issue)}" for issue in one["issues"]]
-    return [
-        head,
-        *issues,
-        *([f"  Decide it with `{_decide_command(one, found)}`."] if one["decisions"] else []),
-    ]
+    hints = [f"Decide it with `{_decide_command(one, found)}`."] if one["decisions"] else []
+    what = f"{one['state']}{decided}, after {after}"
+    return list_item(one["id"], f"{one['team']}/{one['member']}", what, one["issues"], hints)
 
 
 def _decide_command(one: EscalationAnswer, found: list[EscalationAnswer]) -> str:

@@ -12,7 +12,7 @@ from headcount.app.adapters import find_repository
 from headcount.app.app import open_app
 from headcount.app.branches import count_unseen, read_start
 from headcount.app.cycle import cycle, own_name
-from headcount.app.definition import read_definition
+from headcount.app.definition import USUAL_FILES, find_definition, read_definition
 from headcount.app.member_start import Plan
 from headcount.app.members import pause
 from headcount.app.progress import waits_for
@@ -20,10 +20,10 @@ from headcount.app.resident import ensure_driven
 from headcount.app.standing_down import status_of
 from headcount.app.team_start import check_repository, find_risks, start_team, wait_for, wait_started
 from headcount.app.team_status import roster, status
-from headcount.app.teams import spawn
+from headcount.app.teams import make_first_team, spawn
 from headcount.cli.command_parser import add_member, add_team
 from headcount.cli.status_commands import describe_team
-from headcount.cli.terminal_output import Live, plain
+from headcount.cli.terminal_output import Progress, plain
 from headcount.protocol.member import State
 
 if TYPE_CHECKING:
@@ -32,22 +32,27 @@ if TYPE_CHECKING:
     from headcount.app.app import App
     from headcount.protocol.team import Team
 
-_QUIET_S = 2.0
+_FIRST_TEAM = "team"
 
 
 def configure_up(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="a .py or .tsx definition with one team")
+    add = parser.add_argument
+    add("file", nargs="?", metavar="FILE", help=f"a .py or .tsx definition with one team; {USUAL_FILES}")
+    add("--tmux", action="store_true", help="run every member in a terminal that you can attach to")
     parser.epilog = "Returns when every member has started or failed. The team continues in the background."
 
 
 def run_up(args: argparse.Namespace) -> int:
+    args.file = args.file or find_definition(os.getcwd())
     definition = read_definition(args.file)
+    if args.tmux:
+        definition = definition._replace(
+            members=tuple(m._replace(runtime="tmux") for m in definition.members)
+        )
     app = open_app()
-    check_repository(app, os.getcwd())
-    for risk in find_risks(app):
-        print(f"Warning: {risk.what}.\nHint: Prevent it with `{risk.do}`", file=sys.stderr)
-    live = Live(sys.stderr, after_s=_QUIET_S)
-    team = start_team(app, definition, lambda team: None if args.json else live.show(_progress_lines(team)))
+    _check_place(app)
+    progress = Progress(args.json)
+    team = start_team(app, definition, lambda team: progress.show(_progress_lines(team)))
     failed = [m for m in team.members.values() if m.failure]
     started = len(team.members) - len(failed) - len(_starting(team))
     if args.json:
@@ -57,6 +62,12 @@ def run_up(args: argparse.Namespace) -> int:
         print(f"Started {started} of {len(team.members)} members.")
         print("\n".join([*_where_they_begin(app), *_next_steps(team.name, args.file, bool(failed))]))
     return 0 if started == len(team.members) else 1
+
+
+def _check_place(app: App) -> None:
+    check_repository(app, os.getcwd())
+    for risk in find_risks(app):
+        print(f"Warning: {risk.what}.\nHint: Prevent it with `{risk.do}`", file=sys.stderr)
 
 
 def _where_they_begin(app: App) -> list[str]:
@@ -114,8 +125,8 @@ def configure_spawn(parser: argparse.ArgumentParser) -> None:
 
 
 def run_spawn(args: argparse.Namespace) -> int:
-    app = open_app(make=False)
-    team = app.pick_team(args.team)
+    app = open_app()
+    team, made = _pick_or_make(app, args.team)
     plan = Plan(
         args.name, args.agent, tuple(args.words) or None, args.model, args.prompt, args.role,
         awaits_review=args.reviewed, base=args.at, directory=os.getcwd(),
@@ -127,11 +138,25 @@ def run_spawn(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps({"teammateId": f"{team}/{key}", "name": member.name, "generation": member.generation,
                           "status": str(member.state), "failure": member.failure or None}))  # fmt: skip
-    elif member.failure:
+        return 1 if member.failure else 0
+    if made:
+        print(f"Made the team {team}. End it with `headcount down {team}`.")
+    if member.failure:
         print(f"{key} did not start: {plain(member.failure)}")
     else:
         print(f"Started {key} in {team}.")
     return 1 if member.failure else 0
+
+
+def _pick_or_make(app: App, name: str | None) -> tuple[str, bool]:
+    """Return the team that is meant. Without any open team the operator gets one, called `team`."""
+    if name is None and not app.caller.is_member:
+        with app.store.read() as tx:
+            if not tx.team_names():
+                _check_place(app)
+        if made := make_first_team(app, _FIRST_TEAM):
+            return made, True
+    return app.pick_team(name), False
 
 
 # --- cycle -----------------------------------------------------------------------------------------------
@@ -175,12 +200,12 @@ def run_cycle(args: argparse.Namespace) -> int:
 
 def _follow_cycle(app: App, answer: dict[str, Any], quiet: bool) -> dict[str, Any]:
     """Return the state of the successor or, while there is none, of the request."""
-    live = Live(sys.stderr, after_s=_QUIET_S)
+    progress = Progress(quiet)
 
     def arrived(team: Team) -> bool:
         latest = team.latest(answer["member"])
-        if latest is not None and latest.state is not State.RUNNING and not quiet:
-            live.show([f"{latest.key}: {waits_for(latest)}"])
+        if latest is not None and latest.state is not State.RUNNING:
+            progress.show([f"{latest.key}: {waits_for(latest)}"])
         return _has_successor(team, answer)
 
     team = wait_for(app, answer["team"], arrived, _PATIENCE_S)

@@ -135,10 +135,13 @@ def _run_lines(team: TeamStatus) -> list[str]:
 
 def describe_doing(doing: Doing) -> str:
     """Return the activity of a member and its age."""
+    return f"{plain(doing['text'])} ({show_age(age_since(doing['at']))} ago)"
+
+
+def age_since(at: str) -> float:
     from datetime import datetime
 
-    age_s = time.time() - datetime.fromisoformat(doing["at"]).timestamp()
-    return f"{plain(doing['text'])} ({show_age(age_s)} ago)"
+    return time.time() - datetime.fromisoformat(at).timestamp()
 
 
 def describe_work(ahead: int | None, files: int | None) -> str:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 import unicodedata
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 from headcount.cli.streams import write_orders
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+_QUIET_S = 1.0
+_APART_S = 5.0  # between two lines of a count that are not drawn over each other
 _COLOURS = {"green": "32", "red": "31", "yellow": "33", "dim": "2", "bold": "1"}
 
 
@@ -52,6 +56,17 @@ def table(rows: Sequence[Sequence[str]], header: Sequence[str]) -> list[str]:
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in cells
+    ]
+
+
+def list_item(
+    id: str | None, who: str, what: str, details: Iterable[str] = (), hints: Iterable[str] = ()
+) -> list[str]:
+    """Return one item of what waits for a person, as `todo`, `asks` and `escalations` print it."""
+    return [
+        plain(f"{id or '-'}  {who}  {what}"),
+        *(f"    {plain(detail)}" for detail in details),
+        *(f"  {plain(hint)}" for hint in hints),
     ]
 
 
@@ -107,11 +122,64 @@ class Live:
             return
         columns, rows = _size()
         shown = fit_block(lines, max(20, columns - 1), max(3, rows - 1))
-        orders = "\r" + "\x1b[A\x1b[2K" * self._drawn
-        write_orders(self._stream, orders)
+        self.wipe()
         self._stream.write("".join(f"{line}\n" for line in shown))
         self._stream.flush()
         self._drawn = len(shown)
+
+    def wipe(self) -> None:
+        """Take the lines off the terminal, before others are printed."""
+        if self._live and self._drawn:
+            write_orders(self._stream, "\r" + "\x1b[A\x1b[2K" * self._drawn)
+            self._drawn = 0
+
+
+class Progress:
+    """The progress of a command on standard error: nothing in its first second, and nothing if `quiet`.
+
+    On a terminal a line is rewritten. Elsewhere each line is printed once.
+    """
+
+    def __init__(self, quiet: bool = False) -> None:
+        self._live = None if quiet else Live(sys.stderr, after_s=_QUIET_S)
+        self._counted_at = 0.0
+
+    @contextmanager
+    def during(self, text: str) -> Iterator[None]:
+        """Show a line for a single call that reports nothing itself; on a terminal with its seconds."""
+        if self._live is None:
+            yield
+            return
+        began, over = time.monotonic(), threading.Event()
+
+        def tick() -> None:
+            while not over.wait(_QUIET_S):
+                taken = f" ({time.monotonic() - began:.0f} s)" if is_live(sys.stderr) else ""
+                self.show([f"{plain(text)}{taken}"])
+
+        ticking = threading.Thread(target=tick, daemon=True)
+        ticking.start()
+        try:
+            yield
+        finally:
+            over.set()
+            ticking.join()
+
+    def show(self, lines: Sequence[str]) -> None:
+        if self._live is not None:
+            self._live.show(lines)
+
+    def wipe(self) -> None:
+        if self._live is not None:
+            self._live.wipe()
+
+    def count(self, verb: str, done: int, total: int, what: str = "") -> None:
+        """Show one line for a loop over `total` things: "Verified 3 of 40: refs/…"."""
+        now = time.monotonic()
+        if not is_live(sys.stderr) and now - self._counted_at < _APART_S:
+            return
+        self._counted_at = now
+        self.show([f"{verb} {done:,} of {total:,}{f': {plain(what)}' if what else ''}"])
 
 
 def fit_block(lines: Sequence[str], width: int, height: int) -> list[str]:

@@ -6,24 +6,43 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
-from headcount.app.members import attach_command
+from headcount.app.desk import reply
+from headcount.app.mail import send
+from headcount.app.members import attach_command, pause
 from headcount.app.page import Onlooker
 from headcount.app.permissions import decide_ask
 from headcount.app.resident import ensure_driven
+from headcount.app.review import merge
 from headcount.app.standing_down import decide, stand_down
 from headcount.app.unsaved_work import looking
 from headcount.app.witness import capture
 from headcount.cli.terminal_output import fit, paint, plain
-from headcount.cli.watch_screen import Scene, Screen, draw, waking
+from headcount.cli.watch_detail import Detail
+from headcount.cli.watch_screen import (
+    GONE,
+    SORTS,
+    Scene,
+    Screen,
+    arrange,
+    draw,
+    draw_foot,
+    draw_help,
+    waking,
+)
 from headcount.errors import HeadcountError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headcount.app.app import App
+    from headcount.app.desk import Need
     from headcount.app.page import View
 
-_STEPS = {"up": -1, "k": -1, "down": 1, "j": 1, "page up": -10, "page down": 10}
+    Act = Callable[[], str | None]
+
+_STEPS = {
+    "up": -1, "k": -1, "down": 1, "j": 1, "page up": -10, "page down": 10, "home": -10**9, "end": 10**9,
+}  # fmt: skip
 
 
 def watch(app: App, team: str) -> int:
@@ -47,37 +66,122 @@ class Watch:
         self._onlooker = onlooker
         self._view: View = onlooker.look()
         self._scene = Scene(next(iter(self._view.members), None))
-        self._answers: dict[str, Callable[[], str]] = {}  # while a question is open: key -> what it does
-        self._keys: dict[str, Callable[[], str | None]] = {
+        self._answers: dict[str, Act] = {}  # while a question is open: key -> what it does
+        self._typed: Callable[[str], str | None] | None = None  # while a line is typed: what is done with it
+        self._prompt = self._text = ""
+        self._detail: Detail | None = None
+        self._is_help = False
+        self._over = False
+        self._keys: dict[str, Act] = {
+            "enter": self._open,
+            "/": self._ask_filter,
+            "s": self._sort,
+            "m": self._ask_message,
+            "r": self._ask_reply,
             "d": self._ask_stand_down,
             "e": self._ask_decision,
+            "E": self._ask_decisions,
             "p": self._ask_permission,
+            "P": self._pause,
+            "M": self._ask_merge,
             "a": self._attach,
             "c": self._capture,
+            "?": self._help,
+            "escape": self._back,
+            "q": self._quit,
         }
 
     def run(self) -> None:
-        while True:
+        """Draw, wait for keys or a change, and act on every key, until the user or the terminal leaves."""
+        while not self._over:
             self._view = self._onlooker.look()
-            columns, lines = self._screen.size()
-            self._screen.draw(draw(self._view, self._scene, columns, lines, _paint))
-            key = self._screen.wait(1.0)
-            if key == "q" and not self._answers:
-                return
-            if key is not None:
+            self._screen.draw(self._draw(*self._screen.size()))
+            for key in self._screen.wait(1.0):
+                if key == GONE:
+                    return
                 self._press(key)
+        if self._detail is not None:
+            self._detail.close()
+
+    def _draw(self, columns: int, lines: int) -> list[str]:
+        if self._is_help:
+            return draw_help(columns, lines, _paint)
+        if self._detail is None:
+            return draw(self._view, self._scene, columns, lines, _paint)
+        foot = draw_foot(self._scene, max(20, columns - 1), _paint)
+        return [*self._detail.draw(self._view, columns, lines - len(foot), _paint), *foot]
 
     def _press(self, key: str) -> None:
-        if self._answers:
+        if self._is_help:
+            self._is_help = False
+        elif self._typed is not None:
+            self._type(key)
+        elif self._answers:
             act = self._answers.get(key, lambda: "Nothing was done.")
             self._answers, self._scene = {}, self._scene._replace(question=())
             self._say(act)
+        elif self._detail is not None and self._detail.press(key, self._screen.size()[1] - 4):
+            self._scene = self._scene._replace(said="")
         elif key in _STEPS:
             self._choose(_STEPS[key])
         elif key in self._keys:
             self._say(self._keys[key])
 
-    def _say(self, act: Callable[[], str | None]) -> None:
+    # --- a line that is typed
+
+    def _ask_line(self, prompt: str, then: Callable[[str], str | None], text: str = "") -> None:
+        self._typed, self._prompt, self._text = then, prompt, text
+        self._scene = self._scene._replace(typing=f"{prompt}: {text}", said="")
+
+    def _type(self, key: str) -> None:
+        assert self._typed is not None
+        if key in ("enter", "escape"):
+            then, text = self._typed, self._text
+            self._typed, self._scene = None, self._scene._replace(typing=None, question=())
+            self._say(lambda: then(text) if key == "enter" else self._back())
+            return
+        if key == "backspace":
+            self._text = self._text[:-1]
+        elif key == "clear":
+            self._text = ""
+        elif len(key) == 1 and key.isprintable():
+            self._text += key
+        self._scene = self._scene._replace(typing=f"{self._prompt}: {self._text}")
+
+    # --- around the table
+
+    def _open(self) -> None:
+        if self._scene.chosen in self._view.members:
+            self._detail = Detail(self._app, self._team, str(self._scene.chosen), self._screen.wake)
+
+    def _back(self) -> None:
+        if self._detail is not None:
+            self._detail.close()
+            self._detail = None
+        else:
+            self._scene = self._scene._replace(wanted="")
+
+    def _quit(self) -> None:
+        if self._detail is not None:
+            self._back()
+        else:
+            self._over = True
+
+    def _help(self) -> None:
+        self._is_help = True
+
+    def _ask_filter(self) -> None:
+        self._ask_line("Filter", self._filter, self._scene.wanted)
+
+    def _filter(self, text: str) -> None:
+        self._scene = self._scene._replace(wanted=text)
+        self._choose(0)
+
+    def _sort(self) -> None:
+        following = SORTS[(SORTS.index(self._scene.sort) + 1) % len(SORTS)]
+        self._scene = self._scene._replace(sort=following)
+
+    def _say(self, act: Act) -> None:
         try:
             said = act()
         except HeadcountError as error:
@@ -85,7 +189,7 @@ class Watch:
         self._scene = self._scene._replace(said=said or "")
 
     def _choose(self, step: int) -> None:
-        keys = list(self._view.members)
+        keys = [row["key"] for row in arrange(self._view, self._scene)]
         if keys:
             at = keys.index(self._scene.chosen) if self._scene.chosen in keys else 0
             self._scene = self._scene._replace(chosen=keys[max(0, min(len(keys) - 1, at + step))], said="")
@@ -93,9 +197,61 @@ class Watch:
     def _chosen(self) -> dict[str, Any]:
         return self._view.members.get(self._scene.chosen or "", {"name": "", "key": ""})
 
-    def _ask(self, lines: list[str], answers: dict[str, Callable[[], str]]) -> None:
+    def _find_need(self, kind: str) -> Need | None:
+        """Return the need of the chosen member, else the newest of that kind."""
+        needs = [need for need in self._view.needs if need["kind"] == kind]
+        return next((need for need in needs if need["member"] == self._scene.chosen), next(iter(needs), None))
+
+    def _ask(self, lines: list[str], answers: dict[str, Act]) -> None:
         self._answers = answers
         self._scene = self._scene._replace(question=lines, said="")
+
+    # --- write, pause, merge
+
+    def _ask_message(self) -> None:
+        name = self._chosen()["name"]
+        self._ask_line(f"Message to {name}", lambda text: self._send(name, text))
+
+    def _send(self, name: str, text: str) -> str:
+        if not text.strip():
+            return "Nothing was sent."
+        sent = send(self._app, name, "", text, self._team)
+        return f"Sent to {name}." if sent.delivered else f"Not delivered: {sent.note}."
+
+    def _ask_reply(self) -> str | None:
+        need = self._find_need("question")
+        if need is None:
+            return "No question waits for you."
+        mail, number = self._view.mail.get(need["id"] or "", {}), need["id"] or ""
+        body = str(mail.get("body", "")).splitlines()[:4]
+        self._scene = self._scene._replace(question=[f"{need['member']}: {need['text']}", *body])
+        self._ask_line(f"Reply to {need['member']}", lambda text: self._reply(number, text))
+        return None
+
+    def _reply(self, mail: str, text: str) -> str:
+        if not text.strip():
+            return "Nothing was sent."
+        sent = reply(self._app, mail, text, self._team)
+        return f"Replied to {sent['to']}." if sent["delivered"] else f"Not delivered: {sent['note']}."
+
+    def _pause(self) -> str:
+        row = self._chosen()
+        paused = pause(self._app, row["name"], self._team, resume=row.get("activity") == "paused")
+        return f"{'Paused' if paused['paused'] else 'Continued'} {paused['member']}."
+
+    def _ask_merge(self) -> None:
+        name = self._chosen()["name"]
+        self._ask(
+            [f"Merge the commits of {name}? y with a merge commit  s as one commit  any other key: nothing"],
+            {"y": lambda: self._merge(name), "s": lambda: self._merge(name, squash=True)},
+        )
+
+    def _merge(self, name: str, *, squash: bool = False) -> str:
+        merged = merge(self._app, name, self._team, squash=squash)
+        left = f" Not merged: {merged['unsaved']} in no commit." if merged["unsaved"] else ""
+        undo = f"`git reset --keep {merged['before'][:10]}`"
+        what = f"{merged['commits']} commit{'s' * (merged['commits'] != 1)} of {merged['member']}"
+        return f"Merged {what} into {merged['branch']}.{left} Undo: {undo}."
 
     # --- stand down
 
@@ -143,7 +299,35 @@ class Watch:
         )
         return None
 
-    def _deciding(self, escalation: str, decision: str) -> Callable[[], str]:
+    def _ask_decisions(self) -> str | None:
+        """Decide at once everything that waits because of the same cause as the first."""
+        waiting = [e for e in self._view.escalations if e["state"] in ("open", "parked")]
+        if not waiting:
+            return "Nothing waits for a decision."
+        cause = waiting[0]["cause"]
+        alike = [e for e in waiting if e["cause"] == cause]
+        can = {d for e in alike for d, why_not in e["decisions"].items() if why_not is None}
+        numbers = {str(n): d for n, d in enumerate(waiting[0]["decisions"], 1) if d in can}
+        self._ask(
+            [
+                f"{len(alike)} because of {cause}: {', '.join(e['key'] for e in alike)}",
+                "  ".join([*(f"{n} {d} for all" for n, d in numbers.items()), "any other key: nothing"]),
+            ],
+            {number: self._deciding_all(alike, decision) for number, decision in numbers.items()},
+        )
+        return None
+
+    def _deciding_all(self, alike: list[dict[str, Any]], decision: str) -> Act:
+        def act() -> str:
+            can = [e["id"] for e in alike if e["decisions"][decision] is None]
+            for escalation in can:
+                decide(self._app, escalation, decision, team=self._team)
+            ensure_driven(self._app)
+            return f"Decided {len(can)} of {len(alike)}: {decision}."
+
+        return act
+
+    def _deciding(self, escalation: str, decision: str) -> Act:
         def act() -> str:
             decided = decide(self._app, escalation, decision, team=self._team)
             ensure_driven(self._app)
@@ -177,7 +361,7 @@ class Watch:
         )
         return None
 
-    def _permitting(self, ask: str, decision: str, *, always: bool = False) -> Callable[[], str]:
+    def _permitting(self, ask: str, decision: str, *, always: bool = False) -> Act:
         def act() -> str:
             answered = decide_ask(self._app, ask, decision, always=always, team=self._team)
             return f"Answered {ask}: {answered['state']} for {answered['member']}."
@@ -199,7 +383,7 @@ class Watch:
         columns, lines = self._screen.size()
         text = [fit(plain(line), columns - 1).rstrip() for line in shown.splitlines()][-(lines - 2) :]
         self._screen.draw([_paint(f"{name} shows (any key goes back)", "bold"), *text])
-        while self._screen.wait(60.0) is None:
+        while not self._screen.wait(60.0):
             pass
         return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 import select
@@ -9,15 +10,15 @@ import signal
 import sys
 import termios
 import threading
+import time
 import tty
-from collections import deque
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headcount.cli.status_commands import describe_doing, describe_refused
+from headcount.cli.status_commands import age_since, describe_doing, describe_refused
 from headcount.cli.streams import write_orders
 from headcount.cli.terminal_output import fit, plain, width_of
-from headcount.domain.display import show_usd
+from headcount.domain.display import show_age, show_usd
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -30,8 +31,13 @@ _ENTER = "\x1b[?1049h\x1b[?25l"
 _LEAVE = "\x1b[?25h\x1b[?1049l"
 _KEYS = {
     "\x1b[A": "up", "\x1bOA": "up", "\x1b[B": "down", "\x1bOB": "down", "\x1b[5~": "page up",
-    "\x1b[6~": "page down", "\x1b": "escape", "\r": "enter", "\n": "enter",
+    "\x1b[6~": "page down", "\x1b[C": "right", "\x1bOC": "right", "\x1b[D": "left", "\x1bOD": "left",
+    "\x1b[H": "home", "\x1b[1~": "home", "\x1b[F": "end", "\x1b[4~": "end", "\x1b": "escape",
+    "\r": "enter", "\n": "enter", "\t": "tab", "\x7f": "backspace", "\b": "backspace", "\x15": "clear",
 }  # fmt: skip
+_PART = re.compile(r"\x1b(\[[0-9;]*|O)?\Z")  # of a key that arrives in two pieces
+_REST_S = 0.05
+GONE = "gone"  # the terminal is
 _KEY = re.compile(r"\x1b\[[0-9;]*[ -/]*[@-~]|\x1bO.|.", re.DOTALL)
 
 
@@ -46,7 +52,7 @@ class Screen:
     def __init__(self) -> None:
         self._in, self._out = sys.stdin.fileno(), sys.stdout.fileno()
         self._drawn: tuple[Any, ...] | None = None
-        self._typed: deque[str] = deque()
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         self._woken, self._waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     @contextmanager
@@ -99,20 +105,21 @@ class Screen:
         except BlockingIOError:
             pass  # it is full of wake-ups already
 
-    def wait(self, timeout_s: float) -> str | None:
-        """Return the next key, or None after a wake-up or a timeout."""
-        if self._typed:
-            return self._typed.popleft()
+    def wait(self, timeout_s: float) -> list[str]:
+        """Return the keys that were pressed, all of them; none after a wake-up or a timeout."""
         ready, _, _ = select.select([self._in, self._woken], [], [], timeout_s)
         if self._woken in ready:
             os.read(self._woken, 4096)
         if self._in not in ready:
-            return None
-        pressed = os.read(self._in, 4096)
-        if not pressed:
-            return "q"  # the terminal is gone
-        self._typed.extend(split_keys(pressed.decode("utf-8", "replace")))
-        return self._typed.popleft()
+            return []
+        typed = ""
+        while True:
+            pressed = os.read(self._in, 4096)
+            if not pressed:
+                return [*split_keys(typed), GONE]
+            typed += self._decode(pressed)
+            if not _PART.search(typed) or not select.select([self._in], [], [], _REST_S)[0]:
+                return split_keys(typed)
 
     def _take(self) -> None:
         tty.setcbreak(self._in)
@@ -152,34 +159,89 @@ def waking(screen: Screen, wait: Callable[[float], object]) -> Iterator[None]:
 # What `status --watch` shows, as lines: values in, text out.
 
 
-KEYS = "up/down choose  d stand down  e decide  p permit  a attach  c capture  q quit"
+KEYS = (
+    "up/down choose  Enter detail  / filter  s sort  m message  r reply  p permit  e decide  d stand down  "
+    "? keys  q quit"
+)
+_FEW_KEYS = "Enter / s m r p e d ? q quit"
+HELP = (
+    ("up down j k", "choose a member; PageUp, PageDown, Home and End too"),
+    ("Enter", "its activity, transcript, diff and log: 1 to 4, q or Escape back"),
+    ("/", "filter by name, task, state or activity; Escape shows all again"),
+    ("s", "sort: needs me, name, state, last active, youngest, cost"),
+    ("m", "send it a message"),
+    ("r", "reply to a question, of the chosen member or the newest"),
+    ("p", "answer a permission request: y allow, n deny, A allow always"),
+    ("e", "decide an escalation; E all with the same cause"),
+    ("P", "pause it, or continue it"),
+    ("M", "merge its commits into the branch that is checked out here"),
+    ("d", "stand down: t the team, m only this member, f by force, n without waiting for answers"),
+    ("a c", "attach to its terminal; capture its screen"),
+    ("? q", "these keys; quit, and the team continues"),
+)
 _COLOURS = {
     "working": "green", "escalated": "red", "stuck": "red", "killing": "red", "nudged": "yellow",
     "stalled": "yellow", "limited": "yellow", "waiting": "yellow", "asked": "yellow", "forced": "yellow",
     "salvaged": "yellow", "clean": "green",
 }  # fmt: skip
+_NEEDS = 3
 # heading, columns that it gets, and from which width of the terminal on it is shown
 _COLUMNS = (
-    ("MEMBER", 18, 0), ("STATE", 12, 0), ("UNSAVED", 8, 60), ("COMMITS", 8, 72), ("UNREAD", 7, 88),
-    ("TASK", 12, 110),
+    ("MEMBER", 18, 0), ("STATE", 12, 0), ("AGE", 8, 66), ("UNSAVED", 8, 60), ("COMMITS", 8, 76),
+    ("UNREAD", 7, 88), ("TASK", 12, 110), ("COST", 9, 140),
 )  # fmt: skip
 
 
 class Scene(NamedTuple):
-    """What stands around the table: who is chosen, what is asked, what was just said."""
+    """What stands around the table: who is chosen, what is asked, what was just said, what is typed."""
 
     chosen: str | None = None
     question: Sequence[str] = ()
     said: str = ""
+    wanted: str = ""
+    sort: str = "needs me"
+    typing: str | None = None
+
+
+_SORTS: dict[str, Callable[[dict[str, Any], set[str]], Any]] = {
+    "needs me": lambda row, needy: 0 if row["key"] in needy else 2 if row["state"] == "gone" else 1,
+    "name": lambda row, _: row["key"],
+    "state": lambda row, _: state_word(row),
+    "last active": lambda row, _: age_since(row["doing"]["at"]) if row["doing"] else float("inf"),
+    "youngest": lambda row, _: age_of(row),
+    "cost": lambda row, _: -(row["cost_usd"] or 0),
+}
+SORTS = tuple(_SORTS)
+
+
+def arrange(view: View, scene: Scene) -> list[dict[str, Any]]:
+    """Return the rows that the filter leaves, sorted; equal ones in the order in which they were started."""
+    wanted = scene.wanted.lower()
+    rows = [row for row in view.members.values() if wanted in _words(row).lower()]
+    needy = {need["member"] for need in view.needs}
+    return sorted(rows, key=lambda row: _SORTS[scene.sort](row, needy))
+
+
+def _words(row: dict[str, Any]) -> str:
+    doing = row["doing"]["text"] if row["doing"] else ""
+    return f"{row['key']} {row['task'] or ''} {row['role']} {state_word(row)} {doing}"
+
+
+def age_of(row: dict[str, Any]) -> float:
+    """Return the seconds since it was started, or how long it lived."""
+    if not row["lane"]:
+        return 0.0
+    state, since = row["lane"][-1]
+    return float((since if state == "gone" else time.time()) - row["lane"][0][1])
 
 
 def draw(view: View, scene: Scene, columns: int, lines: int, paint: Paint) -> list[str]:
     """Return as many lines as fit, each at most as wide as the terminal."""
     width = max(20, columns - 1)
-    top = [_title(view, width, paint), *_run(view, width), _header(width, paint)]
-    bottom = [*_waiting(view, width, paint), *_foot(scene, width, paint)]
+    top = [_title(view, scene, width, paint), *_run(view, width), _header(width, paint)]
+    bottom = [*_waiting(view, width, paint), *draw_foot(scene, width, paint), *_keys(scene, width, paint)]
     room = max(1, lines - len(top) - len(bottom))
-    rows = _window(list(view.members.values()), scene.chosen, room)
+    rows = _window(arrange(view, scene), scene.chosen, room)
     body = [_row(row, row["key"] == scene.chosen, width, paint) for row in rows]
     return [*top, *body, *bottom][:lines]
 
@@ -192,12 +254,21 @@ def state_word(row: dict[str, Any]) -> str:
     return str(row["activity"] if row["state"] == "running" else row["state"])
 
 
-def _title(view: View, width: int, paint: Paint) -> str:
+def draw_help(columns: int, lines: int, paint: Paint) -> list[str]:
+    width = max(20, columns - 1)
+    shown = [fit(f"  {key:<12} {what}", width).rstrip() for key, what in HELP]
+    return [paint("Keys (any key goes back)", "bold"), *shown][:lines]
+
+
+def _title(view: View, scene: Scene, width: int, paint: Paint) -> str:
     live = sum(1 for row in view.members.values() if row["state"] != "gone")
     status = str(view.about["status"]).replace("_", " ")
     cost = view.about["cost_usd"]
     paid = f"  {show_usd(cost)}" if cost is not None else ""
     said = f"{view.about['team']}: {status}  {live} of {len(view.members)} members alive{paid}"
+    said += f"  {time.strftime('%H:%M:%S')}"
+    said += f"  filter: {plain(scene.wanted)}" if scene.wanted else ""
+    said += f"  sort: {scene.sort}" if scene.sort != SORTS[0] else ""
     return paint(fit(said, width).rstrip(), "bold")
 
 
@@ -231,12 +302,15 @@ def _header(width: int, paint: Paint) -> str:
 def _row(row: dict[str, Any], chosen: bool, width: int, paint: Paint) -> str:
     name = row["key"] if row["generation"] > 1 else row["name"]
     state = state_word(row)
-    counts = (str(row[name] or "-") for name in ("ahead", "unread"))
-    cells = [name, state, _unsaved(row), *counts, row["task"] or "-"]
-    columns = [columns for _, columns in _columns(width)]
-    shown = [fit(fit(plain(cell), c - 1), c) for cell, c in zip(cells, columns, strict=False)]
+    cells = {
+        "MEMBER": name, "STATE": state, "AGE": show_age(age_of(row)) if row["lane"] else "",
+        "UNSAVED": _unsaved(row), "COMMITS": str(row["ahead"] or "-"), "UNREAD": str(row["unread"] or "-"),
+        "TASK": row["task"] or "-", "COST": "" if row["cost_usd"] is None else show_usd(row["cost_usd"]),
+    }  # fmt: skip
+    columns = _columns(width)
+    shown = [fit(fit(plain(cells[heading]), c - 1), c) for heading, c in columns]
     shown[1] = paint(shown[1], _COLOURS.get(state, "dim"))
-    used = 2 + sum(columns)
+    used = 2 + sum(c for _, c in columns)
     rest = fit(plain(_what_now(row)), max(0, width - used)).rstrip()
     return f"{paint('>', 'bold') if chosen else ' '} {''.join(shown)}{rest}"
 
@@ -270,23 +344,37 @@ def _window(rows: list[dict[str, Any]], chosen: str | None, room: int) -> list[d
 
 
 def _waiting(view: View, width: int, paint: Paint) -> list[str]:
-    """Open escalations and permission requests, the first few: somebody must look at them."""
-    waiting = [
-        f"! {e['id']} {e['key']}: {'; '.join(e['issues'])}"
-        for e in view.escalations
-        if e["state"] in ("open", "parked")
-    ]
-    waiting += [f"? {one['id'] or 'terminal'} {one['member']}: {one['title']}" for one in view.asks]
-    lines = [
-        paint(fit(plain(text), width).rstrip(), "red" if text[0] == "!" else "yellow") for text in waiting[:3]
-    ]
-    more = len(waiting) - len(lines)
-    return [*lines, paint(f"! {more} more wait for a decision", "red")] if more else lines
+    """Return what needs a person, the newest few, each with its age."""
+    lines = []
+    for need in view.needs[:_NEEDS]:
+        is_urgent = need["kind"] in ("escalation", "failure")
+        what = "" if need["kind"] in ("escalation", "ask") else f"{need['kind']}: "
+        age = f"  {show_age(age_since(need['at']))}" if need["at"] else ""
+        sign, number = "!" if is_urgent else "?", need["id"] or "terminal"
+        said = plain(f"{sign} {number} {need['member']}: {what}{need['text']}")
+        line = fit(said, min(width_of(said), max(1, width - len(age)))) + age
+        lines.append(paint(line, "red" if is_urgent else "yellow"))
+    more = len(view.needs) - len(lines)
+    return [*lines, paint(f"! {more} more need you: see `headcount todo`", "red")] if more else lines
 
 
-def _foot(scene: Scene, width: int, paint: Paint) -> list[str]:
-    said = [fit(plain(scene.said), width).rstrip()] if scene.said else []
-    if scene.question:
-        return [*said, *(paint(fit(plain(line), width).rstrip(), "bold") for line in scene.question)]
-    keys = KEYS if width_of(KEYS) <= width else "d down e decide p permit a attach c capture q quit"
-    return [*said, paint(fit(keys, width).rstrip(), "dim")]
+def _fit_end(text: str, width: int) -> str:
+    """Return the end of a text that is being typed."""
+    while width_of(text) > width:
+        text = text[1:]
+    return text
+
+
+def draw_foot(scene: Scene, width: int, paint: Paint) -> list[str]:
+    """Return the last result, the open question, and the line that the user types."""
+    lines = [fit(plain(scene.said), width).rstrip()] if scene.said else []
+    lines += [paint(fit(plain(line), width).rstrip(), "bold") for line in scene.question]
+    if scene.typing is not None:
+        lines.append(paint(f"{_fit_end(plain(scene.typing), width - 1)}_", "bold"))
+    return lines
+
+
+def _keys(scene: Scene, width: int, paint: Paint) -> list[str]:
+    if scene.question or scene.typing is not None:
+        return []
+    return [paint(fit(KEYS if width_of(KEYS) <= width else _FEW_KEYS, width).rstrip(), "dim")]

@@ -18,6 +18,10 @@ PRIVATE: Final = (
 )  # fmt: skip
 
 
+FIRST_KINDS: Final = ("escalation", "ask", "failure")
+NOTIFY_KINDS: Final = (*FIRST_KINDS, "question", "limit")
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """Time limits, retries, and how much may run at once."""
@@ -68,9 +72,7 @@ class Policy:
     ask_timeout_s: float = field(
         default=600, metadata=_doc("time to answer a permission request; then it is denied")
     )
-    notify: tuple[str, ...] = field(
-        default=(), metadata=_doc("a command to run on an escalation, a permission request or a failure")
-    )
+    notify: tuple[str, ...] = field(default=(), metadata=_doc("the same as `notify.command`"))
     max_members: int = field(default=16, metadata=_doc("members alive at once"))
     tasks_at_once: int = field(default=1, metadata=_doc("tasks in progress at once in `run`"))
     review_rounds: int = field(default=3, metadata=_doc("how often changes may be requested for one task"))
@@ -149,6 +151,12 @@ class Policy:
     keep_mb: int = field(
         default=2048, metadata=_doc("the same by size, for all closed teams; the oldest go first")
     )
+
+    # What `[notify]` chose when the team began, if it has a way to notify. It is not a setting of its own.
+    notify_kinds: tuple[str, ...] = ()
+
+    def notifies(self, kind: str) -> bool:
+        return kind in (self.notify_kinds or (FIRST_KINDS if self.notify else ()))
 
     @property
     def starting_timeout_s(self) -> float:

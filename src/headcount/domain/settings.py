@@ -12,16 +12,28 @@ The environment wins over the file: `HEADCOUNT_POLICY_ANSWER_TIMEOUT_S=5` is `an
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, Final, NamedTuple, NoReturn
 
 from headcount.domain.command_patterns import read_pattern
+from headcount.domain.database_url import hide_password
 from headcount.domain.names import SETTINGS_FILE, check_member_name
-from headcount.domain.policy import Limits, Policy
-from headcount.errors import UsageError
+from headcount.domain.policy import NOTIFY_KINDS, Limits, Policy
+from headcount.errors import Declined, UsageError
 
 FILE_NAME: Final = SETTINGS_FILE
+ENVIRONMENT: Final = "the environment"
+
+# Keys of the policy that an open team keeps, and why.
+FIXED: Final = {
+    "policy.checkpoint_s": "headcount reads it when a member starts",
+    "policy.checkpoint_max_mb": "headcount reads it when a member starts",
+    "policy.containment": "the proofs of a team are of one kind",
+    "policy.require_merged": "its members were started with it",
+    "policy.keep_days": "it is about closed teams",
+    "policy.keep_mb": "it is about closed teams",
+}
 
 
 def _doc(text: str) -> dict[str, str]:
@@ -121,15 +133,33 @@ class Gates:
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """Repositories and services that several machines share. One machine may have a hub, too."""
+    """Services that several machines share. One machine may have a hub, too."""
 
+    database: str = field(
+        default="",
+        metadata=_doc('the URL of a PostgreSQL database, without a password; "": a file on this machine'),
+    )
     hub: str = field(
         default="",
-        metadata={
-            **_doc("the repository elsewhere that must have saved work before a member is killed; a git URL"),
-            "variable": "HEADCOUNT_HUB",
-        },
+        metadata=_doc("the repository that must have saved work before a member is killed; a git URL"),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Notify:
+    """How you are notified, and of what. Every way that is set is used."""
+
+    command: tuple[str, ...] = field(default=(), metadata=_doc("a command to run"))
+    desktop: bool = field(default=False, metadata=_doc("a message on your desktop, by `notify-send`"))
+    bell: bool = field(default=False, metadata=_doc("ring the terminal in which the team was started"))
+    webhook: str = field(
+        default="", metadata=_doc("an address to send JSON to, as Slack and ntfy take it; it stays secret")
+    )
+    kinds: tuple[str, ...] = field(default=NOTIFY_KINDS, metadata=_doc("what you are notified of"))
+
+    @property
+    def has_way(self) -> bool:
+        return bool(self.command or self.desktop or self.bell or self.webhook)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +172,14 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     build: Build = field(default_factory=Build)
     fleet: Fleet = field(default_factory=Fleet)
+    notify: Notify = field(default_factory=Notify)
+    # Where each key was set: the file or the environment. A key that is in neither has its default.
+    origins: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
 SECTIONS: Final[dict[str, type[Any]]] = {
     "policy": Policy,
+    "notify": Notify,
     "agents": Agents,
     "workspace": Workspace,
     "integration": Integration,
@@ -252,12 +286,30 @@ def _read_paths(value: Any) -> tuple[str, ...]:
     return paths
 
 
+def _read_database(value: Any) -> str:
+    if value and not _read_text(value).startswith(("postgresql://", "postgres://")):
+        raise ValueError
+    return str(value)
+
+
 def _read_judge(value: Any) -> str | tuple[str, ...]:
     if value in ("rules", "witness"):
         return str(value)
     if not value:
         raise ValueError
     return _read_command(value)
+
+
+def _read_kinds(value: Any) -> tuple[str, ...]:
+    if type(value) is not list or any(kind not in NOTIFY_KINDS for kind in value):
+        raise ValueError
+    return tuple(value)
+
+
+def _read_address(value: Any) -> str:
+    if value and not _read_text(value).startswith(("https://", "http://")):
+        raise ValueError
+    return _read_text(value)
 
 
 _SECONDS: Final = _seconds(least=1)
@@ -274,6 +326,9 @@ _COMMANDS: Final = Kind(
     'a list of commands without shell operators, such as ["make test", "pytest *"]', _read_command_patterns
 )
 
+_NOTIFY_KINDS: Final = Kind(f"a list of {', '.join(NOTIFY_KINDS)}", _read_kinds)
+_ADDRESS: Final = Kind("an address that begins with https:// or http://", _read_address)
+
 # Where the type alone does not say what makes sense.
 _KINDS: Final = {
     "policy.exit_grace_s": _seconds(),
@@ -283,6 +338,9 @@ _KINDS: Final = {
     "policy.on_escalation": _choice("ask", "force-kill"),
     "policy.on_ask": _choice("ask", "lead", "deny"),
     "policy.notify": _COMMAND,
+    "notify.command": _COMMAND,
+    "notify.webhook": _ADDRESS,
+    "notify.kinds": _NOTIFY_KINDS,
     "policy.review_rounds": _count(0),
     "policy.task_restarts": _count(0),
     "policy.restarts": _count(0),
@@ -318,7 +376,9 @@ _KINDS: Final = {
     "gates.max_function_lines": _count(0),
     "gates.max_total_lines": _count(0),
     "fleet.hub": _URL,
+    "fleet.database": Kind("a URL that begins with postgresql://", _read_database),
 }
+_VARIABLES: Final = {"fleet.database": "HEADCOUNT_DATABASE", "fleet.hub": "HEADCOUNT_HUB"}
 _BY_TYPE: Final = {"float": _SECONDS, "int": _count(1), "bool": _FLAG, "str": _TEXT}
 
 
@@ -338,6 +398,7 @@ class Key(NamedTuple):
 
 def _key(section: str, item: Field[Any], variable: str) -> Key:
     name = f"{section}.{item.name}"
+    variable = _VARIABLES.get(name, variable)
     kind = _KINDS.get(name) or _BY_TYPE[str(item.type)]
     return Key(name, item.default, item.metadata["doc"], kind, variable)
 
@@ -345,9 +406,8 @@ def _key(section: str, item: Field[Any], variable: str) -> Key:
 def _make_keys() -> Iterator[Key]:
     for section, cls in SECTIONS.items():
         for item in fields(cls):
-            if item.default is not MISSING:
-                variable = f"HEADCOUNT_{section}_{item.name}".upper()
-                yield _key(section, item, item.metadata.get("variable", variable))
+            if item.default is not MISSING and "doc" in item.metadata:
+                yield _key(section, item, f"HEADCOUNT_{section}_{item.name}".upper())
     for item in fields(Agent):
         yield _key("agents.NAME", item, "")
 
@@ -365,14 +425,20 @@ def describe() -> tuple[Key, ...]:
 
 def parse_settings(text: str, source: str, environ: Mapping[str, str]) -> Settings:
     values = _from_file(_parse_toml(text, source), source)
-    values.update(_from_environment(environ))
+    origins = dict.fromkeys(values, SETTINGS_FILE)
+    from_environment = _from_environment(environ)
+    values.update(from_environment)
+    origins |= dict.fromkeys(from_environment, ENVIRONMENT)
     workers: dict[str, dict[str, Any]] = {}
     sections: dict[str, dict[str, Any]] = {name: {} for name in SECTIONS}
     for name, value in values.items():
         section, *middle, last = name.split(".")
         (workers.setdefault(middle[0], {}) if middle else sections[section])[last] = value
     sections["agents"]["workers"] = {name: Agent(**found) for name, found in workers.items()}
-    return Settings(**{name: cls(**sections[name]) for name, cls in SECTIONS.items()})
+    if values.get("policy.notify") and values.get("notify.command"):
+        _fail("wrong-setting", f"policy.notify and notify.command are both in {source}", "they are the same")
+    made = {name: cls(**sections[name]) for name, cls in SECTIONS.items()}
+    return Settings(**made, origins=origins)
 
 
 def _parse_toml(text: str, source: str) -> dict[str, Any]:
@@ -422,29 +488,64 @@ def _checked(place: str, name: str, value: Any, source: str) -> Any:
         names = (other.rpartition(".") for other in _KEYS)
         _unknown(place, [f"{here}.{last}" for other, _, last in names if other == section], source)
     try:
-        return key.kind.read(value)
+        read = key.kind.read(value)
     except ValueError:
         _wrong(place, value, key.allowed, source)
+    if name == "fleet.database" and hide_password(read) != read:
+        where = "put it into ~/.pgpass, or the whole URL into HEADCOUNT_DATABASE"
+        _fail("wrong-setting", f"{place} in {source} has a password", f"the file may be shared: {where}")
+    return read
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     known = {key.variable: key for key in _KEYS.values() if key.variable}
     prefixes = tuple(f"HEADCOUNT_{section}_".upper() for section in SECTIONS)
     values: dict[str, Any] = {}
-    for variable in sorted(name for name in environ if name in known or name.startswith(prefixes)):
+    for variable in sorted(name for name in environ if name.startswith(prefixes) or name in known):
         key = known.get(variable)
         if key is None:
-            _unknown(variable, known, "the environment")
+            _unknown(variable, known, ENVIRONMENT)
         try:
             values[key.name] = key.kind.read(_from_text(environ[variable], key))
         except ValueError:
-            _wrong(variable, environ[variable], key.allowed, "the environment")
+            _wrong(variable, environ[variable], key.allowed, ENVIRONMENT)
     return values
+
+
+def parse_changes(words: Sequence[str]) -> dict[str, Any]:
+    """Read `KEY=VALUE`, with the keys and the checks of the file, as changes of an open team's policy.
+
+    Texts need no quotes, and a list is JSON, as in the environment. Returns values by field of `Policy`.
+    """
+    known = [name for name in _KEYS if name.startswith("policy.") and name not in FIXED]
+    changes: dict[str, Any] = {}
+    for word in words:
+        given, equals, text = word.partition("=")
+        name = given.strip() if "." in given else f"policy.{given.strip()}"
+        key = _KEYS.get(name)
+        if not equals:
+            _fail("wrong-setting", f"{word!r} is not a change", "it must be KEY=VALUE")
+        if key is None:
+            _unknown(name, known, "`headcount set`")
+        if name not in known:
+            _refuse_fixed(name)
+        try:
+            changes[name.partition(".")[2]] = key.kind.read(_from_text(text.strip(), key))
+        except ValueError:
+            _wrong(name, text, key.allowed, "`headcount set`")
+    return changes
 
 
 def _from_text(text: str, key: Key) -> Any:
     """What the text would be in TOML: a list is JSON, a number a number, and texts need no quotes."""
-    if key.kind in (_COMMAND, _PATHS, _JUDGE, _PATTERNS, _COMMANDS) and text.lstrip().startswith("["):
+    if key.kind in (
+        _COMMAND,
+        _PATHS,
+        _JUDGE,
+        _PATTERNS,
+        _COMMANDS,
+        _NOTIFY_KINDS,
+    ) and text.lstrip().startswith("["):
         import json
 
         return json.loads(text)
@@ -468,7 +569,19 @@ def _unknown(name: str, known: Any, source: str, what: str = "setting", why: str
 
 
 def _wrong(name: str, value: Any, allowed: str, source: str) -> NoReturn:
-    _fail("wrong-setting", f"{name} in {source} cannot be {value!r}", f"it must be {allowed}")
+    shown = repr(hide_password(value) if isinstance(value, str) else value)
+    if "webhook" in name.lower():  # it may be a secret
+        shown = "what it is"
+    _fail("wrong-setting", f"{name} in {source} cannot be {shown}", f"it must be {allowed}")
+
+
+def _refuse_fixed(name: str) -> NoReturn:
+    raise Declined(
+        f"{name} of an open team cannot change",
+        FIXED.get(name, "only the [policy] of a team can"),
+        (f"Set it in {SETTINGS_FILE} for the teams that you start later",),
+        code="fixed-setting",
+    )
 
 
 def _fail(code: str, what: str, why: str, hints: tuple[str, ...] = ()) -> NoReturn:

@@ -33,7 +33,8 @@ _Act = tuple[str, str]  # team's id, act's id
 class Limits:
     def __init__(self, now: Callable[[], float]) -> None:
         self.now = now
-        self._armed: dict[_Who, int] = {}  # the epoch that each limit was armed for
+        self._armed: dict[_Who, tuple[int, float]] = {}  # the epoch of each limit, and when it is over
+        self._began: dict[_Who, tuple[int, float]] = {}  # the epoch, and from when its limit counts
         self._due: list[tuple[float, _Who, int]] = []
         self._born: dict[tuple[str, str], float] = {}  # when this driver first saw an incarnation
 
@@ -44,6 +45,17 @@ class Limits:
             self._arm((team.name, member.key), member.epoch if limit is not None else None, limit)
         closing = team.close_epoch if team.close_step is not None else None
         self._arm((team.name, ""), closing, close_step_s(policy, len(team.members)))
+
+    def change(self, team: Team, policy: Policy) -> None:
+        """Let the limits that are running follow a changed policy: each counts from when its state began."""
+        began = dict(self._began)
+        self._disarm(team.name)
+        self.watch(team, policy)
+        for who, (epoch, due) in list(self._armed.items()):
+            if who[0] == team.name and began.get(who, (-1, 0.0))[0] == epoch:
+                earlier = self._began[who][1] - began[who][1]
+                self._began[who] = began[who]
+                self._push(who, epoch, due - earlier)
 
     def grown_old(self, team: Team, policy: Policy) -> list[str]:
         """Return the members that have worked for as long as the policy allows and were not yet asked."""
@@ -65,17 +77,22 @@ class Limits:
             self._born[team_id, key] = math.inf
 
     def forget(self, team_name: str) -> None:
-        for who in [who for who in self._armed if who[0] == team_name]:
-            del self._armed[who]
+        self._disarm(team_name)
+        for who in [who for who in self._began if who[0] == team_name]:
+            del self._began[who]
         for born in [born for born in self._born if born[0].partition("#")[0] == team_name]:
             del self._born[born]
 
+    def _disarm(self, team_name: str) -> None:
+        for who in [who for who in self._armed if who[0] == team_name]:
+            del self._armed[who]
+
     def postpone(self, team_name: str, over: ev.TimedOut, seconds: float) -> None:
         """Arm a limit again that `take_due` returned, because there was a sign of life."""
-        self._arm((team_name, over.key or ""), over.epoch, seconds)
+        self._push((team_name, over.key or ""), over.epoch, self.now() + seconds)
 
     def next_due(self) -> float | None:
-        while self._due and self._armed.get(self._due[0][1]) != self._due[0][2]:
+        while self._due and self._armed.get(self._due[0][1]) != (self._due[0][2], self._due[0][0]):
             heapq.heappop(self._due)
         return min(self._due[0][0], self.now() + _LONGEST_S) if self._due else None
 
@@ -83,8 +100,8 @@ class Limits:
         """Return each limit that is over now, once; None for a member's age (see `grown_old`)."""
         over: list[tuple[str, ev.TimedOut | None]] = []
         while self._due and self._due[0][0] <= self.now():
-            _, who, epoch = heapq.heappop(self._due)
-            if self._armed.get(who) == epoch:
+            due, who, epoch = heapq.heappop(self._due)
+            if self._armed.get(who) == (epoch, due):
                 del self._armed[who]
                 aged = who[1].endswith(_AGE)
                 over.append((who[0], None if aged else ev.TimedOut(who[1] or None, epoch)))
@@ -93,9 +110,14 @@ class Limits:
     def _arm(self, who: _Who, epoch: int | None, limit: float | None) -> None:
         if epoch is None or limit is None:
             self._armed.pop(who, None)
-        elif self._armed.get(who) != epoch:
-            self._armed[who] = epoch
-            heapq.heappush(self._due, (self.now() + limit, who, epoch))
+        elif self._armed.get(who, (-1, 0.0))[0] != epoch:
+            now = self.now()
+            self._began[who] = epoch, now
+            self._push(who, epoch, now + limit)
+
+    def _push(self, who: _Who, epoch: int, due: float) -> None:
+        self._armed[who] = epoch, due
+        heapq.heappush(self._due, (due, who, epoch))
 
 
 class RetryQueue:

@@ -33,7 +33,7 @@ from headcount.engine.pending_acts import (
 )
 from headcount.engine.state_files import waits_for_verdict
 from headcount.engine.writing import BROKEN, SIGNALLED, write_result
-from headcount.errors import FencedOut, StoreError
+from headcount.errors import FencedOut, OutcomeUnknown, StoreError
 from headcount.protocol.bound import start_s
 from headcount.protocol.effects import Act, ActKind, Note
 from headcount.protocol.member import Activity, State
@@ -68,7 +68,8 @@ class _Known(NamedTuple):
 
 
 class Displaced(Exception):
-    """The state had been removed and is there again. Records and the lock went with it: begin anew."""
+    """Begin anew, as after a crash: the state had been removed and is there again, and records and the lock
+    went with it; or nobody knows whether the last commit is stored."""
 
 
 class Driver:
@@ -131,6 +132,9 @@ class Driver:
                 self._leases.release_all(but=self._known)
         except FencedOut:
             raise
+        except OutcomeUnknown as error:
+            _LOG.warning("the engine begins anew: %s", error)
+            raise Displaced from error
         except StoreError as error:
             _LOG.warning("the store is not available: %s", error)
             return self._clock() + STORE_RETRY_S
@@ -264,12 +268,12 @@ class Driver:
 
     def _is_due(self, tx: Tx, name: str) -> bool:
         """Whether there is anything to write or to begin. A turn opens no write transaction without that."""
-        if self._results.get(name) or name in self._broken:
-            return True
         team = tx.load_team(name)
         if team is None:
             return False
-        given = self._given(tx, team)
+        given = self._read_policy(tx, team)
+        if self._results.get(name) or name in self._broken:
+            return True
         aged = self._limits.grown_old(team, given.policy)
         if aged or tx.has_inputs(team.id) or any(self._sort_acts(tx, team)):
             return True
@@ -281,6 +285,17 @@ class Driver:
         if known is not None and known.team.id == team.id:
             return known.given
         return read_given(tx, team.id, self._policy_of)
+
+    def _read_policy(self, tx: Tx, team: Team) -> Given:
+        """Read the policy again: the operator can change it. Limits that are running follow it."""
+        given = self._given(tx, team)
+        policy = self._policy_of(tx.team_settings(team.id))
+        if policy == given.policy:
+            return given
+        given = given._replace(policy=policy)
+        self._limits.change(team, policy)
+        self._known[team.name] = _Known(team, given)
+        return given
 
     def _commit(self, name: str, results: list[Result]) -> None:
         """One transaction: what was done, what it means, and what is to do next."""

@@ -22,20 +22,23 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 FACT = "environment"
-_PATH, _HOME, _VARIABLES = "held_in", "home", "variables"
+_PATH, _HOME, _VARIABLES, _WAYS = "held_in", "home", "variables", "ways"
 _MOST_BYTES = 8 << 20  # the kernel gives a program less
 _PLACES = ("/run/user/{uid}", "/dev/shm")  # noqa: S108 - a directory of mode 0700 is made there
 
 
-def hold(home: str, team_id: str, environ: Mapping[str, str]) -> dict[str, Any]:
-    """Write it, and return the fact that names it. Remove files of state directories that are gone."""
+def hold(home: str, team_id: str, environ: Mapping[str, str], ways: Mapping[str, str] = {}) -> dict[str, Any]:
+    """Write it, and return the fact that names it. Remove files of state directories that are gone.
+
+    `ways` are those of notifying: the address of a webhook is a secret, too.
+    """
     place = _make_place()
     _remove_lost(place)
     name = hashlib.sha256(f"{os.path.realpath(home)}\0{team_id}".encode("utf-8", "surrogateescape"))
     path = f"{place}/{name.hexdigest()[:32]}.json"
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(fd, "w", encoding="ascii") as file:
-        json.dump({_HOME: home, _VARIABLES: dict(environ)}, file)
+        json.dump({_HOME: home, _VARIABLES: dict(environ), _WAYS: dict(ways)}, file)
     return {_PATH: path}
 
 
@@ -47,6 +50,12 @@ def read(fact: Mapping[str, Any]) -> dict[str, str]:
         return build_environment(fact)  # an earlier version recorded it in the store
     held = _read_file(str(fact[_PATH])).get(_VARIABLES)
     return build_environment(held if isinstance(held, dict) else os.environ)
+
+
+def read_ways(fact: Mapping[str, Any]) -> dict[str, str]:
+    """Return how the team notifies; empty where it is gone."""
+    held = _read_file(str(fact.get(_PATH, ""))).get(_WAYS)
+    return held if isinstance(held, dict) else {}
 
 
 def forget(fact: Mapping[str, Any]) -> None:

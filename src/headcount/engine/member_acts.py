@@ -6,16 +6,18 @@ that stops processes reads the tree before it signals it. A failure becomes an e
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headcount.domain.findings import Workspace
-from headcount.engine import closing, run_acts
+from headcount.engine import closing, held_environment, run_acts
 from headcount.engine.hub_copies import FACT, Time, copy_work, try_copy
 from headcount.engine.job import Job, Outcome
 from headcount.engine.start_act import start, whose_workspace
-from headcount.engine.writing import CAPTURED
+from headcount.engine.writing import CAPTURED, NOTIFY_FAILED
 from headcount.errors import HeadcountError
 from headcount.protocol import events as ev
 from headcount.protocol.effects import Act, ActKind, Note
@@ -265,10 +267,61 @@ _CAUSES = {
     "escalation": "HEADCOUNT_ESCALATION",
     "ask": "HEADCOUNT_ASK",
     "failure": "HEADCOUNT_FAILURE",
+    "question": "HEADCOUNT_QUESTION",
+    "limit": "HEADCOUNT_LIMIT",
 }
 
 
 def _notify(job: Job) -> Outcome:
+    """Notify in every way that is set. A way that fails changes nothing, and the journal has it once."""
+    results = {}
+    if job.policy.notify:
+        results["command"] = _run_notify_command(job)
+    results.update(_run_notifier(job))
+    told = ", ".join(f"{way}: {result}" for way, result in results.items())
+    failed = [
+        Note(NOTIFY_FAILED, "", {"way": way, "why": why})
+        for way, why in results.items()
+        if why not in ("ok", "exit code 0")
+    ]
+    return Outcome(notes=(Note("notified", job.act.about, {"result": told}), *failed))
+
+
+def _run_notifier(job: Job) -> dict[str, str]:
+    """Run `app/notifier.py` with what is held for this team; it says one line for each way."""
+    ways = held_environment.read_ways(job.held)
+    if not any(ways.values()):
+        return {}
+    cause, about = next(
+        ((name, str(job.act.data[name])) for name in _SENTENCES if name in job.act.data), ("", "")
+    )
+    who = f"{job.team.name}/{job.act.about}"
+    given = {
+        "ways": ways, "title": f"headcount: {who}", "text": _SENTENCES[cause].format(about),
+        "about": {"team": job.team.name, "member": job.act.about, "kind": cause, "about": about},
+    }  # fmt: skip
+    command = [sys.executable, "-m", "headcount.app.notifier"]
+    try:
+        done = job.world.commands.run(
+            command, cwd=os.path.dirname(job.world.home), timeout_s=job.policy.finalizer_timeout_s,
+            given=json.dumps(given), env=job.environment,
+        )  # fmt: skip
+    except OSError as error:
+        return {way: f"failed: {error}" for way, value in ways.items() if value}
+    said = dict(line.partition(" ")[::2] for line in done.stdout.splitlines())
+    return {way: str(said.get(way, "failed")) for way, value in ways.items() if value}
+
+
+_SENTENCES = {
+    "escalation": "needs your decision: headcount decide {0} …",
+    "ask": "requests permission: headcount decide {0} allow|deny",
+    "question": "asks: headcount read {0}",
+    "failure": "failed: {0}",
+    "limit": "is at its usage limit: {0}",
+}
+
+
+def _run_notify_command(job: Job) -> str:
     """Run the user's command where the settings are: a relative path in them starts there."""
     env = {
         **job.environment,
@@ -283,10 +336,9 @@ def _notify(job: Job) -> Outcome:
         done = job.world.commands.run(
             job.policy.notify, cwd=place, timeout_s=limit, env=env, as_operator=True
         )
-        result = f"exit code {done.returncode}"
+        return f"exit code {done.returncode}"
     except OSError as error:
-        result = str(error)
-    return Outcome(notes=(Note("notified", job.act.about, {"result": result}),))
+        return str(error)
 
 
 def _member(job: Job) -> Member:

@@ -42,7 +42,7 @@ _AFTER_ITS_REPORT = (State.ASKED, State.INSPECTING)
 
 
 class Given(NamedTuple):
-    """Facts from the creation of a team. They never change, so a driver reads them once."""
+    """Facts from the creation of a team. Only its policy can change, and then a driver is rung."""
 
     policy: Policy
     environment: Mapping[str, Any]  # where it is held: its performer reads it

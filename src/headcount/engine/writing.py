@@ -18,6 +18,8 @@ from headcount.protocol.happened import MemberMoved
 from headcount.protocol.member import State
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from headcount.engine.job import Result
     from headcount.ports import Tx
     from headcount.protocol.effects import Ready
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 CAPTURED = "captured"  # a fact of an incarnation: its screen, the last time that it was captured
 SIGNALLED = "signalled"  # a fact of an incarnation: when its last inspection was ordered
+NOTIFY_FAILED = "notify_failed"  # an entry of the journal: a way to notify has failed
 BROKEN = "broken"  # a fact of a team that a bug of ours holds up: `error`, or nothing
 
 
@@ -38,11 +41,20 @@ def write_result(tx: Tx, team: Team, result: Result) -> None:
     """All that is durable of a result, beside what its events lead to."""
     for (about, name), value in result.outcome.facts.items():
         tx.put_fact(team.id, about, name, value)
-    tx.note(team.id, result.outcome.notes)
+    tx.note(team.id, _unsaid(tx, team, result.outcome.notes))
     for mail in result.outcome.mail:
         post_mail(tx, team, mail)
     if result.act is not None:
         tx.end_act(team.id, result.act.id)
+
+
+def _unsaid(tx: Tx, team: Team, notes: Iterable[Note]) -> list[Note]:
+    """Leave out a way to notify that has failed before: its failure is in the journal once."""
+    found = list(notes)
+    if not any(note.kind == NOTIFY_FAILED for note in found):
+        return found
+    said = {entry.data["way"] for entry in tx.journal(team.id, kinds=(NOTIFY_FAILED,))}
+    return [note for note in found if note.kind != NOTIFY_FAILED or note.data["way"] not in said]
 
 
 def write_ready(tx: Tx, team: Team, ready: Ready) -> None:

@@ -133,7 +133,11 @@ def _load_task(raw: Raw) -> Task:
 def build(cls: type[T], raw: Raw, **read: object) -> T:
     """Build a value. Lists become tuples, so that values are immutable and equal to what was written."""
     given = {name: raw[name] for name in _field_names(cls) if name in raw}
-    return cls(**{**{name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}, **read})
+    return cls(**{**{name: _as_tuple(value) for name, value in given.items()}, **read})
+
+
+def _as_tuple(value: Any) -> Any:
+    return tuple(map(_as_tuple, value)) if isinstance(value, list) else value
 
 
 def _field_names(cls: type) -> tuple[str, ...]:

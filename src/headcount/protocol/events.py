@@ -53,6 +53,14 @@ class StandDown(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class PolicyChanged(Event):
+    """The operator changed numbers of this team's policy. The step that gets it has the new policy."""
+
+    changes: tuple[tuple[str, object, object], ...]  # key, old and new value
+    by: str = "operator"
+
+
+@dataclass(frozen=True, slots=True)
 class Decided(Event):
     """An escalation was decided: force-kill, reassign, human, wait or keep-here."""
 

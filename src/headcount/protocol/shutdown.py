@@ -125,15 +125,18 @@ def _cover(turn: Turn, key: str, request: Request) -> None:
 
 
 def _ask(turn: Turn, key: str, request: Request) -> None:
-    """Ask a member, unless it is a lead, a witness or idle.
-
-    At a usage limit it cannot answer, because its client may not ask the model. Force does not wait for it.
-    """
+    """Ask a member, unless it is a lead, a witness or idle, or force does not wait for its answer."""
     member = turn.members[key]
-    mute = member.activity is Activity.LIMITED and request.forces(key)
-    excused = member.state is State.RUNNING and (member.activity is Activity.IDLE or mute)
+    idle = member.activity is Activity.IDLE
+    excused = member.state is State.RUNNING and (idle or _is_mute(member, request))
     if member.state in ASKABLE and member.role not in LAST_ROLES and not excused:
         turn.fire(key, Trigger.REQUEST, Facts(request=request))
+
+
+def _is_mute(member: Member, request: Request) -> bool:
+    """At a usage limit a member cannot answer, because its client may not ask the model. Force does not wait
+    for it."""
+    return member.activity is Activity.LIMITED and request.forces(member.key)
 
 
 def _force(turn: Turn, key: str, by: str) -> None:
@@ -183,6 +186,8 @@ def _while_asking(turn: Turn, request: Request) -> Request:
     for member in _members(turn, request):
         if member.state is State.RUNNING:
             _ask(turn, member.key, request)
+        elif member.state is State.ASKED and member.answer is None and _is_mute(member, request):
+            turn.fire(member.key, Trigger.UNANSWERED, Facts("at a usage limit", Answer.UNANSWERED))
     # Force makes a refusal an answer like any other.
     rejections = tuple(
         (m.name, m.answer_reason)

@@ -72,6 +72,8 @@ def _apply(turn: Turn, event: ev.Event) -> None:
             stand_down(turn, event)
         case ev.Decided():
             _decided(turn, event)
+        case ev.PolicyChanged():
+            _policy_changed(turn, event)
         case ev.Released():
             turn.fire(event.key, Trigger.RELEASED)
         case ev.RefusedForGood():
@@ -265,6 +267,21 @@ def _decided(turn: Turn, event: ev.Decided) -> None:
     turn.fire(escalation.key, trigger, Facts(event.reason, decision=event.decision, by=event.by))
 
 
+def _policy_changed(turn: Turn, event: ev.PolicyChanged) -> None:
+    """Record each change. A policy that decides escalations from now on also decides the open ones.
+
+    Everything else follows by itself: limits from the state, tasks that may begin now from `run.py`.
+    """
+    for key, old, new in event.changes:
+        turn.note("policy_changed", "", key=key, old=old, new=new, by=event.by)
+    if all((key, new) != ("on_escalation", "force-kill") for key, _, new in event.changes):
+        return
+    for escalation in list(turn.escalations.values()):
+        refused = why_not_decide(turn.team_now(), escalation.id, "force-kill", turn.policy)
+        if escalation.cause != "salvage" and refused is None:
+            turn.fire(escalation.key, Trigger.FORCE_KILL, Facts(decision="force-kill", by="policy"))
+
+
 def _timed_out(turn: Turn, event: ev.TimedOut) -> None:
     if event.key is None:
         step_ended(turn, ev.StepEnded(turn.team.close_step or "", event.epoch, False, "took too long"))
@@ -313,6 +330,8 @@ def _limited(turn: Turn, event: ev.Limited) -> None:
         return turn.late(event.key, signal="limited")
     turn.note("limited", event.key, reason=event.reason, until=event.until)
     turn.put(replace(member, activity=Activity.LIMITED))
+    if turn.policy.notifies("limit"):
+        turn.act(ActKind.NOTIFY, member, limit=event.reason, tag=f"limit {event.until}")
     return None
 
 

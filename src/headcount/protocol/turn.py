@@ -229,7 +229,7 @@ def _tell_failure(turn: Turn, member: Member) -> None:
     turn.happen(MemberFailed(member.key, member.cause))
     body = templates.member_failed(member.key, member.cause)
     turn.mail.append(Post("lead", f"{member.name} failed", body, priority="high", about=member.key))
-    if turn.policy.notify:
+    if turn.policy.notifies("failure"):
         turn.act(ActKind.NOTIFY, member, failure=member.cause, tag="failure")
 
 
@@ -334,7 +334,7 @@ def _escalate(turn: Turn, member: Member, trigger: Trigger, facts: Facts) -> Non
     )  # fmt: skip
     escalated = templates.WORKER_ESCALATION
     turn.mail.append(Post("lead", subject, body, template=escalated, priority="high", about=member.key))
-    if turn.policy.notify:
+    if turn.policy.notifies("escalation"):
         turn.act(ActKind.NOTIFY, member, escalation=escalation.id)
     # A policy may decide, and is recorded as the decider; never about a salvage that failed.
     if turn.policy.on_escalation == "force-kill" and cause != "salvage":

@@ -73,6 +73,9 @@ class TmuxRuntime(ProcessRuntime):
         name, output = _session_name(spec.mark), shlex.quote(f"{home}/{OUTPUT}")
         command = (
             *("start-server", ";", "set-option", "-g", "history-limit", str(_HISTORY_LINES), ";"),
+            # Otherwise tmux takes Ctrl-b and d for a paste when they arrive together, as over a slow
+            # connection, and types the d to the agent.
+            *("set-option", "-g", "assume-paste-time", "0", ";"),
             # A session that a member makes on this server carries the mark of the client that asked for it.
             *("set-option", "-g", "update-environment", VARIABLE, ";"),
             *("new-session", "-d", "-P", "-F", "#{pane_pid}", "-s", name, "-c", "/"),

@@ -1,4 +1,4 @@
-"""One connection, one transaction, named statements.
+"""One connection to SQLite, and one transaction.
 
 The settings are those that make "accepted" mean "on disk": WAL with synchronous=FULL, so a commit that was
 answered survives the machine; `begin immediate` for every write, so a transaction that reads and then writes
@@ -13,46 +13,11 @@ import apsw
 
 from headcount.errors import Bug, StoreError
 
-TYPE_CHECKING = False  # `typing` costs more than opening the database
-if TYPE_CHECKING:
-    from typing import Any
-
 DATABASE = "state.db"
 APPLICATION_ID = 0x48434E54  # "HCNT", so that `file` and we know our own
 VERSION = 2
 BUSY_TIMEOUT_MS = 30_000
 OLDEST_SAFE = (3, 51, 3)  # 3.7.0 to 3.51.2 can corrupt a database in WAL mode when a reset races a writer
-
-_SQL = os.path.join(os.path.dirname(__file__), "sql")
-
-
-def read_sql(name: str) -> str:
-    with open(f"{_SQL}/{name}", encoding="utf-8") as file:
-        return file.read()
-
-
-def statements(file: str) -> dict[str, str]:
-    """The statements of one `.sql` file by the name in the `-- name:` line above each."""
-    found = {}
-    for part in read_sql(f"{file}.sql").split("-- name: ")[1:]:
-        title, _, body = part.partition("\n")
-        found[title.strip()] = body.strip()
-    return found
-
-
-class Statements:
-    """The statements of one file, read when the first is needed."""
-
-    __slots__ = ("_by_name", "_file")
-
-    def __init__(self, file: str) -> None:
-        self._file = file
-        self._by_name: dict[str, str] = {}
-
-    def __getitem__(self, name: str) -> str:
-        if not self._by_name:
-            self._by_name = statements(self._file)
-        return self._by_name[name]
 
 
 def connect(path: str) -> apsw.Connection:
@@ -168,8 +133,3 @@ def explain(error: apsw.Error, path: str) -> StoreError | Bug:
     if isinstance(error, apsw.ReadOnlyError):
         return StoreError("The state cannot be written", f"{path} is read-only", code="store-io")
     return Bug("The store met an unknown error", f"{type(error).__name__}: {error}")
-
-
-def one(db: apsw.Connection, sql: str, *values: Any) -> Any:
-    """The first row, or None."""
-    return next(iter(db.execute(sql, values)), None)

@@ -8,7 +8,8 @@ import os
 import apsw
 
 from headcount.errors import StoreError
-from headcount.store.database import APPLICATION_ID, BUSY_TIMEOUT_MS, VERSION, Transaction, explain, read_sql
+from headcount.store.database import APPLICATION_ID, BUSY_TIMEOUT_MS, VERSION, Transaction, explain
+from headcount.store.statements import read_sql
 
 _MIGRATIONS = ("0001_first.sql", "0002_asks.sql")
 

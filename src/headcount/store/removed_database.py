@@ -14,7 +14,8 @@ import apsw
 
 from headcount.errors import FencedOut, StoreError
 from headcount.store import migrate
-from headcount.store.database import Statements, connect, explain, one
+from headcount.store.database import connect, explain
+from headcount.store.statements import Statements, one
 
 if TYPE_CHECKING:
     from typing import Any

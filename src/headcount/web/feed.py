@@ -12,14 +12,16 @@ import sys
 import threading
 import time
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from headcount.app.page import Onlooker, list_teams, make_patch
+from headcount.app.page import Onlooker, TeamList, make_patch
+from headcount.app.transcripts import read_transcript
 from headcount.app.unsaved_work import keep_looking
 from headcount.errors import Bug, HeadcountError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Iterator
 
     from headcount.app.app import App
     from headcount.ports import Store
@@ -27,6 +29,10 @@ if TYPE_CHECKING:
 _EVERY_S = 0.1
 _LOOK_S = 0.5  # without a bell: activity, and mail between members, which rings only its reader
 _KEEP_ALIVE_S = 15.0
+_STILL_HERE = ": still here\n\n"
+_PART = 64_000  # characters of a transcript in one event
+_TAIL = 400_000  # of what a member did before somebody looked
+_LONGEST = 4_000
 Patch = dict[str, Any]
 
 
@@ -117,6 +123,27 @@ class Feed:
         """Yield the list of teams, and again whenever it changes."""
         return self._events("engine", self._watch_teams, lambda _, now: {"teams": now})
 
+    async def transcript(self, team: str, member: str) -> AsyncIterator[str]:
+        """Yield what a member did, and what it does next until it is gone. Each stream has a thread."""
+        lines = read_transcript(self._app, member, team, follow=True)
+        thread = ThreadPoolExecutor(1, "transcript")
+        sent = time.monotonic()
+        limit = _TAIL
+        try:
+            while not self._over:
+                text = await asyncio.get_running_loop().run_in_executor(thread, _read_part, lines, limit)
+                if text is None:
+                    break
+                limit = _PART
+                if text or time.monotonic() - sent > _KEEP_ALIVE_S:
+                    sent = time.monotonic()
+                    yield _event({"text": text}) if text else _STILL_HERE
+            yield _event({"over": True})
+        except HeadcountError as error:
+            yield _event({"error": error.as_dict()})
+        finally:
+            thread.shutdown(wait=False)
+
     def _watch_team(self, name: str) -> Watch:
         onlooker = Onlooker(self._app, name)
         watch = Watch(self._app.store, f"team/{name}", onlooker.look)
@@ -131,10 +158,11 @@ class Feed:
 
     def _watch_teams(self) -> Watch:
         last: list[Any] = []
+        teams = TeamList(self._app)
 
         def look() -> list[Any]:
             nonlocal last
-            now = list_teams(self._app)
+            now = teams.read()
             last = last if now == last and last else now
             return last
 
@@ -153,7 +181,7 @@ class Feed:
             while not self._over:
                 view = await watch.wait(seen, _KEEP_ALIVE_S)
                 if view is None or view is seen:
-                    yield ": still here\n\n"
+                    yield _STILL_HERE
                     continue
                 yield _event(patch(seen, view))
                 seen = view
@@ -165,6 +193,29 @@ class Feed:
             if not watch.watchers and self._watches.get(channel) is watch:
                 del self._watches[channel]
                 watch.end()
+
+
+def _read_part(lines: Iterator[str], limit: int) -> str | None:
+    """Return the next lines, the last `limit` characters of them; "" after a pause, None at the end."""
+    parts: list[str] = []
+    size = 0
+    for text in lines:
+        if not text:
+            break
+        parts.append("\n".join(_cut(line) for line in text.split("\n")))
+        size += len(parts[-1])
+        while size - len(parts[0]) > limit:
+            size -= len(parts.pop(0))
+        if limit == _PART and size >= _PART:
+            break
+    else:
+        return "".join(parts)[-limit:] or None
+    return "".join(parts)[-limit:]
+
+
+def _cut(line: str) -> str:
+    more = len(line) - _LONGEST
+    return line if more <= 0 else f"{line[:_LONGEST]}… {more:,} more characters"
 
 
 def _as_ours(error: Exception) -> HeadcountError:

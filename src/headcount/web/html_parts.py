@@ -91,6 +91,9 @@ _TICKS = 10
 SHOWN_AS = {
     "starting": "starting",
     "running": "working",
+    "idle": "idle",
+    "paused": "paused",
+    "limited": "at a usage limit",
     "asked": "asked",
     "inspecting": "inspected",
     "verified": "verified",

@@ -7,8 +7,9 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from headcount import __version__
+from headcount.app.report_summary import SHOWN_COMMITS, VERDICTS, count, read_tasks, show_change
 from headcount.app.team_status import outcome_words
-from headcount.domain.display import show_usd
+from headcount.domain.display import show_bytes, show_usd
 from headcount.web.html_parts import Child, Markup, draw_timeline, el, join, legend, raw, say_seconds
 
 if TYPE_CHECKING:
@@ -44,12 +45,17 @@ def read_static(name: str) -> str:
 
 
 def _parts(report: Mapping[str, Any]) -> Iterable[Markup | None]:
+    yield _section(
+        "Tasks",
+        _table(("Task", "Subject", "Result", "By", "Commits", "Change", "Cost", "Notes"), _tasks(report)),
+    )
+    yield _section("Commits", _table(("Member", "Branch", "Change", "Cost", "Commits"), _commits(report)))
     yield _tiles(report)
     yield _timelines(report)
     yield _section("Warnings", _list(report["warnings"]))
     yield _section(
         "Members",
-        _table(("Member", "Ended", "Answer", "Looked at", "Work", "Processes"), member_rows(report)),
+        _table(("Member", "Ended", "Answer", "Inspected", "Time", "Work", "Processes"), member_rows(report)),
     )
     yield _section("Salvage", _table(("Member", "What", "Get it back"), salvage_rows(report["members"])))
     yield _section(
@@ -58,7 +64,6 @@ def _parts(report: Mapping[str, Any]) -> Iterable[Markup | None]:
     yield _section(
         "Escalations", _table(("Id", "Member", "Because", "What", "Decided"), _escalations(report))
     )
-    yield _section("Tasks", _table(("Task", "Subject", "State", "Who", "Notes"), _tasks(report)))
     yield _run(report["run"])
     yield _section("Stand-downs", _table(("At", "Of", "Reason", "By", "Ended"), _stand_downs(report)))
     yield _section("Unread mail", _table(("To", "From", "Subject"), _mail(report)))
@@ -75,6 +80,7 @@ def _header(report: Mapping[str, Any]) -> Markup:
     return el(
         "header",
         el("h1", report["team"], pill),
+        el("p", report["summary"], class_="summary"),
         el("p", report["description"]) if report["description"] else None,
         el("p", f"Began {_date(report['began'])}{took}.", class_="quiet"),
     )
@@ -134,28 +140,50 @@ def _escalations(report: Mapping[str, Any]) -> list[Sequence[Child]]:
 
 
 def _tasks(report: Mapping[str, Any]) -> list[Sequence[Child]]:
-    of_run = {task["id"]: task for task in (report["run"] or {}).get("tasks", ())}
-    reviews = (report["run"] or {}).get("reviews", ())
     rows: list[Sequence[Child]] = []
-    for task in report["tasks"]:
-        more = of_run.get(task["id"], {})
-        said = [f"{r['verdict']} by {r['key']}" for r in reviews if r["task"] == task["id"]]
+    for task in read_tasks(report):
+        commits = str(len(task["commits"])) if task["commits"] is not None else "not known"
         notes = [
-            task["reason"] or "",
-            *said,
-            f"merged as {more['commit'][:10]}" if more.get("commit") else "",
+            task["reason"],
+            *map(_review, task["reviews"]),
+            f"merged as {task['merged'][:10]}" if task["merged"] else "",
         ]
-        who = more.get("worker") or task["owner"] or ""
-        rows.append(
-            (
-                task["id"],
-                task["subject"],
-                more.get("state") or task["status"],
-                who,
-                "; ".join(filter(None, notes)),
-            )
-        )
+        rows.append((
+            task["id"], task["subject"], task["result"], task["by"], commits,
+            show_change(task["change"]) if task["change"] else "", _cost(task["cost_usd"]),
+            join(*(el("div", note) for note in notes if note)),
+        ))  # fmt: skip
     return rows
+
+
+def _review(review: Mapping[str, Any]) -> str:
+    said = f"{review['key']} {VERDICTS[review['verdict']]}"
+    return f"{said}: {review['words']}" if review["words"] else said
+
+
+def _commits(report: Mapping[str, Any]) -> list[Sequence[Child]]:
+    """A row for each member with commits of its own."""
+    return [
+        (
+            f"{m['name']}#{m['generation']}",
+            el("code", m["branch"]) if m["branch"] else "no branch",
+            show_change(m["change"]),
+            _cost((m["usage"] or {}).get("cost_usd")),
+            _commit_list(m["commits"]),
+        )
+        for m in report["members"]
+        if m["commits"]
+    ]
+
+
+def _commit_list(commits: Sequence[Mapping[str, Any]]) -> Markup:
+    lines = [el("div", el("code", c["commit"][:10]), " ", c["subject"]) for c in commits[:SHOWN_COMMITS]]
+    more = len(commits) - SHOWN_COMMITS
+    return join(*lines, el("div", f"and {more} more", class_="quiet") if more > 0 else None)
+
+
+def _cost(dollars: float | None) -> str:
+    return show_usd(dollars) if dollars is not None else ""
 
 
 def _stand_downs(report: Mapping[str, Any]) -> list[Sequence[Child]]:
@@ -212,6 +240,8 @@ def _section(title: str, content: Markup | None) -> Markup | None:
 def _table(header: Sequence[str], rows: Sequence[Sequence[Child]]) -> Markup | None:
     if not rows:
         return None
+    used = [column for column in range(len(header)) if any(row[column] not in ("", None) for row in rows)]
+    header, rows = [header[i] for i in used], [[row[i] for i in used] for row in rows]
     head = el("thead", el("tr", *(el("th", word, scope="col") for word in header)))
     body = el("tbody", *(el("tr", *map(_cell, header, row)) for row in rows))
     return el("div", el("table", head, body), class_="scroll")
@@ -240,7 +270,6 @@ def _date(at: float | None) -> str:
 
 
 _GOOD = ("clean", "salvaged", "already_gone")
-_UNITS = ("bytes", "KB", "MB", "GB", "TB")
 
 
 def member_rows(report: Mapping[str, Any]) -> list[Sequence[Child]]:
@@ -249,7 +278,8 @@ def member_rows(report: Mapping[str, Any]) -> list[Sequence[Child]]:
             join(f"{m['name']}#{m['generation']}", _role(m)),
             _ended(m),
             _answer(m),
-            _looked_at(m),
+            _inspected(m),
+            show_seconds(m["seconds"]),
             _work(m),
             _processes(m["processes"]),
         )
@@ -296,11 +326,10 @@ def _day_and_time(point: Mapping[str, Any]) -> str:
     return str(point["at"])[:19].replace("T", " ")
 
 
-def say_bytes(number: int) -> str:
-    size, unit = float(number), 0
-    while size >= 1000 and unit < len(_UNITS) - 1:
-        size, unit = size / 1000, unit + 1
-    return f"{size:.0f} {_UNITS[unit]}" if unit == 0 else f"{size:.1f} {_UNITS[unit]}"
+def show_seconds(seconds: Mapping[str, float]) -> str:
+    """Return how long a member worked and how long it did not: "5 min, idle 2 min, paused 30 s"."""
+    other = [f"{name} {say_seconds(took)}" for name, took in seconds.items() if took and name != "working"]
+    return ", ".join([say_seconds(seconds["working"]), *other])
 
 
 def _role(member: Mapping[str, Any]) -> Markup | None:
@@ -327,7 +356,7 @@ def _answer(member: Mapping[str, Any]) -> Child:
     return f"{member['answer']}: {member['answerReason']}" if member["answerReason"] else member["answer"]
 
 
-def _looked_at(member: Mapping[str, Any]) -> Child:
+def _inspected(member: Mapping[str, Any]) -> Child:
     times = {1: "once", 2: "twice"}.get(member["attempts"], f"{member['attempts']} times")
     if not member["attempts"]:
         times = "after its end" if member["findings"] else "never"
@@ -337,10 +366,10 @@ def _looked_at(member: Mapping[str, Any]) -> Child:
 def _work(member: Mapping[str, Any]) -> Child:
     """Return where its work is, how much it is, and what it did last."""
     branch = el("div", el("code", member["branch"])) if member["branch"] else None
-    ahead, used, doing = (member["findings"] or {}).get("commits_ahead"), member["usage"], member["doing"]
+    used, doing = member["usage"], member["doing"]
     lines = [
         f"{len(member['salvage'])} salvaged" if member["salvage"] else "",
-        f"{ahead} commit{'s' * (ahead != 1)}" if ahead else "",
+        count(len(member["commits"]), "commit") if member["commits"] else "",
         _usage(used) if used else "",
         f"last: {doing['text']} ({doing['at'][11:19]} UTC)" if doing else "",
     ]
@@ -370,15 +399,17 @@ def _processes(proof: Mapping[str, Any] | None) -> Child:
 
 
 def _content(saved: Mapping[str, Any]) -> str:
+    if saved["lost"]:
+        return "missing: neither the ref nor its objects are in this repository"
     if saved["files"] is None:
         return "what is in it is in its manifest"
     number = "1 file" if saved["files"] == 1 else f"{saved['files']:,} files"
-    return f"{number}, {say_bytes(saved['bytes'])}, commit {saved['commit'][:12]}"
+    return f"{number}, {show_bytes(saved['bytes'])}, commit {saved['commit'][:12]}"
 
 
 def _left_out(saved: Mapping[str, Any]) -> Markup | None:
     """Return what a salvage left out because of a limit. It is still in the workspace."""
     if not saved["leftOut"]:
         return None
-    lines = [f"{item['path']}, {say_bytes(item['size'])}: {item['why']}" for item in saved["leftOut"]]
+    lines = [f"{item['path']}, {show_bytes(item['size'])}: {item['why']}" for item in saved["leftOut"]]
     return el("div", "Not in it, and kept where it was: ", "; ".join(lines), class_="warn")

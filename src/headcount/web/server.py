@@ -62,7 +62,7 @@ def serve(
         # To standard error: the answer stays one line for programs.
         print(f"Warning: other machines can reach {host}, and nothing is encrypted.", file=sys.stderr)
         print(
-            "Anyone who sees one request has the token. Use a tunnel or TLS: docs/how-to/serve-elsewhere.md",
+            "Anyone who sees one request has the token. Use a tunnel or TLS in front of it.",
             file=sys.stderr, flush=True,
         )  # fmt: skip
     feed = Feed(app)
@@ -96,12 +96,16 @@ def make_site(app: App, feed: Feed, token: str, host: str, port: int) -> ASGIApp
         events = feed.team(request.path_params["team"])
         return StreamingResponse(events, media_type="text/event-stream")
 
+    async def watch_member(request: Request) -> Response:
+        return StreamingResponse(feed.transcript(**request.path_params), media_type="text/event-stream")
+
     async def measure(_: Request) -> Response:
         return Response(await run_in_threadpool(write_metrics, app), media_type=_PROMETHEUS)
 
     routes = [
         Route("/api/events", watch_teams),
         Route("/api/teams/{team}/events", watch_team),
+        Route("/api/teams/{team}/members/{member}/transcript", watch_member),
         *(Route(path, _get(app, call)) for path, call in calls.READING.items()),
         *(Route(path, _post(app, call), methods=["POST"]) for path, call in calls.CHANGING.items()),
         Route("/metrics", measure),

@@ -16,7 +16,8 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -217,6 +218,20 @@ class Git:
             return self.reap(
                 self.command(*args), cwd=self.cwd, env=environment, stdin=stdin, timeout_s=self.time_left()
             )
+
+    @contextmanager
+    def environment_for(self, variables: Mapping[str, str] = {}) -> Iterator[dict[str, str]]:
+        """Give the environment of a program that calls git itself: it reads the same configuration as we."""
+        assert self.git_dir is not None
+        ours = [setting.split("=", 1) for setting in _SETTINGS[1::2]]
+        given = {"GIT_DIR": self.git_dir, "GIT_CONFIG_COUNT": str(len(ours))}
+        if self.work_tree:
+            given["GIT_WORK_TREE"] = self.work_tree
+        for number, (key, value) in enumerate(ours):
+            given |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+        entries = compose(self._read_config().entries, self.recorded)
+        with private_directory(self.git_dir, entries) as private:
+            yield {**quiet_environment(), **given, **private, **variables}
 
     def record_config(self) -> Recorded:
         """The whole configuration as it is now, with all includes resolved; without what we add ourselves."""

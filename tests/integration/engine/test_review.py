@@ -16,7 +16,7 @@ from headcount.errors import Declined, NotAllowed, UsageError
 from .lab import TEAM, Lab, git
 
 WORK = r"""
-echo one > one.txt; git add one.txt; git commit -qm "Add one"
+echo one > one.txt; git add one.txt; git commit -qm "$(printf 'Add one\037')"
 echo two > two.txt; git add two.txt; git commit -qm "Add two"
 printf 'loose \033[31mred\n' > loose.txt; touch "$HEADCOUNT_HOME/$HEADCOUNT_MEMBER"; sleep 1000
 """
@@ -36,7 +36,7 @@ def test_the_diff_of_a_member_has_its_commits_and_what_is_in_none(lab: Lab) -> N
     )
     made = find_made(lab.app, "ada")
     assert [name in made.diff() for name in ("+one", "+two", "+loose")] == [True, True, True]
-    assert [one["subject"] for one in made.log()] == ["Add two", "Add one"]
+    assert [one["subject"] for one in made.log()] == ["Add two", "Add one\x1f"]
     assert before[1] == git(lab.workspace("ada#1"), "status", "--porcelain")  # its index was not touched
 
 
@@ -70,7 +70,8 @@ def test_a_squash_is_one_commit_with_one_parent(lab: Lab) -> None:
         merged["commit"],
         merged["before"],
     ]
-    assert "* Add one\n* Add two" in git(lab.app.root, "log", "-1", "--format=%B")
+    message = git(lab.app.root, "log", "-1", "--format=%B")
+    assert "* Add one" in message and "\n* Add two" in message
 
 
 @pytest.mark.parametrize("how", ["conflict", "dirty", "detached"])

@@ -21,6 +21,8 @@ TEAM = "crew"
 WORDS = {
     "reply": ["m1", "yes"],
     "merge": ["ada"],
+    "pr": ["ada"],
+    "set": ["stop_grace_s=1"],
     "up": ["team.tsx"],
     "run": ["team.tsx"],
     "abort": ["--reason", "enough"],

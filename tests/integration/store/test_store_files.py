@@ -17,11 +17,10 @@ from headcount.store.database import (
     OLDEST_SAFE,
     VERSION,
     connect,
-    read_sql,
     sqlite_version,
-    statements,
 )
 from headcount.store.sqlite import SqliteStore
+from headcount.store.statements import read_sql, statements
 from tests.support.store_suite import mail, make_team
 
 if TYPE_CHECKING:

@@ -67,6 +67,19 @@ def test_commands_options_and_names_are_completed(lab: TermLab, path: str, shell
     assert "ada" in shell(lab, path, "headcount", "logs", "")
     assert "restore" in shell(lab, path, "headcount", "salvage", "")
     assert "force-kill" in shell(lab, path, "headcount", "decide", "")
+    assert {"lead", "all", "ada"} <= set(shell(lab, path, "headcount", "send", ""))
+    assert "stop_grace_s=" in shell(lab, path, "headcount", "set", "")
+    assert "ada" in shell(lab, path, "headcount", "witness", "findings", "")
+
+
+@pytest.mark.parametrize("shell", [bash, zsh, fish])
+def test_salvages_are_completed_by_their_short_names(lab: TermLab, path: str, shell: object) -> None:
+    assert callable(shell)
+    lab.create()
+    lab.start("ada", "echo x > loose.txt; exit 0")
+    lab.wait(lambda team: team.members["ada#1"].settled)
+    found = shell(lab, path, "headcount", "salvage", "restore", "")
+    assert "ada" in found and "verify" not in found
 
 
 def test_without_any_state_there_are_no_names_and_no_error(lab: TermLab, path: str) -> None:

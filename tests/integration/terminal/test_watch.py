@@ -124,7 +124,7 @@ def test_a_attaches_to_a_members_terminal_and_detaching_comes_back(lab: TermLab)
     lab.see("> ada")
     lab.press("a")
     lab.see("at your service")
-    lab.press("C-b", "d")
+    lab.press("-l", "yes\x02d")  # all at once, as over a slow connection
     lab.see("1 of 1 members alive", "q quit")
 
 

@@ -38,3 +38,46 @@ def test_a_hostile_message_file_task_and_screen_stay_text(lab: WebLab, page: Pag
     expect(page.locator("body")).to_contain_text(LONG)
     assert page.evaluate("window.hurt") is None
     assert page.locator("img, script").count() == 0
+
+
+NAME = "two\nlines\u202e<b>.py"
+MAKES = r"""
+python3 - <<'END'
+name = "two\nlines\u202e<b>.py"
+open(name, "w").write("x = '<script>window.hurt=1</script>'  # \u202e \x1b[2J\n")
+open("long.txt", "w").write("y" * 1_000_000 + "\n")
+open("many.py", "w").write("".join(f"value_{n} = {n}\n" for n in range(10_000)))
+open("bytes.bin", "wb").write(bytes(range(256)) * 40)
+print("z" * 1_000_000 + "\x1b[2J\u202e<img src=x onerror=window.hurt=1>")
+END
+git add --all && git commit --quiet -m '<script>window.hurt=1</script>'
+"""
+
+
+def test_hostile_diffs_and_transcripts_stay_text_and_small(lab: WebLab, page: Page) -> None:
+    lab.create()
+    lab.start("ada", f"{MAKES} touch $HEADCOUNT_HOME/made; {POLITE}")
+    lab.wait(lambda _: Path(lab.app.home, "made").exists())
+    page.goto(lab.serve())
+    page.get_by_role("button", name="ada").click()
+    sheet = page.locator("#member")
+    sheet.get_by_role("tab", name="Diff").click()
+    expect(sheet.locator(".files .path")).to_have_text(
+        ["bytes.bin", "long.txt", "many.py", "two\nlines\ufffd<b>.py"], use_inner_text=False
+    )
+    expect(sheet.locator(".lines")).to_have_text(" A binary file")
+    sheet.get_by_role("button", name="long.txt").click()
+    expect(sheet.locator(".code.plus")).to_contain_text("998,000 more bytes")
+    sheet.get_by_role("button", name="<b>.py").click()
+    expect(sheet.locator(".code.plus")).to_contain_text(
+        "'<script>window.hurt=1</script>'  # \ufffd \ufffd[2J"
+    )
+    sheet.get_by_role("button", name="many.py").click()
+    expect(sheet.locator(".code.plus").first).to_have_text("+value_0 = 0")
+    sheet.locator(".lines").evaluate("(node) => { node.scrollTop = node.scrollHeight; }")
+    expect(sheet.locator(".code.plus").last).to_have_text("+value_9999 = 9999")
+    assert sheet.locator(".line").count() < 120
+    sheet.get_by_role("tab", name="Transcript").click()
+    expect(sheet.locator(".transcript")).to_contain_text("more characters")
+    assert page.evaluate("window.hurt") is None
+    assert sheet.locator("img, script, b").count() == 0

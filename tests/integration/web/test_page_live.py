@@ -55,12 +55,12 @@ def test_what_is_unsaved_is_counted_while_a_member_works(lab: WebLab, page: Page
     lab.create()
     lab.start("ada", UNTIDY)
     page.goto(lab.serve())
-    expect(row(page, "ada").locator(".c-dirty")).to_have_text("1 item")
+    expect(row(page, "ada").locator(".c-dirty")).to_have_text("1")
     with lab.app.store.read() as tx:
         place = tx.fact(f"{TEAM}#1", "ada#1", "workspace")
     assert place is not None
     (Path(place["path"]) / "more.md").write_text("x")
-    expect(row(page, "ada").locator(".c-dirty")).to_have_text("2 items")
+    expect(row(page, "ada").locator(".c-dirty")).to_have_text("2")
 
 
 def test_mail_arrives_and_an_open_message_stays_open(lab: WebLab, page: Page) -> None:
@@ -81,8 +81,8 @@ def test_a_permission_request_is_answered_by_a_click(lab: WebLab, page: Page) ->
     page.goto(lab.serve())
     expect(row(page, "ada").locator(".state")).to_have_text("working")
     first = add_ask(lab.app, TEAM, "ada#1", "make <b>test</b>")
-    card = page.locator("#asks article")
-    expect(card.locator("pre")).to_have_text("make <b>test</b>")
+    card = page.locator("#desk article")
+    expect(card).to_contain_text("Run: make <b>test</b>")
     expect(row(page, "ada").locator(".state")).to_have_text("waiting")
     card.get_by_role("button", name="Deny").click()
     expect(card).to_have_count(0)
@@ -103,7 +103,7 @@ def test_an_escalation_is_decided_by_a_click(lab: WebLab, page: Page) -> None:
     page.get_by_role("button", name="ada").click()
     page.locator("#member").get_by_role("button", name="Stand down…").click()
     page.locator("#ask").get_by_role("button", name="Stand down").click()
-    card = page.locator(".escalation")
+    card = page.locator("#desk article")
     expect(card).to_contain_text("1 untracked: notes.md")
     card.get_by_role("button", name="Save and stop").click()
     expect(row(page, "ada").locator(".state")).to_have_text("forced")
@@ -145,7 +145,7 @@ def test_the_decision_that_cannot_be_taken_says_why(lab: WebLab, page: Page) -> 
     expect(page.locator("#down")).to_be_enabled()
     page.keyboard.press("d")
     page.keyboard.press("Enter")
-    reassign = page.locator(".escalation").get_by_role("button", name="Reassign")
+    reassign = page.locator("#desk article").get_by_role("button", name="Reassign")
     expect(reassign).to_be_disabled()
     expect(reassign).to_have_attribute("title", "crew is being stood down, nothing is reassigned")
 

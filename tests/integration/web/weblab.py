@@ -56,7 +56,7 @@ class WebLab:
         """Returns when it runs, and, if it is untidy, when its file is there."""
         key = spawn(self.app, TEAM, Plan(name, command=("bash", "-c", script), **more)).key
         self.wait(lambda team: team.members[key].state is not State.STARTING)
-        if script == UNTIDY:
+        if UNTIDY in script:
             self.wait(lambda _: os.path.exists(f"{self.app.home}/untidy-{name}"))
 
     def wait(self, condition: Any, limit_s: float = LIMIT_S) -> None:

@@ -81,6 +81,12 @@ def test_what_cannot_be_started_is_refused_before() -> None:
         plan_launch("acp", order())
 
 
+def test_an_acp_agent_without_a_command_is_refused_before_a_team_is_made() -> None:
+    with pytest.raises(UsageError, match="has no command") as refused:
+        check_agent("acp", (), installed=True)
+    assert refused.value.code == "empty-command"
+
+
 def test_a_definition_gives_an_acp_worker_its_command() -> None:
     worker = define_worker("q", agent="acp", command=["qwen", "--acp"])
     assert (worker.agent, worker.command) == ("acp", ("qwen", "--acp"))

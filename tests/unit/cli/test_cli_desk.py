@@ -107,8 +107,8 @@ def test_F119_a_permission_request_is_on_the_desk_with_the_command_that_answers_
         tx.add_ask(Ask("", "crew#1", "ada#1", "command", "make\x1b[2J all", "", "make all", "", 1.0, 2e9))
     assert run("todo", app, monkeypatch) == 0
     shown = capsys.readouterr().out.splitlines()
-    assert "a1  crew/ada#1 requests permission: make [2J all" in shown
-    assert "  `headcount decide a1 allow|deny`" in shown
+    assert "a1  crew/ada#1  requests permission: make [2J all" in shown
+    assert "  Answer it with `headcount decide a1 allow|deny`." in shown
 
 
 def test_a_member_has_no_desk(app: App) -> None:
@@ -132,7 +132,7 @@ def test_an_escalation_is_listed_with_its_decision_newest_first(
     assert needs[0]["command"].startswith("headcount decide e1 force-kill|")
     assert run("todo", app, monkeypatch) == 0
     assert capsys.readouterr().out.startswith(
-        "e1  crew/ada#1 needs your decision: 1 changed: a\n  `headcount "
+        "e1  crew/ada#1  needs your decision: 1 changed: a\n  Decide it with `headcount "
     )
 
 

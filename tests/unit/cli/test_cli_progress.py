@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+import threading
 
 import pytest
 
 from headcount.app.progress import _line, waits_for
 from headcount.cli import terminal_output
 from headcount.cli.start_commands import _next_steps, _progress_lines
-from headcount.cli.terminal_output import Live, fit_block
+from headcount.cli.terminal_output import Live, Progress, fit_block
 from headcount.protocol.member import Member, State
 from headcount.protocol.team import Team
 
@@ -22,6 +23,49 @@ def test_nothing_is_shown_before_it_has_lasted(monkeypatch: pytest.MonkeyPatch) 
     now[0] += 2
     live.show(["two"])
     assert stream.getvalue() == "two\n"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("stream", [io.StringIO(), Terminal()])
+def test_progress_is_rewritten_on_a_terminal_and_plain_lines_elsewhere(
+    stream: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr(terminal_output.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(terminal_output.sys, "stderr", stream)
+    monkeypatch.setenv("TERM", "xterm")
+    progress, quiet = Progress(), Progress(quiet=True)
+    for done in range(40):
+        progress.count("Verified", done, 40, "refs/a\x1bb")
+        quiet.count("Verified", done, 40)
+        now[0] += 0.5
+    shown = stream.getvalue()
+    if stream.isatty():
+        assert "\x1b[A\x1b[2KVerified 39 of 40" in shown.replace("\r", "")
+    else:
+        assert shown.splitlines()[:2] == ["Verified 10 of 40: refs/a b", "Verified 20 of 40: refs/a b"]
+        assert "\x1b" not in shown and shown.count("\n") == 3
+
+
+def test_a_single_long_call_says_what_it_is_and_a_short_one_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr(terminal_output.sys, "stderr", stream)
+    monkeypatch.setattr(terminal_output, "_QUIET_S", 0.01)
+    said = threading.Event()
+    monkeypatch.setattr(stream, "write", lambda text: (said.set(), io.StringIO.write(stream, text))[1])
+    with Progress().during("Restoring ada"):
+        assert said.wait(60)
+    assert stream.getvalue() == "Restoring ada\n"
+    monkeypatch.setattr(terminal_output, "_QUIET_S", 60)
+    with Progress().during("Restoring ben"):
+        pass
+    assert "ben" not in stream.getvalue()
 
 
 def test_a_start_says_for_whom_it_waits() -> None:

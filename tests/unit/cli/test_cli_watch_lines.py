@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from headcount.app.page import View
 from headcount.cli.terminal_output import fit, width_of
-from headcount.cli.watch_screen import Scene, draw, split_keys
+from headcount.cli.watch_screen import Scene, Screen, arrange, draw, split_keys
 from headcount.domain.display import utc
 
 
@@ -23,17 +24,23 @@ def a_row(name: str, **more: Any) -> dict[str, Any]:
         "key": f"{name}#1", "name": name, "generation": 1, "state": "running", "activity": "working",
         "task": None, "outcome": None, "failure": "", "cause": "", "salvage": [], "asked": False,
         "limit": None, "waits": "", "issues": [], "dirty": None, "ahead": None, "unread": 0, "doing": None,
-        "refused": None, **more,
+        "refused": None, "role": "worker", "lane": [], "cost_usd": None, **more,
     }  # fmt: skip
 
 
 def a_view(*rows: dict[str, Any], waiting: int = 0, run: dict[str, Any] | None = None) -> View:
-    escalations = [
-        {"id": f"e{n}", "key": "ada#1", "state": "open", "issues": ["1 untracked: \x1b[2Jx.md"]}
+    needs: list[Any] = [
+        {
+            "kind": "escalation",
+            "id": f"e{n}",
+            "member": "ada#1",
+            "at": utc(time.time()),
+            "text": "\x1b[2Jx.md",
+        }
         for n in range(waiting)
     ]
     about = {"team": "crew", "status": "active", "run": run, "cost_usd": None}
-    return View(about, {row["key"]: row for row in rows}, escalations, [], [], [], {}, [])
+    return View(about, {row["key"]: row for row in rows}, needs, [], [], [], [], {}, [])
 
 
 @pytest.mark.parametrize(("columns", "lines"), [(20, 4), (40, 10), (80, 24), (200, 50)])
@@ -65,7 +72,7 @@ def test_wide_characters_count_twice_and_accents_not_at_all() -> None:
 
 def test_more_escalations_than_fit_are_counted() -> None:
     drawn = draw(a_view(a_row("ada"), waiting=7), Scene("ada#1"), 80, 24, bare)
-    assert "! 4 more wait for a decision" in drawn
+    assert "! 4 more need you: see `headcount todo`" in drawn
 
 
 def test_of_a_run_it_says_how_far_its_tasks_are_and_which_are_under_way() -> None:
@@ -84,7 +91,12 @@ def test_the_word_for_one_that_ended_by_itself_fits_its_column() -> None:
 def test_nothing_unsaved_and_not_yet_read_look_different() -> None:
     rows = (a_row("ada", dirty=0), a_row("ben"), a_row("cy", state="gone"), a_row("dan", dirty=3))
     drawn = draw(a_view(*rows), Scene(), 80, 24, bare)
-    assert [line[32:40].strip() for line in drawn[2:6]] == ["-", "?", "", "3"]
+    assert [line[40:48].strip() for line in drawn[2:6]] == [
+        "-",
+        "?",
+        "3",
+        "",
+    ]  # those that are gone come last
 
 
 def test_keys_that_arrive_together_are_told_apart() -> None:
@@ -98,3 +110,27 @@ def test_it_shows_what_a_member_is_doing_and_since_when() -> None:
     shown = "\n".join(draw(a_view(row), Scene(), 200, 20, bare))
     assert "pytest: 2 failed (2 min ago); 2 commands refused: make" in shown and "\x1b" not in shown
     assert re.search(r"COMMITS.*\n.* 3 ", shown)
+
+
+def test_F132_a_key_that_arrives_in_two_pieces_is_one_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over a slow connection the bytes of an arrow, or of a letter, come apart."""
+    given, pressed = os.pipe()
+    monkeypatch.setattr("sys.stdin", os.fdopen(given))
+    monkeypatch.setattr("sys.stdout", open(os.devnull, "w"))  # noqa: SIM115
+    screen = Screen()
+    for piece in (b"j\x1b", b"[Bk", b"\xc3", b"\xa9"):
+        os.write(pressed, piece)
+    assert screen.wait(5) == ["j", "down", "k", "é"]
+    os.write(pressed, b"\xc3")
+    assert screen.wait(5) == []
+    os.write(pressed, b"\xa9\x1b")
+    assert screen.wait(5) == ["é", "escape"]
+    os.close(pressed)
+    assert screen.wait(5) == ["gone"]
+
+
+def test_three_hundred_members_are_filtered_and_sorted_by_need() -> None:
+    rows = [a_row(f"m{n:03}") for n in range(300)]
+    view = a_view(*rows)._replace(needs=[{"member": "m250#1"}])  # type: ignore[list-item, typeddict-item]
+    assert [row["name"] for row in arrange(view, Scene())][:2] == ["m250", "m000"]
+    assert [row["name"] for row in arrange(view, Scene(wanted="M29"))] == [f"m29{n}" for n in range(10)]

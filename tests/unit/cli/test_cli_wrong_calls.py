@@ -16,7 +16,7 @@ from headcount.cli.command_parser import main
     [
         (["upp"], "did you mean up?"),
         (["inbx"], "did you mean inbox?"),
-        (["up"], "FILE is missing"),
+        (["logs"], "MEMBER is missing"),
         (["salvage", "lst"], "invalid choice: 'lst'"),
         (["status", "a", "b"], "Unexpected 'b'"),
     ],
@@ -31,7 +31,7 @@ def test_a_wrong_call_says_what_is_wrong_and_exits_2(
 
 
 def test_a_wrong_call_with_json_answers_with_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["up", "--json"]) == 2
+    assert main(["logs", "--json"]) == 2
     shown = capsys.readouterr()
     assert json.loads(shown.out)["error"]["code"] == "usage"
     assert shown.err == ""

@@ -61,3 +61,17 @@ def test_a_limit_of_an_account_holds_only_starts_with_that_account() -> None:
     assert refused is not None and refused[0] == "usage-limit"
     unknown = team(replace(limited, account=""))
     assert why_not_start(unknown, "bob", Policy(), "codex:2") is not None
+
+
+def test_F100_force_that_comes_later_does_not_wait_for_a_member_at_its_limit() -> None:
+    """Nor does force that came before the limit. Without force its answer is waited for."""
+    ask = ev.StandDown("r1", None, "over")
+    force = replace(ask, request_id="r2", force=True)
+    limited = ev.Limited("ada#1", "usage limit", "later")
+    crew = team(ADA)
+    for events in ((ask, limited, force), (limited, ask, force), (force, limited)):
+        after = crew
+        for event in events:
+            before, (after, _) = after, step(after, event, Policy(), NOW)
+        assert before.members["ada#1"].state in (State.ASKED, State.RUNNING), events
+        assert after.members["ada#1"].state is State.INSPECTING, events

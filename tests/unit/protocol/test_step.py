@@ -44,6 +44,7 @@ KINDS: dict[type[ev.Event], st.SearchStrategy[ev.Event]] = {
         ev.StandDown, words, st.none() | st.lists(st.sampled_from("abcx"), max_size=3).map(tuple), words,
         st.booleans(), st.booleans(),
     ),
+    ev.PolicyChanged: st.builds(ev.PolicyChanged, st.just((("answer_timeout_s", 30.0, 5.0),))),
     ev.Decided: st.builds(
         ev.Decided, st.sampled_from(["e1", "e2", "e9"]), st.sampled_from([*DECISIONS, "explode"])
     ),

@@ -38,12 +38,14 @@ def a_member(**more: Any) -> dict[str, Any]:
         "name": "ada", "generation": 1, "role": "worker", "state": "gone", "outcome": "clean", "task": None,
         "answer": "approved", "answerReason": "", "attempts": 1, "issues": [], "failure": None, "cause": None,
         "branch": "b", "processes": None, "salvage": [], "spans": [], "marks": [], "checkpoints": [],
-        "findings": None, "usage": None, "doing": None, **more,
+        "findings": None, "usage": None, "doing": None, "commits": [], "change": None,
+        "seconds": {"working": 5.0, "idle": 0.0, "paused": 0.0, "limited": 0.0}, **more,
     }  # fmt: skip
 
 
 def a_report(**more: Any) -> dict[str, Any]:
     return {
+        "summary": "One agent.",
         "team": "crew", "teamId": "crew#1", "description": "", "status": "shutdown", "began": 0.0,
         "ended": 10.0, "seconds": 10.0, "archive": None, "members": [a_member()], "tasks": [],
         "standDowns": [], "run": None, "cost_usd": None,
@@ -68,7 +70,7 @@ def test_a_direction_override_does_not_reach_the_page() -> None:
 def test_whatever_an_agent_wrote_adds_no_element_to_the_report() -> None:
     story = [{"seq": 1, "at": 1.0, "who": "ada#1", "kind": "answered", "what": HOSTILE}]
     saved = {
-        "ref": HOSTILE, "commit": "c" * 40, "files": 1, "bytes": 5, "restore": HOSTILE,
+        "ref": HOSTILE, "commit": "c" * 40, "files": 1, "bytes": 5, "restore": HOSTILE, "lost": False,
         "leftOut": [{"path": HOSTILE, "size": 9, "why": HOSTILE}],
     }  # fmt: skip
     member = a_member(
@@ -77,11 +79,22 @@ def test_whatever_an_agent_wrote_adds_no_element_to_the_report() -> None:
         usage={"tokens": 7, "turns": 1, "cost_usd": 1.5, "refused": {"count": 2, "last": HOSTILE}},
         doing={"text": HOSTILE, "at": "2026-11-17T10:20:02.511+00:00"},
         salvage=[saved],
+        task="1",
+        commits=[{"commit": "d" * 40, "author": HOSTILE, "at": "", "subject": HOSTILE}],
+        change={"files": 1, "added": 2, "removed": 0},
         marks=[{"at": 1.0, "kind": "answered", "what": HOSTILE}],
     )
     mail = [{"id": "1", "from": HOSTILE, "to": HOSTILE, "meantFor": HOSTILE, "subject": HOSTILE}]
+    task = {"id": "1", "subject": HOSTILE, "status": "complete", "owner": HOSTILE, "reason": HOSTILE}
     page = write_report(
-        a_report(description=HOSTILE, story=story, members=[member], warnings=[HOSTILE], unreadMail=mail)
+        a_report(
+            description=HOSTILE,
+            story=story,
+            members=[member],
+            tasks=[task],
+            warnings=[HOSTILE],
+            unreadMail=mail,
+        )
     )
     tags = Tags(page).found
     assert not {tag for tag, _ in tags} & {"script", "img", "iframe", "a", "link"}
@@ -109,6 +122,32 @@ def test_a_lane_has_a_span_for_each_state_and_ends_when_its_member_is_gone() -> 
     assert [(s["state"], s["from"], s["to"]) for s in lane["spans"]] == [
         ("starting", 0.0, 1.0), ("running", 1.0, 4.0), ("asked", 4.0, 6.0),
     ]  # fmt: skip
+
+
+def test_idle_paused_and_limited_time_is_no_working_time() -> None:
+    """And a transition to the same state, as a claim, ends the idle time."""
+    journal = [
+        entry(1, 0.0, "starting", "ada#1"),
+        moved(2, 1.0, "starting", "running"),
+        entry(3, 2.0, "moved", "ada#1", **{"from": "running", "to": "running", "cue": "idle"}),
+        entry(4, 5.0, "moved", "ada#1", **{"from": "running", "to": "running", "cue": "claimed"}),
+        entry(5, 6.0, "paused", "ada#1", by="operator"),
+        entry(6, 7.0, "moved", "ada#1", **{"from": "running", "to": "running", "cue": "changes"}),
+        entry(7, 8.0, "resumed", "ada#1", by="operator"),
+        entry(8, 9.0, "limited", "ada#1", reason="", until=""),
+        entry(9, 11.0, "limit_over", "ada#1"),
+        moved(10, 12.0, "running", "asked"),
+        entry(11, 12.5, "limited", "ada#1", reason="", until=""),
+        moved(12, 13.0, "asked", "gone"),
+    ]
+    lane = read_timeline(journal).lanes["ada#1"].as_dict(100.0)
+    assert [(s["state"], s["from"], s["to"]) for s in lane["spans"]] == [
+        ("starting", 0.0, 1.0), ("running", 1.0, 2.0), ("idle", 2.0, 5.0), ("running", 5.0, 6.0),
+        ("paused", 6.0, 8.0), ("running", 8.0, 9.0), ("limited", 9.0, 11.0), ("running", 11.0, 12.0),
+        ("asked", 12.0, 13.0),
+    ]  # fmt: skip
+    page = write_report(a_report(members=[a_member(**lane)]))
+    assert all(f'class="s-{state}"' in page for state in ("idle", "paused", "limited"))
 
 
 def test_the_last_span_of_one_that_is_there_reaches_to_now() -> None:

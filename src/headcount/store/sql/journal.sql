@@ -1,5 +1,5 @@
 -- name: note
-insert into journal (team, at, kind, about, data) values (?, ?, ?, ?, ?)
+insert into journal (team, at, kind, about, data) values (?, ?, ?, ?, ?) returning seq
 
 -- name: after
 select seq, team, at, kind, about, data from journal

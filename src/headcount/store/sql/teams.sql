@@ -21,6 +21,12 @@ select name from teams group by name order by min(rowid)
 -- name: settings
 select settings from teams where id = ?
 
+-- name: change_settings
+update teams
+set settings = ?, peer_mail = ?, message_bytes = ?, description_bytes = ?, subject_characters = ?,
+    max_tasks = ?
+where id = ?
+
 -- name: members
 select body from members where team = ? order by seq
 
@@ -30,10 +36,6 @@ select id, created_at from teams order by created_at, id limit 1
 -- name: card
 select id, name, status, peer_mail, message_bytes, description_bytes, subject_characters, max_tasks
 from teams where id = ?
-
--- name: open_cards
-select id, name, status, peer_mail, message_bytes, description_bytes, subject_characters, max_tasks
-from teams where status <> 'shutdown' order by rowid
 
 -- name: card_by_name
 select id, name, status, peer_mail, message_bytes, description_bytes, subject_characters, max_tasks

@@ -78,12 +78,20 @@ async function readEvents(body, onData) {
 }
 
 const part = encodeURIComponent;
-export const standDown = (team, body) => call(`teams/${part(team)}/stand-down`, body);
-export const decide = (team, id, decision) => call(`teams/${part(team)}/escalations/${part(id)}`, { decision });
-export const decideAsk = (team, id, answer) => call(`teams/${part(team)}/asks/${part(id)}`, answer);
-export const nudge = (team, name, text) => call(`teams/${part(team)}/members/${part(name)}/nudge`, { text });
-export const readMember = (team, key) => call(`teams/${part(team)}/members/${part(key)}`);
-export const readScreen = (team, name) => call(`teams/${part(team)}/members/${part(name)}/screen`);
-export const readReport = (team) => call(`teams/${part(team)}/report`);
-export const watchTeam = (team, onData, onLink) => stream(`teams/${part(team)}/events`, onData, onLink);
+const on = (team, ...rest) => ["teams", team, ...rest].map(part).join("/");
+export const standDown = (team, body) => call(on(team, "stand-down"), body);
+export const decide = (team, escalations, decision) => call(on(team, "escalations"), { escalations, decision });
+export const decideAsk = (team, id, answer) => call(on(team, "asks", id), answer);
+export const reply = (team, id, text) => call(on(team, "mail", id, "reply"), { text });
+export const startMember = (team, body) => call(on(team, "members"), body);
+export const act = (team, name, what, body = {}) => call(on(team, "members", name, what), body);
+export const merge = (team, name, squash) => call(on(team, "diffs", name, "merge"), { squash });
+export const readMember = (team, key) => call(on(team, "members", key));
+export const readScreen = (team, name) => call(on(team, "members", name, "screen"));
+export const readCheckpoint = (team, id) => call(on(team, "checkpoints", id));
+export const readDiff = (team, name) => call(on(team, "diffs", name));
+export const readFile = (team, name, number) => call(on(team, "diffs", name, String(number)));
+export const readReport = (team) => call(on(team, "report"));
+export const watchMember = (team, key, onData, onLink) => stream(on(team, "members", key, "transcript"), onData, onLink);
+export const watchTeam = (team, onData, onLink) => stream(on(team, "events"), onData, onLink);
 export const watchTeams = (onData, onLink) => stream("events", onData, onLink);

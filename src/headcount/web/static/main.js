@@ -1,18 +1,19 @@
 // Puts it together: the streams change the state, the state is drawn at most once a frame.
 
 import { readReport, Refusal, watchTeam, watchTeams } from "./api.js";
-import { drawAsks } from "./asks.js";
-import { askStandDown, openMember } from "./dialogs.js";
+import { Desk, drawProgress, needy } from "./desk.js";
+import { askStandDown, askStart, showKeys, showTeamList, updateTeamList } from "./dialogs.js";
 import { el, fill, find, say, setClass, setText } from "./dom.js";
-import { drawEscalations, drawProgress } from "./escalations.js";
 import { Window } from "./lane.js";
+import { MemberView } from "./member.js";
 import { Panels } from "./panels.js";
-import { Roster } from "./roster.js";
-import { ago, cost, STATES, stateWord } from "./words.js";
+import { Roster, SORTS } from "./roster.js";
+import { ago, cost, count, STATES, stateWord } from "./words.js";
 
 const LOG = 400;
 
 let state = emptyState();
+let teams = [];
 let changed = new Set(); // keys of members whose rows are to be drawn again
 let sections = new Set(); // names of what else is to be drawn again
 let only = null;
@@ -20,27 +21,29 @@ let drawing = false;
 let unwatch = null;
 const view = new Window();
 const roster = new Roster(open);
-const panels = new Panels();
+const panels = new Panels(open);
+const desk = new Desk(open, problem);
+const member = new MemberView(problem, (names) => askStandDown(state, names, problem));
 const chips = new Map(); // a state's word -> the button that shows only those
 
 // --- the streams
 
-// Made anew each time: streams change what is inside it.
-function emptyState() {
-  return { about: null, members: {}, escalations: [], asks: [], tasks: [], salvage: [], mail: {}, log: [] };
+// Made anew each time: streams change what is inside it. `ref` is what the calls name the team by.
+function emptyState(ref = null) {
+  return { ref, about: null, members: {}, needs: [], escalations: [], asks: [], tasks: [], salvage: [], mail: {}, log: [] };
 }
 
 // Forget everything, and draw every section again: the next team may have nothing to put into some of them.
-function startOver() {
-  state = emptyState();
+function startOver(ref) {
+  state = emptyState(ref);
   changed = new Set();
   sections = new Set(Object.keys(state));
 }
 
 function take(patch) {
   if (patch.error) return problem(new Refusal(patch.error, 400));
-  if (patch.whole) startOver();
-  for (const name of ["about", "escalations", "asks", "tasks", "salvage"]) {
+  if (patch.whole) startOver(state.ref);
+  for (const name of ["about", "needs", "escalations", "asks", "tasks", "salvage"]) {
     if (patch[name]) { announce(name, patch[name]); state[name] = patch[name]; sections.add(name); }
   }
   if (patch.members) {
@@ -50,20 +53,17 @@ function take(patch) {
   if (patch.mail) { Object.assign(state.mail, patch.mail); sections.add("mail"); }
   if (patch.log) { state.log = [...state.log, ...patch.log].slice(-LOG); sections.add("log"); }
   if (!drawing) { drawing = true; requestAnimationFrame(draw); }
+  return undefined;
 }
 
 function announce(name, value) {
   if (name === "about" && state.about && state.about.status !== value.status) {
     say(`${value.team} is now ${value.status.replaceAll("_", " ")}`);
   }
-  if (name === "escalations") {
-    const known = new Set(state.escalations.map((one) => one.id));
-    value.filter((one) => one.state === "open" && !known.has(one.id))
-      .forEach((one) => say(`${one.key} needs a decision`));
-  }
-  if (name === "asks") {
-    const known = new Set(state.asks.map((one) => one.id));
-    value.filter((one) => !known.has(one.id)).forEach((one) => say(`${one.member} requests permission`));
+  if (name === "needs") {
+    const known = new Set(state.needs.map((one) => `${one.kind} ${one.id} ${one.member}`));
+    value.filter((one) => !known.has(`${one.kind} ${one.id} ${one.member}`))
+      .forEach((one) => say(`${one.member} needs you: ${one.kind}`));
   }
 }
 
@@ -83,20 +83,29 @@ function problem(error) {
     el("button", { type: "button", onclick: () => { notice.hidden = true; } }, "Dismiss"));
 }
 
-function showTeams({ teams }) {
+function showTeams(patch) {
+  if (patch.error) return problem(new Refusal(patch.error, 400));
+  teams = patch.teams;
+  updateTeamList(teams);
   const select = find("team");
-  const chosen = select.value || teams[0]?.team;
   fill(select, ...teams.map((one) => el("option", { value: one.team },
     one.status === "shutdown" ? `${one.team} (closed)` : one.team)));
-  if (chosen) select.value = chosen;
-  if (!teams.length) {
-    fill(find("panel"), el("p", { class: "quiet" }, "No team yet. Start one with `headcount up FILE`."));
-  } else if (!unwatch) follow(chosen);
+  if (!teams.length) fill(find("panel"), el("p", { class: "quiet" }, "No team yet. Start one with `headcount up FILE`."));
+  else if (!state.ref) follow(teams[0].team);
+  else markTeam();
+  return undefined;
+}
+
+// A team that closes while it is watched stays in sight; its entry is that of its generation then.
+function markTeam() {
+  const names = teams.map((one) => one.team);
+  find("team").value = names.includes(state.ref) ? state.ref : state.about?.teamId ?? "";
 }
 
 function follow(team) {
   unwatch?.();
-  startOver();
+  startOver(team);
+  markTeam();
   unwatch = watchTeam(team, take, link);
 }
 
@@ -104,33 +113,49 @@ function follow(team) {
 
 function shownKeys() {
   const wanted = find("filter").value.trim().toLowerCase();
-  return Object.keys(state.members).filter((key) => {
-    const row = state.members[key];
+  const compare = SORTS[find("sort").value];
+  return Object.values(state.members).filter((row) => {
     if (only && stateWord(row) !== only) return false;
-    return !wanted || `${key} ${row.task ?? ""} ${row.role} ${stateWord(row)}`.toLowerCase().includes(wanted);
-  });
+    const words = `${row.key} ${row.task ?? ""} ${row.role} ${stateWord(row)} ${row.doing?.text ?? ""}`;
+    return !wanted || words.toLowerCase().includes(wanted);
+  }).sort((a, b) => compare(a, b, roster.needy)).map((row) => row.key);
 }
 
 function draw() {
   drawing = false;
   if (!state.about) return;
   const { about } = state;
-  document.title = `${about.team}: ${about.status.replaceAll("_", " ")}`;
+  const waiting = state.needs.length ? `(${state.needs.length}) ` : "";
+  document.title = `${waiting}${about.team}: ${about.status.replaceAll("_", " ")}`;
   setText(find("status"), about.status.replaceAll("_", " "));
   setClass(find("status"), `pill t-${about.status}`);
   view.update(about, Date.now() / 1000);
-  const spent = about.cost_usd === null ? "" : `, ${cost(about.cost_usd)} spent (${cost(about.cost_today_usd)} today in all teams)`;
-  setText(find("window"), `${about.ended ? "Its last" : "Last"} ${ago(view.length)}${spent}`);
-  find("down").disabled = about.status === "shutdown";
+  setText(find("window"), `${about.ended ? "Its last" : "Last"} ${ago(view.length)}`);
+  for (const id of ["down", "start"]) find(id).disabled = about.status === "shutdown" || (id === "start" && about.draining);
   find("report").disabled = false;
+  if (sections.has("needs")) markNeedy();
   roster.show(state, shownKeys(), view, changed);
   if (changed.size || sections.has("members")) drawCounts();
-  if (changed.size || sections.has("about")) drawProgress(state);
-  if (sections.has("asks")) drawAsks(state, open, problem);
-  if (sections.has("escalations")) drawEscalations(state, open, problem);
+  if (changed.size || sections.has("about")) { drawProgress(state); drawSum(); }
+  if (["needs", "asks", "escalations", "mail"].some((name) => sections.has(name))) desk.draw(state);
   if (sections.size) panels.draw(state, sections);
+  if (changed.size) member.update(state);
   changed = new Set();
   sections = new Set();
+}
+
+function markNeedy() {
+  const now = needy(state);
+  for (const key of [...now, ...roster.needy]) if (now.has(key) !== roster.needy.has(key)) changed.add(key);
+  roster.needy = now;
+}
+
+function drawSum() {
+  const { about } = state;
+  const rows = Object.values(state.members);
+  const live = rows.filter((row) => row.state !== "gone").length;
+  const spent = about.cost_usd === null ? "" : `, ${cost(about.cost_usd)} spent (${cost(about.cost_today_usd)} today in all teams)`;
+  setText(find("sum"), `${live} of ${count(rows.length, "member")} alive${spent}`);
 }
 
 function drawCounts() {
@@ -161,18 +186,23 @@ function redraw() {
   roster.show(state, shownKeys(), view, []);
 }
 
-function open(key) {
-  openMember(state.about.team, state.members[key], problem, (names) => askStandDown(state, names, problem));
+function open(key, tab) {
+  member.open(state, key, tab);
 }
 
 // --- what a person does
 
 find("team").addEventListener("change", (event) => follow(event.target.value));
 find("filter").addEventListener("input", redraw);
+fill(find("sort"), ...Object.keys(SORTS).map((name) => el("option", {}, name)));
+find("sort").addEventListener("change", redraw);
 find("down").addEventListener("click", () => state.about && askStandDown(state, null, problem));
+find("start").addEventListener("click", () => state.about && askStart(state, problem));
+find("teams").addEventListener("click", () => showTeamList(teams, follow));
+find("keys").addEventListener("click", showKeys);
 find("report").addEventListener("click", async () => {
   try {
-    const { name, page } = await readReport(state.about.team);
+    const { name, page } = await readReport(state.ref);
     const url = URL.createObjectURL(new Blob([page], { type: "text/html" }));
     el("a", { href: url, download: name }).click();
     setTimeout(() => URL.revokeObjectURL(url), 1000);
@@ -180,10 +210,20 @@ find("report").addEventListener("click", async () => {
     problem(error);
   }
 });
+const KEYS = {
+  "/": () => find("filter").focus(), d: () => find("down").click(), j: () => roster.move(1), k: () => roster.move(-1),
+  n: () => desk.focus(), s: nextSort, a: () => find("start").click(), t: () => find("teams").click(), "?": showKeys,
+};
+function nextSort() {
+  const sort = find("sort");
+  sort.selectedIndex = (sort.selectedIndex + 1) % sort.options.length;
+  say(`Sorted by ${sort.value}`);
+  redraw();
+}
 document.addEventListener("keydown", (event) => {
   if (event.target.matches("input, select, textarea") || document.querySelector("dialog[open]")) return;
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  const act = { "/": () => find("filter").focus(), d: () => find("down").click(), j: () => roster.focus(0) }[event.key];
+  const act = KEYS[event.key];
   if (act) { event.preventDefault(); act(); }
 });
 find("filter").addEventListener("keydown", (event) => {
@@ -194,6 +234,8 @@ setInterval(() => {
   if (!state.about || document.hidden) return;
   view.update(state.about, Date.now() / 1000);
   roster.tick(view);
+  desk.tick();
+  member.update(state);
 }, 1000);
 fill(find("legend"), ...Object.entries(STATES).map(([name, word]) =>
   el("li", {}, el("span", { class: `key s-${name}` }), word)));

@@ -4,12 +4,16 @@
 import { el, fill, find } from "./dom.js";
 import { clock, count, size } from "./words.js";
 
+const COLUMNS = [["To do", ["pending"]], ["In progress", ["in_progress"]], ["In review", ["in_review"]],
+  ["Done", ["complete"]], ["Stopped", ["blocked", "withdrawn"]]];
+
 const NAMES = ["Mail", "Tasks", "Salvage", "Run", "Log"];
 const SHOWS = { Mail: "mail", Tasks: "tasks", Salvage: "salvage", Run: "about", Log: "log" };
 
 export class Panels {
-  constructor() {
+  constructor(onOpen) {
     this.shown = "Mail";
+    this.onOpen = onOpen;
     this.buttons = NAMES.map((name) => el("button", {
       type: "button", role: "tab", id: `tab-${name}`, "aria-controls": "panel",
       onclick: () => this.choose(name),
@@ -51,7 +55,7 @@ export class Panels {
     const numbers = [unread, state.tasks.length, state.salvage.length, 0, 0];
     NAMES.forEach((name, i) => fill(this.buttons[i], name,
       numbers[i] ? el("span", { class: "number" }, numbers[i]) : null));
-    if (sections.has(SHOWS[this.shown])) show(find("panel"), DRAW[this.shown](state));
+    if (sections.has(SHOWS[this.shown])) show(find("panel"), DRAW[this.shown](state, this.onOpen));
   }
 }
 
@@ -86,9 +90,16 @@ const DRAW = {
         mail.priority === "normal" ? null : el("span", { class: "tag" }, mail.priority)),
       el("pre", {}, mail.body))], "No mail yet.");
   },
-  Tasks: (state) => table(["Task", "Subject", "State", "Who", "Waits for"], state.tasks, (task) => [
-    task.id, task.subject, task.status.replaceAll("_", " "), task.owner ?? "",
-    task.reason || task.dependsOn.join(", ")], "This team has no tasks."),
+  Tasks: (state, onOpen) => {
+    if (!state.tasks.length) return el("p", { class: "quiet" }, "This team has no tasks.");
+    const runs = new Map((state.about.run?.tasks ?? []).map((task) => [task.id, task]));
+    return el("div", { class: "board" }, ...COLUMNS.map(([title, statuses]) => {
+      const here = state.tasks.filter((task) => statuses.includes(task.status));
+      return here.length || statuses[0] !== "blocked" ? el("section", { "aria-label": title },
+        el("h3", {}, title, " ", el("span", { class: "number" }, here.length)),
+        ...here.map((task) => card(task, runs.get(task.id), onOpen))) : null;
+    }));
+  },
   Salvage: (state) => table(["Member", "What was saved", "Get it back"], state.salvage, (saved) => [
     saved.key,
     el("div", {}, el("code", {}, saved.ref), el("p", { class: "quiet" },
@@ -110,6 +121,19 @@ const DRAW = {
     line.seq, clock(line.at), line.who, line.what ?? el("span", { class: "quiet" },
       `${line.kind.replaceAll("_", " ")} ${brief(line.data)}`)], "Nothing has happened yet."),
 };
+
+function card(task, run, onOpen) {
+  const needs = task.dependsOn.length ? `after ${task.dependsOn.join(", ")}` : "";
+  const notes = [run?.rounds > 1 ? `round ${run.rounds}` : "", run?.waits ?? "", task.reason || run?.reason || "",
+    task.status === "pending" ? needs : ""].filter(Boolean).join("; ");
+  return el("article", { class: "card" },
+    el("p", {}, el("b", {}, task.id), " ", task.subject),
+    task.owner ? el("p", {}, el("button", { type: "button", class: "name", onclick: () => onOpen(task.owner, "Diff") }, task.owner)) : null,
+    notes ? el("p", { class: "quiet" }, notes) : null,
+    ...task.reviews.map((review) => el("blockquote", { class: review.verdict === "pass" ? "good" : "warn" },
+      el("b", {}, `${review.key}: ${review.verdict === "pass" ? "passed" : "changes"}`), review.words ? ` ${review.words}` : "",
+      " ", el("span", { class: "quiet" }, clock(review.at)))));
+}
 
 function brief(data) {
   const text = Object.entries(data ?? {}).map(([name, value]) =>

@@ -2,9 +2,25 @@
 
 import { el, find, setClass, setText } from "./dom.js";
 import { drawLane, lookAt, makeLane } from "./lane.js";
-import { ago, cost, count, outcomeWord, stateWord } from "./words.js";
+import { ageOf, ago, cost, count, outcomeWord, stateWord } from "./words.js";
 
 const SPARE = 8; // rows above and below what is in sight
+
+const time = (member) => (member.doing ? Date.parse(member.doing.at) : 0);
+// Each compares two members; those that are equal stay in the order in which they were started.
+export const SORTS = {
+  "needs me": (a, b, needy) => rank(a, needy) - rank(b, needy),
+  name: (a, b) => a.key.localeCompare(b.key),
+  state: (a, b) => stateWord(a).localeCompare(stateWord(b)),
+  "last active": (a, b) => time(b) - time(a),
+  youngest: (a, b) => (b.lane[0]?.[1] ?? 0) - (a.lane[0]?.[1] ?? 0),
+  cost: (a, b) => (b.cost_usd ?? 0) - (a.cost_usd ?? 0),
+};
+
+function rank(member, needy) {
+  if (needy.has(member.key)) return 0;
+  return member.state === "gone" ? 2 : 1;
+}
 
 export class Roster {
   constructor(onOpen) {
@@ -14,8 +30,9 @@ export class Roster {
     this.onOpen = onOpen;
     this.keys = [];
     this.cells = new Map(); // key -> the row that shows it
-    this.above = el("tr", { "aria-hidden": "true" }, el("td", { colspan: 7 }));
-    this.below = el("tr", { "aria-hidden": "true" }, el("td", { colspan: 7 }));
+    this.above = el("tr", { "aria-hidden": "true" }, el("td", { colspan: 9 }));
+    this.below = el("tr", { "aria-hidden": "true" }, el("td", { colspan: 9 }));
+    this.needy = new Set(); // keys of those that need a person
     this.body.append(this.above, this.below);
     this.first = 0;
     this.last = 0;
@@ -39,13 +56,16 @@ export class Roster {
       if (row) this.write(row, state.members[key]);
     }
     this.table.setAttribute("aria-rowcount", keys.length + 1);
+    this.table.classList.toggle("no-task", !Object.values(state.members).some((member) => member.task));
   }
 
   tick(view) {
     this.view = view;
     for (const [key, row] of this.cells) {
+      const member = this.state.members[key];
+      if (!member) continue;
       lookAt(row.lane, view, this.base);
-      if (this.state.members[key]?.doing) this.writeWaits(row, this.state.members[key]); // its age
+      this.writeTimes(row, member);
     }
   }
 
@@ -102,41 +122,49 @@ export class Roster {
     const row = { name, pill, lane };
     row.task = cell("c-task");
     row.dirty = cell("c-dirty");
+    row.ahead = cell("c-ahead");
     row.mail = cell("c-mail");
     row.waits = cell("c-waits");
-    row.node = el("tr", {}, el("th", { scope: "row", class: "c-name" }, name), cell("c-state", pill), row.task,
-      row.dirty, row.mail, cell("c-lane", lane), row.waits);
+    row.age = cell("c-age");
+    row.node = el("tr", {}, el("th", { scope: "row", class: "c-name" }, name), cell("c-state", pill), row.waits, row.task,
+      row.dirty, row.ahead, row.mail, row.age, cell("c-lane", lane));
     return row;
   }
 
   write(row, member) {
     const word = stateWord(member);
+    setClass(row.node, this.needy.has(member.key) ? "needs" : "");
     setText(row.name, member.generation > 1 ? member.key : member.name);
     row.name.title = `${member.key}, ${member.role}`;
     setText(row.pill, member.outcome ? outcomeWord(member) : word);
     setClass(row.pill, `state ${member.state === "gone" ? `o-${member.outcome}` : `s-${member.state} a-${word}`}`);
     setText(row.task, member.task ?? "");
-    const dirty = member.dirty ? count(member.dirty, "item") : member.dirty === 0 ? "none" : "";
-    setText(row.dirty, member.ahead ? `${dirty}, ${count(member.ahead, "commit")}` : dirty);
+    setText(row.dirty, member.dirty ?? "");
+    setText(row.ahead, member.ahead || "");
     setClass(row.dirty, member.dirty ? "c-dirty warn" : "c-dirty");
     setText(row.mail, member.unread || "");
-    row.dirty.title = member.ahead ? `${count(member.ahead, "commit")} since its base` : "";
-    this.writeWaits(row, member);
+    this.writeTimes(row, member);
     drawLane(row.lane, member.lane, this.base, `${member.name}: ${member.lane.map(([state]) => state).join(", ")}`);
     lookAt(row.lane, this.view, this.base);
   }
 
-  writeWaits(row, member) {
+  writeTimes(row, member) {
     setText(row.waits, describe(member));
     row.waits.title = row.waits.textContent;
+    setText(row.age, member.lane.length ? ago(ageOf(member)) : "");
   }
 
   onKey(event) {
     const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10 }[event.key];
-    const key = document.activeElement?.dataset?.key;
-    if (!step || !key) return;
+    if (!step || !document.activeElement?.dataset?.key) return;
     event.preventDefault();
-    this.focus(this.keys.indexOf(key) + step);
+    this.move(step);
+  }
+
+  // From the focused member, or to the first.
+  move(step) {
+    const at = this.keys.indexOf(document.activeElement?.dataset?.key);
+    this.focus(at < 0 ? 0 : at + step);
   }
 
   focus(index) {

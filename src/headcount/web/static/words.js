@@ -1,7 +1,8 @@
 // How things are said: states, times, sizes.
 
 export const STATES = {
-  starting: "starting", running: "working", asked: "asked", inspecting: "inspected", verified: "verified",
+  starting: "starting", running: "working", idle: "idle", paused: "paused", limited: "at a usage limit",
+  asked: "asked", inspecting: "inspected", verified: "verified",
   nudged: "nudged", escalated: "escalated", salvaging: "salvaged", stopping: "stopping", killing: "killed",
 };
 
@@ -18,7 +19,14 @@ export function outcomeWord(member) {
 export function ago(seconds) {
   if (seconds < 90) return `${Math.max(0, Math.round(seconds))} s`;
   if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
-  return `${(seconds / 3600).toFixed(1)} h`;
+  return seconds < 172800 ? `${(seconds / 3600).toFixed(1)} h` : `${Math.round(seconds / 86400)} days`;
+}
+
+// How long ago it was started, or how long it lived.
+export function ageOf(member) {
+  if (!member.lane.length) return 0;
+  const [state, since] = member.lane.at(-1);
+  return (state === "gone" ? since : Date.now() / 1000) - member.lane[0][1];
 }
 
 export function clock(at) {
