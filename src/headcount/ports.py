@@ -319,6 +319,9 @@ class Workspaces(Protocol):
     ) -> tuple[Findings, Salvage | None]:
         """Everything in it, in a ref that was read back; None when there is nothing to save."""
 
+    def list_branches(self, workspace: Workspace, plan: Mapping[str, Any]) -> dict[str, str]:
+        """The branches that hold commits of its member, by their names at a hub."""
+
     def remove(
         self, workspace: Workspace, proof: GoneProof, policy: Policy, plan: Mapping[str, Any]
     ) -> str | None:
@@ -330,6 +333,10 @@ class Workspaces(Protocol):
     # for a run
     def merge(self, branch: str, commit: str, message: str, plan: Mapping[str, Any]) -> tuple[str, ...]:
         """Into the integration branch; the paths in conflict, if that is why it was not merged."""
+
+    def bring(self, name: str, hub: Hub, limit_s: float, plan: Mapping[str, Any]) -> None:
+        """Get what another host made, if it is not here: a commit, a salvage, or a branch as far as the hub
+        has it. While the hub is away, a branch that is here stays as it is."""
 
     def show_commit(self, workspace: Workspace, commit: str, policy: Policy, plan: Mapping[str, Any]) -> bool:
         """Move a reviewer's workspace to another commit, if nothing in it would be lost."""
@@ -344,6 +351,31 @@ class Workspaces(Protocol):
         """Lines added since `base`, by path."""
 
 
+class Hub(Protocol):
+    """The repository elsewhere that says what is saved. A failure is a `GitError` of code `hub-failed`."""
+
+    @property
+    def here(self) -> str:
+        """The name of this host, for what the hub does not have."""
+
+    def push(self, refs: Mapping[str, str], limit_s: float, objects: Iterable[str] = ()) -> dict[str, str]:
+        """Push commits, or refs of this repository, by the names that they get; return those at the hub.
+
+        It returns when the hub names every commit. No ref is overwritten except those of checkpoints: where
+        the hub has other commits under a name, these get another one. `objects` are further directories in
+        which git finds objects. Requests of several threads go in one push.
+        """
+
+    def names(self, refs: Iterable[str], limit_s: float) -> dict[str, str]:
+        """Those of these refs that the hub has, with their commits. A name may end with `/*`."""
+
+    def fetch(self, commit: str, limit_s: float) -> None:
+        """Get a commit with all that it needs, unless it is here. The caller must give it a ref."""
+
+    def delete(self, refs: Iterable[str], limit_s: float) -> None:
+        """Delete those of these refs that the hub has."""
+
+
 class Checkpoints(Protocol):
     """Snapshots of workspaces while members work. Nothing of the protocol depends on them."""
 
@@ -354,6 +386,12 @@ class Checkpoints(Protocol):
 
     def forget(self, workspace: Workspace) -> None:
         """No attempt follows for it."""
+
+    def push(self, workspaces: Iterable[Workspace], hub: Hub, limit_s: float) -> None:
+        """Push the latest of each, with its branches, where it is new. A failure is recorded for people."""
+
+    def remove_copies(self, workspaces: Iterable[Workspace], hub: Hub, limit_s: float) -> None:
+        """Delete the copies at the hub, where the work itself is now. A failure leaves them there."""
 
 
 class Commands(Protocol):

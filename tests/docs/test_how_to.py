@@ -11,6 +11,7 @@ from .reader import Reader
 
 # Guides that need nothing but what the tutorial has. Others need a client, and have tests of their own.
 GUIDES = (
+    "a-second-copy",
     "answer-your-team", "bound-what-a-team-takes", "cycle-a-member", "decide-escalations",
     "go-back-in-a-workspace",
     "judge-with-a-model", "keep-the-disk-clean", "look-at-a-team", "move-from-tsx-to-python",

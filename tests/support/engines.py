@@ -18,7 +18,7 @@ from headcount.errors import FencedOut
 from headcount.ports import Exited
 from headcount.protocol.effects import ActKind
 from tests.support.fake_runtime import FakeRuntime
-from tests.support.fake_workspaces import FakeWorkspaces
+from tests.support.fake_workspaces import FakeHub, FakeWorkspaces
 from tests.support.onlooker import Found, Violation
 
 if TYPE_CHECKING:
@@ -51,7 +51,11 @@ class SimulatedEngine:
             leases.fence(name)
         runtimes: Any = {"plain": FakeRuntime(run.machine)}
         workspaces: Any = FakeWorkspaces(run.repository)
-        world = World(HOME, runtimes, workspaces, run.judge, run.commands, run.files, self.executor)
+        hub = FakeHub(run.repository)
+        world = World(
+            HOME, runtimes, workspaces, run.judge, run.commands, run.files, self.executor,
+            find_hub=lambda url: hub,
+        )  # fmt: skip
         self.performer = Performer(world, self.watch, run.clock)
         self.driver = Driver(run.store, self.performer, run.policy_of, run.make_start, run.clock, leases)
         self._turn_at = float("inf")

@@ -6,7 +6,7 @@ the workspace has it, and safe once it is committed, or in a salvage ref.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from headcount.domain.findings import Finding, Findings, GoneProof, Kind, Salvage, Workspace
 from headcount.domain.policy import Policy
 from headcount.errors import GitError
+from headcount.ports import Hub
 
 _WHEN = "2026-01-01T12:00:00+00:00"
 
@@ -37,6 +38,7 @@ class FakeRepository:
 
     workspaces: dict[str, FakeWorkspace] = field(default_factory=dict)
     refs: dict[str, frozenset[int]] = field(default_factory=dict)
+    hub: dict[str, frozenset[int]] = field(default_factory=dict)  # what each ref at the hub has
     merged: set[str] = field(default_factory=set)
     on_call: Callable[[str], bool] = lambda name: False
     """Called before each call: it may raise, and True makes that call fail."""
@@ -49,6 +51,38 @@ class FakeRepository:
     def refs_of(self, workspace: Workspace) -> list[str]:
         stem = f"refs/salvage/{workspace.team}/{workspace.member}/{workspace.generation}"
         return [ref for ref in self.refs if ref.rpartition(".")[0] == stem]
+
+
+@dataclass(slots=True)
+class FakeHub:
+    """A hub that fails as the run wants it."""
+
+    repository: FakeRepository
+    here: str = "h1"
+
+    def push(self, refs: Mapping[str, str], limit_s: float, objects: Iterable[str] = ()) -> dict[str, str]:
+        if self.repository.on_call("push"):
+            raise GitError("The hub does not have it", "no answer", code="hub-failed")
+        for ref, commit in refs.items():
+            new = self.repository.refs.get(ref) or self._committed(commit)
+            # Nothing there is replaced: commits that do not continue a branch go beside it.
+            self.repository.hub[ref] = self.repository.hub.get(ref, frozenset()) | new
+        return {ref: ref for ref in refs}
+
+    def _committed(self, commit: str) -> frozenset[int]:
+        spaces = self.repository.workspaces.values()
+        return frozenset(piece for space in spaces if space.head == commit for piece in space.committed)
+
+    def names(self, refs: Iterable[str], limit_s: float) -> dict[str, str]:
+        if self.repository.on_call("names"):
+            raise GitError("The hub does not have it", "no answer", code="hub-failed")
+        return {ref: ref for ref in refs if ref in self.repository.hub}
+
+    def fetch(self, commit: str, limit_s: float) -> None:
+        self.repository.on_call("fetch")
+
+    def delete(self, refs: Iterable[str], limit_s: float) -> None:
+        self.repository.on_call("delete")
 
 
 class FakeWorkspaces:
@@ -109,6 +143,11 @@ class FakeWorkspaces:
         who = (workspace.team, workspace.member, workspace.generation)
         return findings, Salvage(refs[-1], refs[-1], *who, len(space.loose), 1, created=created)
 
+    def list_branches(self, workspace: Workspace, plan: Mapping[str, Any]) -> dict[str, str]:
+        space = self.repository.workspaces.get(workspace.path)
+        committed = space is not None and space.committed
+        return {f"refs/heads/{workspace.branch}": space.head} if space is not None and committed else {}
+
     def remove(
         self, workspace: Workspace, proof: GoneProof, policy: Policy, plan: Mapping[str, Any]
     ) -> str | None:
@@ -134,6 +173,9 @@ class FakeWorkspaces:
             return ("a file",)
         self.repository.merged.add(commit)
         return ()
+
+    def bring(self, name: str, hub: Hub, limit_s: float, plan: Mapping[str, Any]) -> None:
+        self.repository.on_call("bring")
 
     def show_commit(self, workspace: Workspace, commit: str, policy: Policy, plan: Mapping[str, Any]) -> bool:
         self.repository.on_call("show_commit")

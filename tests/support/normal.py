@@ -64,7 +64,7 @@ class Forms:
 
     def _entry(self, member: Member, team: Team, cover: Mapping[str, tuple[Any, ...]], seen: Seen) -> int:
         escalation = team.escalations.get(member.escalation or "")
-        about = (escalation.cause, escalation.state) if escalation else ("", "")
+        about = (escalation.cause, escalation.state, escalation.here) if escalation else ("", "", False)
         values = self._values.get(id(member)) or self._number(_fields(member, about[0]))
         covered = cover.get(member.key, ())
         free = member.request is None or member.settled
@@ -122,7 +122,7 @@ class Forms:
             keys = {key: key for key in order}
         ids = {r.id: new for r in team.requests.values() for r, new in _renamed(r, keys)}
         open_ones = {
-            e.id: Escalation(f"e-{keys[e.key]}", keys[e.key], e.cause, state=e.state)
+            e.id: Escalation(f"e-{keys[e.key]}", keys[e.key], e.cause, state=e.state, here=e.here)
             for e in team.escalations.values()
             if e.state in ("open", "parked")
         }

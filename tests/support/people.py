@@ -82,7 +82,9 @@ class People:
                     run.after(run.rng.uniform(1, 300), lambda e=escalation_id: self._decide(e))  # type: ignore[misc]
 
     def _decide(self, escalation_id: str) -> None:
-        decision = self._run.rng.choice(sorted(DECISIONS))
+        about = self._run.team.escalations.get(escalation_id)
+        usual = [name for name in sorted(DECISIONS) if name != "keep-here"]
+        decision = "keep-here" if about is not None and about.here else self._run.rng.choice(usual)
         self._run.tell("lead", f"decides {escalation_id}: {decision}")
         self._run.commit(ev.Decided(escalation_id, decision, by="lead"))
 

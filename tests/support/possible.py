@@ -31,6 +31,7 @@ class Choices:
     idle: bool = True
     witness_judges: bool = False
     limits: bool = False  # usage limits of clients, and budgets
+    hub: bool = False  # a salvage may be on its host only
     sets: bool = False  # the policy decides escalations from some moment on
     cycle: bool = False  # a lead is followed by its next generation
 
@@ -112,6 +113,8 @@ def _member(member: Member, choices: Choices) -> Iterator[ev.Event]:
         case State.SALVAGING:
             yield ev.Saved(key, epoch, "ref")
             yield ev.SalvageFailed(key, epoch, "disk full")
+            if choices.hub:
+                yield ev.SalvageFailed(key, epoch, "no answer", here=True)
         case State.STOPPING:
             yield ev.TreeEmpty(key)
         case State.KILLING:

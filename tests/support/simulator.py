@@ -56,7 +56,19 @@ if TYPE_CHECKING:
 
 # The calls of adapters that a failing act fails in.
 _FAILING_CALLS = frozenset(
-    ("start", "create", "read", "salvage", "kill", "nudge", "merge", "run", "remove", "write directory")
+    (
+        "start",
+        "create",
+        "read",
+        "salvage",
+        "kill",
+        "nudge",
+        "merge",
+        "run",
+        "remove",
+        "write directory",
+        "push",
+    )
 )
 _LOOK_EVERY_S = 10.0
 _UNDONE_S = 65.0  # longer than the longest wait before a retry, 60 s
@@ -130,7 +142,7 @@ class Run:
         self.people = People(self)
         self._fault_free = True
         with self.store.write() as tx:
-            self.team = tx.create_team("demo", "", {})
+            self.team = tx.create_team("demo", "", {"hub": "hub"} if self.has_hub else {})
             for n in range(0 if plan.tasks else 3):
                 tx.add_task(Task(f"t{n}", self.team.id, f"task {n}"))
         self._fault_free = False
@@ -194,7 +206,13 @@ class Run:
         if self.fault("crash_call"):
             engine.alive = False
             raise Crashed
+        if name == "salvage" and self.has_hub and self.rng.random() < 0.3:
+            return False  # it fails at the hub instead
         return self._failing and name in _FAILING_CALLS and (name != "create" or self.rng.random() < 0.3)
+
+    @property
+    def has_hub(self) -> bool:
+        return self.plan.seed % 2 == 0
 
     def crash(self) -> None:
         if self.engine.alive and self.faulty:
@@ -495,6 +513,8 @@ class Run:
             tasks.check_phase(self)
         self.world.check_nobody_lives()
         self.world.check_nothing_is_lost()
+        if self.has_hub:
+            self.world.check_the_hub_has_it(self.team)
         with self.store.read() as tx:
             self.postmen.check_all_is_there({mail.id for mail in tx.inbox(self.team.id, None)})
         give_back(self.store)

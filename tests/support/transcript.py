@@ -177,6 +177,7 @@ _VERBS: dict[str, Callable[..., ev.Event]] = {
     "resume": lambda s, who: s._about(ev.Resumed, who),
     "saved": lambda s, who, ref=None: s._result(ev.Saved, ActKind.SALVAGE, who, ref),
     "salvage-failed": lambda s, who, *why: s._result(ev.SalvageFailed, ActKind.SALVAGE, who, " ".join(why)),
+    "hub-failed": lambda s, who, *why: s._result(ev.SalvageFailed, ActKind.SALVAGE, who, " ".join(why), True),
     "not-empty": lambda s, who, *alive: s._result(ev.NotEmpty, ActKind.KILL, who, alive),
     "last-read": lambda s, who, ref=None: s._result(ev.LastRead, ActKind.LAST_READ, who, True, ref),
     "last-read-failed": lambda s, who, *why: s._result(

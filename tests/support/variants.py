@@ -51,6 +51,7 @@ VARIANTS = (
         "cycle", "a lead is cycled, then the team takes over", replace(_TWO, cycle=True, force=True),
         ("worker", "lead"),
     ),
+    Variant("hub", "a salvage that the hub does not have", replace(_TWO, hub=True, force=True)),
     Variant("set", "the policy decides what is escalated, from any moment on", replace(_TWO, sets=True)),
     Variant("judge", "the witness judges", replace(_TWO, witness_judges=True)),
 )  # fmt: skip

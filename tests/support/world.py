@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from headcount.ports import Mail
+    from headcount.protocol.team import Team
     from tests.support.fake_runtime import FakeTree
     from tests.support.fake_workspaces import FakeWorkspace
 
@@ -95,6 +96,17 @@ class World:
             kept |= space.committed | (space.loose if space.there else set())
         if lost := set(range(1, self.pieces + 1)) - kept:
             raise Violation(f"I2: pieces {sorted(lost)} are lost")
+
+    def check_the_hub_has_it(self, team: Team) -> None:
+        """I12: every piece is at the hub, but for workspaces that stay and what a person kept here."""
+        excused: set[int] = set()
+        for space in self._repository.workspaces.values():
+            member = team.members.get(f"{space.value.member}#{space.value.generation}")
+            if space.there or (member is not None and member.here):
+                excused |= space.committed | space.loose
+        kept = {piece for pieces in self._repository.hub.values() for piece in pieces}
+        if lost := set(range(1, self.pieces + 1)) - kept - excused:
+            raise Violation(f"I12: the hub does not have pieces {sorted(lost)}")
 
 
 class Postmen:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, TypedDict, cast
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from headcount.runtime.tmux import TmuxRuntime
     from headcount.workspace.engine_checkpoints import EngineCheckpoints
     from headcount.workspace.git_workspaces import EngineWorkspaces
+    from headcount.workspace.hub import RemoteHub
     from headcount.workspace.repository import Repository
 
 
@@ -29,9 +30,10 @@ def make_world(app: App, executor: Executor) -> World:
     commands = make_commands()
     judging = partial(judge, partial(commands.run, cwd=app.root))
     workspaces = make_workspaces(app, commands)
+    repository = find_repository(app, commands)
     return World(
         app.home, runtimes, workspaces, judging, commands, LocalFiles(), executor,
-        make_checkpoints(app, commands),
+        make_checkpoints(repository, app.home), cache(partial(make_hub, repository)) if repository else None,
     )  # fmt: skip
 
 
@@ -56,12 +58,27 @@ def archive_directory(app: App) -> str:
     return f"{app.home}/archive"
 
 
-def make_checkpoints(app: App, commands: Commands) -> EngineCheckpoints | None:
+def make_checkpoints(repository: Repository | None, home: str) -> EngineCheckpoints | None:
     """None where there is no git."""
     from headcount.workspace.engine_checkpoints import EngineCheckpoints
 
-    repository = find_repository(app, commands)
-    return EngineCheckpoints(repository, app.home) if repository is not None else None
+    return EngineCheckpoints(repository, home) if repository is not None else None
+
+
+def make_hub(repository: Repository, url: str) -> RemoteHub:
+    from headcount.workspace.hub import RemoteHub
+
+    return RemoteHub(repository, url)
+
+
+def find_hub_url(app: App) -> str:
+    """The hub of new teams, as git takes it from everywhere; "" without one, and where there is no git."""
+    url = app.settings.fleet.hub
+    if not url or find_repository(app) is None:
+        return ""
+    from headcount.workspace.hub import locate
+
+    return locate(url, app.root)
 
 
 def read_checked_out(app: App, repo: Repository) -> str | None:

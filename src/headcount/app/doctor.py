@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headcount.agents.registry import CLIENTS, is_logged_out, read_version, version_numbers
 from headcount.app.retention import size_of
+from headcount.app.settings_file import find_settings, read_settings
 from headcount.domain.display import show_bytes
 from headcount.errors import HeadcountError
 from headcount.runtime.containment import (
@@ -27,6 +28,8 @@ from headcount.runtime.containment import (
 )
 from headcount.runtime.worker_pool import side_by_side
 from headcount.store import check_library
+from headcount.workspace.hub import locate
+from headcount.workspace.hub_setup import examine_hub
 from headcount.workspace.left_branches import OURS
 from headcount.workspace.ref_names import SALVAGE
 from headcount.workspace.repository import Repository
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
     from headcount.agents.client import Client
 
 _GIT_MIN = (2, 38)
+_HUB_S = 20.0
 
 
 class Check(NamedTuple):
@@ -52,7 +56,7 @@ def examine(home: str) -> list[Check]:
     """Check this machine, and the disk that the state directory `home` takes."""
     checks: list[Callable[[], Check]] = [_python, _sqlite, _git, _tmux, _processes, _containment]
     clients = side_by_side(_client, list(CLIENTS.values()), len(CLIENTS))
-    return [*(check() for check in checks), _disk(home), *clients]
+    return [*(check() for check in checks), _disk(home), *_hub(home), *clients]
 
 
 def _python() -> Check:
@@ -122,6 +126,25 @@ def _disk(home: str) -> Check:
     parts = [f"{name} {show_bytes(size)}" for name, size in sizes.items() if size]
     found = ", ".join([*parts, _count_refs(home)])
     return Check("disk", "ok", found, "See what can be removed with `headcount prune --dry-run`")
+
+
+def _hub(home: str) -> list[Check]:
+    """The hub in the settings, if there is one: whether it takes a push, and what it lacks."""
+    root = os.path.dirname(home)
+    try:
+        url = locate(read_settings(find_settings(root), os.environ).fleet.hub, root)
+        repo = Repository.find(root) if url else None
+        if repo is None:
+            return []
+        found = examine_hub(repo, url, _HUB_S)
+    except HeadcountError as error:
+        hint = "Without it no member with work is stopped. See docs/how-to/a-second-copy.md"
+        return [Check("hub", "missing", error.why or error.what, hint)]
+    state = "missing" if found.faults else "ok"
+    told = [url, *found.faults, *filter(None, [found.unknown])]
+    hints = [] if found.hooked else ["It has no hook of headcount: every host could push every ref"]
+    hints += ["Set it up with `headcount hub init DIR`"] if found.faults and os.path.isdir(url) else []
+    return [Check("hub", state, "; ".join(told), ". ".join(hints))]
 
 
 def _count_refs(home: str) -> str:

@@ -2,7 +2,7 @@
 
 It is in refs of the repository, or, of members that worked where there is no git, in tar files. Receipts
 name both. A ref may be lost, as after `git fetch --prune` in a mirror, while its kept pack is there. Then the
-object id in the receipt leads to it.
+object id in the receipt leads to it. With a hub, salvages are there, too, whatever happens to this machine.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headcount.app.adapters import archive_directory, find_repository
+from headcount.app.adapters import archive_directory, find_hub_url, find_repository, make_hub
 from headcount.app.closed_teams import find_receipts
 from headcount.errors import UsageError
 from headcount.workspace.archive import find_private, list_entries, restore_archive, verify_archive
 from headcount.workspace.git_workspaces import ARCHIVED, read_archive
 from headcount.workspace.packing import put_back
-from headcount.workspace.ref_names import parse_salvage_ref
+from headcount.workspace.ref_names import SALVAGE, parse_salvage_ref
 from headcount.workspace.restore import restore
 from headcount.workspace.verify import list_salvage, read_saved, verify
 
@@ -25,16 +25,24 @@ if TYPE_CHECKING:
 
     from headcount.app.app import App
     from headcount.domain.findings import Salvage
+    from headcount.ports import Hub
     from headcount.workspace.repository import Repository
 
-_PREFIX = "refs/headcount/salvage/"
+_PREFIX = f"{SALVAGE}/"
+_HUB_S = 60.0
 _PATIENCE_S = 86_400.0  # a person waits for it, and can interrupt it
 
 Row = dict[str, Any]
 
 
-def list_saved(app: App, team: str | None = None) -> list[Row]:
+def list_saved(app: App, team: str | None = None, *, at_hub: bool = False) -> list[Row]:
+    """With `at_hub`, only those that the hub has: also of other clones, and of a machine that was lost."""
     app.check("salvage")
+    if at_hub:
+        saved = _Saved.of(app)
+        there = open_hub(app, saved.git).names([f"{_PREFIX}*"], _HUB_S)
+        rows = [_row(ref, commit, lost=False) for ref, commit in sorted(there.items())]
+        return [{**row, "name": row["ref"]} for row in rows if team in (None, row["team"])]
     saved = _of_team(app, team)
     return [{**row, "name": saved.shortest(row)} for row in saved.rows]
 
@@ -57,31 +65,84 @@ def verify_saved(
     name: str | None = None,
     team: str | None = None,
     look: Callable[[int, int, str], None] = lambda done, total, ref: None,
+    *,
+    at_hub: bool = False,
 ) -> list[Row]:
     """Every ref and object that a receipt names, and every salvage without one; or only the named one.
 
-    `look` is called before each, with how many are done.
+    `look` is called before each, with how many are done. With `at_hub`, the hub must also name each: one that
+    was restored from a backup may have lost some.
     """
     app.check("salvage")
     saved = _of_team(app, team)
-    refs = [row["ref"] for row in ([saved.find(name)] if name else saved.rows)]
+    rows = [saved.find(name)] if name else saved.rows
+    absent = _find_absent(open_hub(app, saved.git), saved, rows) if at_hub else {}
+    refs = [row["ref"] for row in rows]
     checked: list[Row] = []
     for ref in dict.fromkeys(refs):
         look(len(checked), len(refs), ref)
-        found = saved.problems(ref)
+        found = saved.problems(ref) + ([absent[ref]] if ref in absent else [])
         checked.append({"ref": ref, "ok": not found, "problems": found})
     return checked
+
+
+def push_saved(app: App, team: str | None = None) -> list[str]:
+    """Push every salvage that the hub does not have; return their names there."""
+    app.check("salvage")
+    saved = _of_team(app, team)
+    hub = open_hub(app, saved.git)
+    absent = _find_absent(hub, saved, saved.rows)
+    here = {row["ref"]: row["commit"] for row in saved.rows if not row["lost"] and row["ref"] in absent}
+    return sorted(hub.push(here, _PATIENCE_S).values()) if here else []
+
+
+def open_hub(app: App, repo: Repository) -> Hub:
+    """The hub in the settings, or a refusal."""
+    url = find_hub_url(app)
+    if not url:
+        raise UsageError(
+            "There is no hub", "no setting names one", ("Set `hub` under `[fleet]`, or HEADCOUNT_HUB",),
+            code="no-hub",
+        )  # fmt: skip
+    return make_hub(repo, url)
+
+
+def _find_absent(hub: Hub, saved: _Saved, rows: list[Row]) -> dict[str, str]:
+    """By ref: why the hub does not have it. Plain directories are never there."""
+    in_git = [row for row in rows if parse_salvage_ref(row["ref"])]
+    receipts = {row["ref"]: saved.receipts.get(row["ref"]) for row in in_git}
+    at_hub = {ref: receipt.hub if receipt and receipt.hub else ref for ref, receipt in receipts.items()}
+    named = hub.names(at_hub.values(), _HUB_S)
+    found: dict[str, str] = {}
+    for row in in_git:
+        ref, now = row["ref"], named.get(at_hub[row["ref"]])
+        receipt = receipts[ref]
+        alone = f": saved on {receipt.only_on} only" if receipt and receipt.only_on else ""
+        if now is None:
+            found[ref] = f"the hub does not have it{alone}"
+        elif now != row["commit"]:
+            found[ref] = f"at the hub it is {now}, and here {row['commit']}"
+    return found
 
 
 def restore_saved(app: App, name: str, target: str) -> Row:
     """The workspace again as it was, in a directory that does not exist or is empty.
 
-    A ref that is gone is made again first, so that no `git gc` takes what is being restored.
+    A ref that is gone is made again first, so that no `git gc` takes what is being restored. A salvage that
+    is not here is fetched from the hub, if there is one.
     """
     app.check("restore")
     saved = _Saved.of(app)
-    row = saved.find(name)
+    try:
+        row = saved.find(name)
+    except UsageError:
+        if not find_hub_url(app):
+            raise
+        saved.rows.extend({**row, "lost": True} for row in list_saved(app, at_hub=True))
+        row = saved.find(name)
     ref = row["ref"]
+    if row["lost"] and find_hub_url(app) and parse_salvage_ref(ref):
+        open_hub(app, saved.git).fetch(row["commit"], _PATIENCE_S)
     again = row["lost"] and put_back(saved.git, ref, row["commit"])
     path, branch, notes = saved.restore(ref, target)
     if row["lost"]:

@@ -138,16 +138,17 @@ def report(tx: Tx, team: Team, request_id: str | None, gone: Sequence[str] = ())
 
 
 def _reservations(tx: Tx, team: Team, members: list[Member]) -> tuple[dict[str, str], list[str]]:
-    """Return a sentence for each member without a full proof, by key, and for each lost directory.
+    """Return a sentence for each member without a full proof, by key, and for what is not where it should be.
 
     The salvage of a member whose directory was removed has what git kept elsewhere, and no file.
     """
     from headcount.domain.findings import Kind
-    from headcount.engine.receipt import unproved
+    from headcount.engine.hub_copies import FACT
+    from headcount.engine.receipt import saved_here, unproved
 
     doubts = unproved(members, tx.facts(team.id, "proof"))
     found = {key: fact.get("items", ()) for key, fact in tx.facts(team.id, "findings").items()}
-    return doubts, [
+    return doubts, saved_here(members, tx.facts(team.id, FACT)) + [
         f"{m.name}: {item['what']} was removed or moved away; what stood in it is not in a salvage, "
         f"but `headcount checkpoints {m.name}` may have it"
         for m in members

@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from headcount.agents.launch import check_agent
-from headcount.app.adapters import find_repository, read_checked_out
+from headcount.app.adapters import find_hub_url, find_repository, read_checked_out
 from headcount.app.known_repositories import remember
 from headcount.app.member_start import Plan, check_clients, find_worktrees, make_start, read_account
 from headcount.app.notifier import read_ways
@@ -20,6 +20,7 @@ from headcount.engine import held_environment
 from headcount.engine.apply import apply
 from headcount.engine.cycling import open_handover, with_handover
 from headcount.engine.delivery import deliver
+from headcount.engine.job import HUB
 from headcount.engine.pending_acts import GIT_CONFIG
 from headcount.engine.writing import first_mail, new_mail
 from headcount.errors import Declined, UsageError
@@ -64,6 +65,7 @@ def create_team(
         "agent": agent,
         "allow": list(app.settings.agents.allow),
         "deny": list(app.settings.agents.deny),
+        HUB: find_hub_url(app),
         TRUSTED: read_trust(app, os.environ if environ is None else environ),
     }
     repo = find_repository(app)

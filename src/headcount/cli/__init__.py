@@ -51,6 +51,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "adopt": ("setup_commands", "take over a state directory that was moved or copied here"),
     "sweep": ("setup_commands", "find and remove leftovers of crashed runs"),
     "prune": ("setup_commands", "remove merged branches and old records of closed teams"),
+    "hub": ("hub_commands", "make a repository for a second copy of saved work"),
     "doctor": ("setup_commands", "check what is missing, and how to get it"),
     "explain": ("setup_commands", "explain an error code, or list all settings"),
     "completion": ("command_lists", "print shell completion for bash, zsh or fish"),
@@ -78,7 +79,7 @@ HOT: dict[str, tuple[str, ...]] = {
 
 
 # These commands take a verb.
-_WITH_VERBS = ("task", "review", "salvage", "witness")
+_WITH_VERBS = ("task", "review", "salvage", "witness", "hub")
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 GROUPS: dict[str, tuple[str, ...]] = {
-    "start here": ("demo", "init", "doctor"),
+    "start here": ("demo", "init", "doctor", "hub"),
     "define a team": ("build", "graph", "skills"),
     "start and lead it": (
         "up",

@@ -128,16 +128,20 @@ _WHICH = "a name as in `salvage list` (bob, bob#2, bob#2.2), or a ref"
 def configure_salvage(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     listing = add_verb(verbs, "list", "list all salvages")
+    listing.add_argument("--hub", action="store_true", help="list those that the hub has instead")
     add_team(listing)
     showing = add_verb(verbs, "show", "show what a salvage contains")
     showing.add_argument("ref", metavar="REF", help=_WHICH)
     checking = add_verb(verbs, "verify", "check that salvages are complete")
     checking.add_argument("ref", nargs="?", metavar="REF", help="default: all")
+    checking.add_argument("--hub", action="store_true", help="check that the hub has them, too")
     add_team(checking)
     restoring = add_verb(verbs, "restore", "restore a workspace as it was")
     restoring.add_argument("ref", metavar="REF", help=_WHICH)
     restoring.add_argument("dir", metavar="DIR", help="a new or empty directory")
-    for verb in (listing, showing, checking, restoring):
+    pushing = add_verb(verbs, "push", "push the salvages that the hub does not have")
+    add_team(pushing)
+    for verb in (listing, showing, checking, restoring, pushing):
         add_json(verb)
 
 
@@ -147,13 +151,14 @@ def run_salvage(args: argparse.Namespace) -> int:
         "show": _show_salvage,
         "verify": _verify_salvages,
         "restore": _restore_salvage,
+        "push": _push_salvages,
     }[args.verb](args)
 
 
 def _list_salvages(args: argparse.Namespace) -> int:
     from headcount.app.salvages import list_saved
 
-    found = list_saved(open_app(make=False), args.team)
+    found = list_saved(open_app(make=False), args.team, at_hub=args.hub)
     if args.json:
         print(json.dumps(found))
     elif not found:
@@ -201,6 +206,7 @@ def _verify_salvages(args: argparse.Namespace) -> int:
         args.ref,
         args.team,
         lambda done, total, ref: progress.count("Verified", done, total, ref),
+        at_hub=args.hub,
     )
     broken = [one for one in checked if not one["ok"]]
     if args.json:
@@ -224,4 +230,12 @@ def _restore_salvage(args: argparse.Namespace) -> int:
         print(f"Restored {restored['ref']} to {restored['path']}{on}.")
         for note in restored["notes"]:
             print(f"  {plain(note)}")
+    return 0
+
+
+def _push_salvages(args: argparse.Namespace) -> int:
+    from headcount.app.salvages import push_saved
+
+    pushed = push_saved(open_app(make=False), args.team)
+    print(json.dumps(pushed) if args.json else f"Pushed {len(pushed)} salvages that the hub did not have.")
     return 0

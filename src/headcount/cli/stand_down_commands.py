@@ -214,6 +214,7 @@ _CONSEQUENCES = {
     "reassign": "Its work is saved, it is stopped, and its task goes to another member",
     "human": "You fix it by hand; nothing is stopped until you decide again, or stand it down",
     "wait": "It is sent back once more, with the full time limit",
+    "keep-here": "If the hub cannot be reached: its work is saved on this machine only, then it is stopped",
 }
 
 

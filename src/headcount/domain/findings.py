@@ -276,7 +276,8 @@ class Salvage:
     """A snapshot that was written, referenced and read back. `created` is false for a repeat.
 
     `pack` names the kept pack that holds it; salvages of older versions have none. `private` holds the files
-    that `salvage_private` names, which are in no ref.
+    that `salvage_private` names, which are in no ref. `hub` is the ref under which the hub has it. `only_on`
+    is the host that alone has it, although its team has a hub.
     """
 
     ref: str
@@ -291,6 +292,8 @@ class Salvage:
     pack: str = ""
     private: Archive | None = None
     skipped: tuple[Skipped, ...] = ()
+    hub: str = ""
+    only_on: str = ""
 
     @property
     def complete(self) -> bool:

@@ -133,11 +133,15 @@ class Gates:
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """Where the state is when teams span several machines."""
+    """Services that several machines share. One machine may have a hub, too."""
 
     database: str = field(
         default="",
         metadata=_doc('the URL of a PostgreSQL database, without a password; "": a file on this machine'),
+    )
+    hub: str = field(
+        default="",
+        metadata=_doc("the repository that must have saved work before a member is killed; a git URL"),
     )
 
 
@@ -239,6 +243,15 @@ def _read_word(value: Any) -> str:
     return str(value)
 
 
+def _read_url(value: Any) -> str:
+    """A URL of git. Teams keep it in the database, where no password belongs."""
+    text = _read_text(value)
+    login = text.partition("://")[2].partition("/")[0].rpartition("@")[0]
+    if text.startswith("-") or ":" in login or any(c.isspace() or not c.isprintable() for c in text):
+        raise ValueError
+    return text
+
+
 def _read_flag(value: Any) -> bool:
     if type(value) is not bool:
         raise ValueError
@@ -304,6 +317,7 @@ _MONEY: Final = Kind("a number of dollars, 0 or more", _seconds().read)
 _FLAG: Final = Kind("true or false", _read_flag)
 _TEXT: Final = Kind("a text", _read_text)
 _WORD: Final = Kind("a text that is not empty", _read_word)
+_URL: Final = Kind("a URL or path of a git repository, without a password", _read_url)
 _COMMAND: Final = Kind('a command as a list of texts, such as ["./notify.sh", "-v"]', _read_command)
 _PATHS: Final = Kind('a list of paths below your checkout, such as [".env"]', _read_paths)
 _JUDGE: Final = Kind('"rules", "witness", or a command as a list of texts', _read_judge)
@@ -361,9 +375,10 @@ _KINDS: Final = {
     "gates.max_file_lines": _count(0),
     "gates.max_function_lines": _count(0),
     "gates.max_total_lines": _count(0),
+    "fleet.hub": _URL,
     "fleet.database": Kind("a URL that begins with postgresql://", _read_database),
 }
-_VARIABLES: Final = {"fleet.database": "HEADCOUNT_DATABASE"}
+_VARIABLES: Final = {"fleet.database": "HEADCOUNT_DATABASE", "fleet.hub": "HEADCOUNT_HUB"}
 _BY_TYPE: Final = {"float": _SECONDS, "int": _count(1), "bool": _FLAG, "str": _TEXT}
 
 

@@ -150,10 +150,14 @@ def worker_escalation(
         "Requesting guidance:\n"
         f"1. Force kill and abandon changes?{_not_now(decisions['force-kill'])}\n"
         f"2. Reassign to another worker?{_not_now(decisions['reassign'])}\n"
-        f"3. Escalate to human?{_not_now(decisions['human'])}\n\n"
+        f"3. Escalate to human?{_not_now(decisions['human'])}\n"
+        f"{_KEEP_HERE if 'keep-here' in decisions else ''}\n"
         f"Decide with: headcount decide {escalation} {can}\n"
     )
     return f"Escalation: {worker} stuck on {task}", body
+
+
+_KEEP_HERE = "4. Keep its work on this machine only? The hub does not have it.\n"
 
 
 def _not_now(why: str | None) -> str:

@@ -12,7 +12,8 @@ There are three occasions:
 - With the acts of a stand-down the timer is due at once, and the act does not wait for it: a salvage of
   everything follows, or there is nothing to save.
 
-At most `_AT_ONCE` attempts of the timer run at the same time, so that workers stay free for acts.
+At most `_AT_ONCE` attempts of the timer run at the same time, so that workers stay free for acts. When the
+last of a round has ended, those of teams with a hub go there in one push.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from headcount.domain.findings import Workspace
+from headcount.engine.job import HUB
 from headcount.engine.start_act import whose_workspace
 from headcount.protocol.effects import ActKind
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 _AT_ONCE = 2
+_HUB_LANE = "hub/checkpoints"
 WHILE_AN_ACT_WAITS_S = 10.0
 _TOGETHER = 0.1  # of the interval: attempts that are due so soon wake the engine once
 
@@ -92,12 +95,20 @@ class Checkpointing:
             timer = _Timer(job, self._clock(), why)
         self._timers[key] = timer
 
-    def forget(self, key: Key) -> None:
-        """Its workspace is of no interest any more: it is gone, and what it left is saved."""
-        self._timers.pop(key, None)
+    def forget(self, key: Key, *, saved: bool) -> None:
+        """Its workspace is of no interest any more: it is gone, and what it left is `saved` where it must be.
+
+        Its copies at a hub are deleted then.
+        """
+        timer = self._timers.pop(key, None)
         place = self._places.pop(key, None)
-        if place is not None and place not in self._places.values():
-            self._checkpoints.forget(place)
+        if place is None or place in self._places.values():
+            return
+        self._checkpoints.forget(place)
+        hub = timer.job.hub if timer is not None else None
+        if hub is not None and timer is not None and saved:
+            limit_s = timer.job.policy.inspect_timeout_s
+            self._executor.put(_HUB_LANE, partial(self._checkpoints.remove_copies, [place], hub, limit_s))
 
     def begin_due(self) -> None:
         now = self._clock()
@@ -115,6 +126,20 @@ class Checkpointing:
         if timer := self._timers.get(done.key):
             interval = timer.job.policy.checkpoint_s
             self._timers[done.key] = _Timer(timer.job, self._clock() + interval, "timer")
+        if not self._under_way:
+            self._push()
+
+    def _push(self) -> None:
+        """Put one push for each hub into their lane; usually there is none, or one."""
+        by_hub: dict[str, list[Key]] = {}
+        for key, timer in self._timers.items():
+            if key in self._places and timer.job.hub is not None:
+                by_hub.setdefault(str(timer.job.start[HUB]), []).append(key)
+        for keys in by_hub.values():
+            job, places = self._timers[keys[0]].job, [self._places[key] for key in keys]
+            assert job.hub is not None
+            limit_s = job.policy.inspect_timeout_s
+            self._executor.put(_HUB_LANE, partial(self._checkpoints.push, places, job.hub, limit_s))
 
     def take_with(self, lane: str, keys: Iterable[Key], why: str) -> None:
         """Put an attempt for each into the lane of an act."""

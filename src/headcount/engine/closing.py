@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from headcount.domain.findings import GoneProof, Salvage, Workspace
-from headcount.engine import held_environment
+from headcount.engine import held_environment, hub_copies
 from headcount.engine.job import Job, Outcome
 from headcount.engine.pending_acts import GIT_CONFIG
 from headcount.engine.state_files import archive_path, log_path
@@ -87,6 +88,8 @@ def _workspaces(job: Job) -> _Result:
     removing = job.world.executor.map
     kept = removing(lambda item: _remove(job, *item), list(last_user.values()), CLOSE_AT_ONCE)
     problems: list[str] = []
+    if job.team.run is not None and (away := hub_copies.push_branch(job, job.team.run.crew.integration)):
+        problems.append(away)
     notes: list[Note] = []
     for (key, workspace), why in zip(last_user.values(), kept, strict=True):
         if why and job.world.files.exists(workspace["path"]):
@@ -116,7 +119,11 @@ def _remove(job: Job, key: str, workspace: Mapping[str, Any]) -> str:
     )
     try:
         skipped = job.everyone.get("findings", {}).get(key, {}).get("skipped", ())
-        plan = {**start, GIT_CONFIG: job.start.get(GIT_CONFIG), "skipped": skipped}
+        plan = {**start, **job.start, "skipped": skipped}
+        about = replace(job, member=member, workspace=workspace, start=plan)
+        _, away = hub_copies.try_copy(about, job.policy.salvage_timeout_s / 2)
+        if away:
+            return away
         return job.world.workspaces.remove(Workspace.from_dict(workspace), gone, job.policy, plan) or ""
     except (HeadcountError, OSError) as error:
         return getattr(error, "why", "") or str(error)
@@ -127,7 +134,7 @@ def _check_saved(job: Job, refs: Iterable[str]) -> list[str]:
     facts = job.everyone.get("salvage", {})
     saved = [Salvage.from_dict(facts[ref]) for ref in refs if ref in facts]
     found = job.world.executor.map(lambda one: _check_one(job, one), saved, CLOSE_AT_ONCE)
-    return [problem for problems in found for problem in problems]
+    return [problem for problems in found for problem in problems] + hub_copies.find_lost(job, saved)
 
 
 def _check_one(job: Job, saved: Salvage) -> list[str]:
@@ -154,12 +161,22 @@ def _tombstone(job: Job) -> _Result:
     lost = _check_saved(job, [ref for member in job.team.members.values() for ref in member.refs])
     team_files = f"{job.world.home}/teams/{job.team.name}"
     archive = archive_path(job.world.home, job.team.name, job.team.generation)
+    _remove_copies(job)
     _remove_client_settings(job, team_files)
     if not lost and not job.team.warnings and job.world.files.is_directory(archive):
         job.world.files.move_directory(team_files, f"{archive}/team")
     if not lost and job.world.files.is_directory(archive):
         _remove_records(job, archive)
     return lost, [], {("", held_environment.FACT): {}, ("", GIT_CONFIG): {}}
+
+
+def _remove_copies(job: Job) -> None:
+    """An engine that was killed has left copies of checkpoints at the hub, whose members are saved there."""
+    saved = {key for key, member in job.team.members.items() if not (member.unread or member.here)}
+    places = [Workspace.from_dict(w) for key, w in job.everyone["workspace"].items() if key in saved]
+    if job.hub is not None and job.world.checkpoints is not None:
+        limit_s = job.policy.salvage_timeout_s / 4
+        job.world.checkpoints.remove_copies(places, job.hub, limit_s)
 
 
 def _remove_client_settings(job: Job, team_files: str) -> None:

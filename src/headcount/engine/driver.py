@@ -222,6 +222,7 @@ class Driver:
         """An engine that died in the middle of a salvage left the tree frozen: it is resumed."""
         act = Act(ActKind.RESUME, member.key, member.epoch)
         policy, world = known.given.policy, self._performer.world
+        start = {**start, **known.given.for_every_job}
         job = Job(act, known.team, policy, world, member, start=start, process=process)
         self._performer.recover(job, resume=member.activity is not Activity.PAUSED)
 

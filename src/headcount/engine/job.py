@@ -9,10 +9,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from headcount.domain.environment import build_environment
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from headcount.domain.policy import Policy
-    from headcount.ports import Checkpoints, Commands, Executor, Files, Handle, Judge, Runtime, Workspaces
+    from headcount.ports import (
+        Checkpoints,
+        Commands,
+        Executor,
+        Files,
+        Handle,
+        Hub,
+        Judge,
+        Runtime,
+        Workspaces,
+    )
     from headcount.protocol.effects import Act, Note, Post
     from headcount.protocol.events import Event
     from headcount.protocol.member import Member
@@ -20,6 +30,7 @@ if TYPE_CHECKING:
     from headcount.protocol.team import Team
 
 
+HUB = "hub"  # in `start`: the hub of the team, as a URL; "" without one
 PROCESS = "process"  # the fact about an incarnation that says which processes its start made
 
 
@@ -35,6 +46,7 @@ class World:
     files: Files
     executor: Executor
     checkpoints: Checkpoints | None = None  # None: none are taken
+    find_hub: Callable[[str], Hub] | None = None  # by its URL; None where there is no git
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +78,11 @@ class Job:
     def environment(self) -> dict[str, str]:
         """For commands of the team: its own over the engine's, which has what a team without any needs."""
         return {**build_environment(os.environ), **self.start.get("env", {})}
+
+    @property
+    def hub(self) -> Hub | None:
+        url = str(self.start.get(HUB) or "")
+        return self.world.find_hub(url) if url and self.world.find_hub is not None else None
 
     @property
     def runtime(self) -> Runtime:

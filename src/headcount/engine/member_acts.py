@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from headcount.domain.findings import Workspace
 from headcount.engine import closing, held_environment, run_acts
+from headcount.engine.hub_copies import FACT, Time, copy_work, try_copy
 from headcount.engine.job import Job, Outcome
 from headcount.engine.start_act import start, whose_workspace
 from headcount.engine.writing import CAPTURED, NOTIFY_FAILED
@@ -86,12 +87,15 @@ def _inspect(job: Job) -> Outcome:
     except (HeadcountError, OSError) as error:
         issue = f"the workspace could not be read: {getattr(error, 'why', '') or error}"
         return Outcome((ev.Inspected(key, epoch, False, False, (issue,)),))
-    facts = {(key, "findings"): findings.as_dict()}
+    at_hub, away = try_copy(job, job.policy.inspect_timeout_s / 2)
+    facts = _facts(job, findings, None, at_hub)
+    # Commits that the hub does not have are still to be saved: the salvage that follows pushes them.
+    spotless = findings.spotless and not away
     if verdict is None:
         issues = tuple(findings.issues())
-        inspected = ev.Inspected(key, epoch, findings.spotless, None, issues, *_head(findings))
+        inspected = ev.Inspected(key, epoch, spotless, None, issues, *_head(findings))
     else:
-        spotless = verdict.clean and findings.spotless
+        spotless = verdict.clean and spotless
         inspected = ev.Inspected(key, epoch, spotless, verdict.clean, verdict.issues, *_head(findings))
     return Outcome((inspected,), facts)
 
@@ -103,15 +107,20 @@ def _head(findings: Findings | None) -> tuple[str, int]:
 
 def _salvage(job: Job) -> Outcome:
     """Save the workspace while its tree is frozen, so that all of it is of one moment; then thaw the tree."""
-    key, epoch = job.act.about, job.act.epoch
+    key, epoch, limit = job.act.about, job.act.epoch, Time(job.policy.salvage_timeout_s)
     frozen = job.runtime.pause(job.handle).confirmed if job.handle is not None else True
     try:
-        findings, saved, facts = _save(job)
+        findings, saved = _save(job)
     except (HeadcountError, OSError) as error:
         return Outcome((ev.SalvageFailed(key, epoch, getattr(error, "why", "") or str(error)),))
     finally:
         if job.handle is not None:
             job.runtime.resume(job.handle)
+    try:
+        saved, at_hub = copy_work(job, saved, limit.left_s)
+    except HeadcountError as error:
+        return Outcome((ev.SalvageFailed(key, epoch, error.why or str(error), here=True),))
+    facts = _facts(job, findings, saved, at_hub)
     notes = () if frozen else (Note("warning", key, {"text": "salvaged while not all of it stood still"}),)
     event = ev.Saved(key, epoch, saved.ref if saved else None, *_head(findings))
     return Outcome((event,), facts, notes)
@@ -119,26 +128,36 @@ def _salvage(job: Job) -> Outcome:
 
 def _last_read(job: Job) -> Outcome:
     """Save what changed after the last read: since the proof, no process of the member can write."""
-    key, epoch = job.act.about, job.act.epoch
+    key, epoch, limit = job.act.about, job.act.epoch, Time(job.policy.salvage_timeout_s)
     try:
-        findings, saved, facts = _save(job)
+        findings, saved = _save(job)
+        saved, at_hub = copy_work(job, saved, limit.left_s)
     except (HeadcountError, OSError) as error:
         return Outcome((ev.LastRead(key, epoch, False, reason=getattr(error, "why", "") or str(error)),))
     ref = saved.ref if saved is not None and saved.created else None
+    facts = _facts(job, findings, saved, at_hub)
     return Outcome((ev.LastRead(key, epoch, True, ref, "", *_head(findings)),), facts)
 
 
-def _save(
-    job: Job,
-) -> tuple[Findings | None, Salvage | None, dict[tuple[str, str], Mapping[str, Any]]]:
-    """Return the findings, the salvage if something had to be saved, and the facts to keep."""
+def _save(job: Job) -> tuple[Findings | None, Salvage | None]:
+    """Return the findings, and the salvage if something had to be saved."""
     if job.workspace is None:
-        return None, None, {}
-    findings, saved = job.world.workspaces.salvage(Workspace.from_dict(job.workspace), job.policy, job.start)
-    facts: dict[tuple[str, str], Mapping[str, Any]] = {(job.act.about, "findings"): findings.as_dict()}
+        return None, None
+    return job.world.workspaces.salvage(Workspace.from_dict(job.workspace), job.policy, job.start)
+
+
+def _facts(
+    job: Job, findings: Findings | None, saved: Salvage | None, at_hub: Mapping[str, Any] | None
+) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """What to keep about a workspace that was read."""
+    facts: dict[tuple[str, str], Mapping[str, Any]] = {}
+    if findings is not None:
+        facts[job.act.about, "findings"] = findings.as_dict()
     if saved is not None:
         facts[saved.ref, "salvage"] = saved.as_dict()
-    return findings, saved, facts
+    if at_hub is not None:
+        facts[job.act.about, FACT] = at_hub
+    return facts
 
 
 # --- ending ----------------------------------------------------------------------------------------------

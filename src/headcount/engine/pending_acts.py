@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from headcount.domain import task_prompts
 from headcount.domain.names import IN_PROMPT
 from headcount.engine import held_environment
-from headcount.engine.job import PROCESS, Job
+from headcount.engine.job import HUB, PROCESS, Job
 from headcount.engine.ordered_starts import ROSTER
 from headcount.engine.receipt import export, tell_complete
 from headcount.ports import Identity
@@ -47,13 +47,20 @@ class Given(NamedTuple):
     policy: Policy
     environment: Mapping[str, Any]  # where it is held: its performer reads it
     git_config: Mapping[str, Any]
+    hub: str = ""  # where its saved work must be, as a URL; "": nowhere else
+
+    @property
+    def for_every_job(self) -> dict[str, Any]:
+        return {GIT_CONFIG: self.git_config, HUB: self.hub}
 
 
 def read_given(tx: Tx, team_id: str, policy_of: Callable[[Mapping[str, Any]], Policy]) -> Given:
+    settings = tx.team_settings(team_id)
     return Given(
-        policy_of(tx.team_settings(team_id)),
+        policy_of(settings),
         tx.fact(team_id, "", held_environment.FACT) or {},
         tx.fact(team_id, "", GIT_CONFIG) or {},
+        str(settings.get(HUB) or ""),
     )
 
 
@@ -63,9 +70,9 @@ def make_job(tx: Tx, team: Team, act: Act, given: Given, world: World, tries: in
     about = act.about
     if act.kind in _TIMELESS:
         text = _review_text(tx, team, act) if act.kind is ActKind.ASK_REVIEW else ""
-        start: dict[str, Any] = {GIT_CONFIG: given.git_config}
+        start = given.for_every_job
         return job(everyone=_everyone(tx, team, act), start=start, text=text)
-    start = {**(tx.fact(team.id, about, "start") or {}), GIT_CONFIG: given.git_config}
+    start = {**(tx.fact(team.id, about, "start") or {}), **given.for_every_job}
     job = partial(job, start=start, workspace=tx.fact(team.id, about, "workspace"))
     if act.kind is ActKind.START:
         seal, process = _new_seal(tx, team, about, str(start.get("hold") or ""))

@@ -141,7 +141,9 @@ class Performer:
         self._watch.drop(team.name, key)
         self._started.pop((team.name, key), None)
         if self._checkpointing is not None:
-            self._checkpointing.forget((team.name, key))
+            member = team.members.get(key)
+            saved = member is not None and member.settled and not (member.unread or member.here)
+            self._checkpointing.forget((team.name, key), saved=saved)
 
     def write_files(
         self, team: Team, happened: Iterable[Happened], signalled: Mapping[str, Mapping[str, Any]]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.domain import templates
 from headcount.engine.delivery import deliver
+from headcount.engine.hub_copies import FACT as HUB_FACT
 from headcount.ports import Mail
 
 if TYPE_CHECKING:
@@ -59,8 +60,18 @@ def compose(
         "members": [_member(m, said.get(m.key, []), facts) for m in team.members.values()],
         "tasks": [{"id": t.id, "subject": t.subject, "status": t.status, "owner": t.owner} for t in tasks],
         "unread_mail": [{"id": m.id, "to": m.to, "from": m.sender, "subject": m.subject} for m in unread],
-        "warnings": [*team.warnings, *unproved(team.members.values(), facts.get("proof", {})).values()],
+        "warnings": [
+            *team.warnings,
+            *unproved(team.members.values(), facts.get("proof", {})).values(),
+            *saved_here(team.members.values(), facts.get(HUB_FACT, {})),
+        ],
     }
+
+
+def saved_here(members: Iterable[Member], copies: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """A sentence for each member whose work the hub of its team does not have."""
+    hosts = ((m.name, copies.get(m.key, {}).get("only_on")) for m in members)
+    return [f"{name}: saved on {host} only; the hub does not have it" for name, host in hosts if host]
 
 
 def unproved(members: Iterable[Member], proofs: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
@@ -94,6 +105,7 @@ def _member(member: Member, said: list[dict[str, Any]], facts: Mapping[str, Fact
         "workspace": fact("workspace"),
         "findings": fact("findings"),
         "salvage": [saved[ref] for ref in member.refs if ref in saved],
+        "hub": fact(HUB_FACT),
         "processes": fact("proof"),
         "history": said,
     }
@@ -101,7 +113,7 @@ def _member(member: Member, said: list[dict[str, Any]], facts: Mapping[str, Fact
 
 # --- the archive ------------------------------------------------------------------------------------------
 
-_FACTS_OF_A_RECEIPT = ("workspace", "findings", "proof", "salvage")
+_FACTS_OF_A_RECEIPT = ("workspace", "findings", "proof", "salvage", HUB_FACT)
 
 
 def _compose_receipt(tx: Tx, team: Team, journal: Iterable[Entry]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from headcount.domain.checklist import VERIFICATION
 from headcount.domain.findings import Workspace
+from headcount.engine import hub_copies
 from headcount.engine.complexity import measure
 from headcount.engine.job import Outcome
 from headcount.engine.writing import utc_now
@@ -30,14 +31,19 @@ def merge(job: Job) -> Outcome:
     task, attempt = job.act.about, job.act.epoch
     commit, branch = str(job.act.data["commit"]), str(job.act.data["branch"])
     event: te.TaskEvent
+    away = ""
     try:
+        hub_copies.bring(job, branch, commit)
         conflicts = job.world.workspaces.merge(branch, commit, f"Merge task {task}", job.start)
+        away = hub_copies.push_branch(job, branch)
         event = te.Conflicted(attempt, commit, conflicts) if conflicts else te.Merged(attempt, commit)
     except HeadcountError as error:
         event = te.MergeFailed(attempt, commit, _whole(error))
     except OSError as error:
         event = te.MergeFailed(attempt, commit, str(error))
-    return Outcome((pe.TaskHappened(utc_now(), task, event),))
+    # Members' own branches are there, so no work depends on it; the next merge and the close push it again.
+    notes = (Note("warning", "", {"text": away}),) if away else ()
+    return Outcome((pe.TaskHappened(utc_now(), task, event),), notes=notes)
 
 
 def _whole(error: HeadcountError) -> str:
@@ -72,6 +78,7 @@ def ask_review(job: Job) -> Outcome:
 def run_gate(job: Job) -> Outcome:
     gate, attempt = str(job.act.data["tag"]), job.act.epoch
     try:
+        hub_copies.bring(job, str(job.act.data["branch"]))
         with job.world.workspaces.checkout(str(job.act.data["branch"]), job.start) as place:
             verdict, evidence = (_verify if gate == VERIFICATION else _complexity)(job, place)
     except (HeadcountError, OSError) as error:

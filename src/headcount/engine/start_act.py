@@ -12,6 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 from headcount.domain.findings import GoneProof, Workspace
+from headcount.engine.hub_copies import bring
 from headcount.engine.job import PROCESS, Job, Outcome
 from headcount.engine.workspace_setup import set_up, wants_setup
 from headcount.engine.writing import utc_now
@@ -82,6 +83,7 @@ def _is_ended(job: Job, handle: Handle | None) -> bool:
 def _make_workspace(job: Job) -> Workspace:
     if job.workspace is not None:
         return Workspace.from_dict(job.workspace)
+    bring(job, str(job.start.get("base") or ""))
     limit = {"checkout_timeout_s": job.policy.checkout_timeout_s}
     return job.world.workspaces.create(*whose_workspace(job), {**job.start, **limit})
 

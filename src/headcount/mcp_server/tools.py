@@ -293,10 +293,11 @@ TOOLS: tuple[Tool, ...] = (
     Tool(
         "escalation_decide", "Decide an escalation",
         "force-kill: save its work, then end it. reassign: the same, and its task goes to another. human: a "
-        "person takes over. wait: nudge it once more. The first decision wins. Lead or operator only.",
+        "person takes over. wait: nudge it once more. keep-here: without the hub, save its work on this "
+        "machine only. The first decision wins. Lead or operator only.",
         {
             "id": _text('The escalation\'s id, such as "e1"'),
-            "decision": _choice("What is to happen", "force-kill", "reassign", "human", "wait"),
+            "decision": _choice("What is to happen", "force-kill", "reassign", "human", "wait", "keep-here"),
             "reason": _text("Why", _LONG),
             "team_name": TEAM,
         },

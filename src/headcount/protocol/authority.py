@@ -140,6 +140,7 @@ OF_COMMAND = {
     # These read and write only files that the caller names, or their own state.
     "demo": "local",
     "doctor": "local",
+    "hub": "local",
     "explain": "local",
     "completion": "local",
     "skills": "local",

@@ -62,7 +62,7 @@ class PolicyChanged(Event):
 
 @dataclass(frozen=True, slots=True)
 class Decided(Event):
-    """An escalation was decided: force-kill, reassign, human or wait."""
+    """An escalation was decided: force-kill, reassign, human, wait or keep-here."""
 
     escalation_id: str
     decision: str
@@ -251,6 +251,8 @@ class SalvageFailed(Event):
     key: str
     epoch: int
     reason: str
+    here: bool = False
+    """Its work is saved and read back on its host; only the hub does not have it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,6 +88,7 @@ class Trigger(StrEnum):
     HUMAN_HOLDS = "human_holds"  # decided during a stand-down, or about a salvage: it waits
     WAIT = "wait"  # decided: one more nudge
     WAIT_SALVAGE = "wait_salvage"  # decided: one more salvage
+    KEEP_HERE = "keep_here"  # decided: a salvage on its own host is enough
     # salvage and the end
     SAVED = "saved"  # saved and read back, or nothing to save
     SALVAGE_FAILED = "salvage_failed"  # could not be saved; nothing is killed
@@ -122,6 +123,7 @@ class Action(StrEnum):
     MARK_FAILED = "mark_failed"
     MARK_VERIFIED = "mark_verified"
     MARK_FORCED = "mark_forced"
+    MARK_HERE = "mark_here"  # its salvage need not be at the hub
     MARK_STUCK = "mark_stuck"
     UNSTICK = "unstick"  # it is not stuck any more
     # last: begin what is next
@@ -203,6 +205,7 @@ def _rules() -> dict[tuple[State, Trigger], Rule[State, Action]]:
         (s.ESCALATED, c.HUMAN_HOLDS): r(s.ESCALATED, (d.HOLD,)),
         (s.ESCALATED, c.WAIT): r(s.NUDGED, (d.DECIDE, d.COUNT_WAIT, d.NUDGE)),
         (s.ESCALATED, c.WAIT_SALVAGE): r(s.SALVAGING, (d.DECIDE, d.COUNT_WAIT, d.SALVAGE)),
+        (s.ESCALATED, c.KEEP_HERE): r(s.SALVAGING, (d.DECIDE, d.MARK_HERE, d.SALVAGE)),
         (s.ESCALATED, c.FORCED): r(s.SALVAGING, (d.DECIDE, d.MARK_FORCED, d.SALVAGE)),
         (s.ESCALATED, c.EXITED): r(s.SALVAGING, (d.MOOT, d.MARK_EXITED, d.SALVAGE)),
         # salvaging: suspended, saved to refs, read back; if that fails nothing is killed
@@ -283,6 +286,7 @@ class Member:
     left_on_approval: bool = False  # it approved, and did not wait until it was told to leave
     cause: str = ""  # why it failed, if it ended by a failure and not by a stand-down
     forced: bool = False  # stopped by force or by a decision
+    here: bool = False  # a person decided that its work need not be at the hub
     stuck: bool = False
     alive: tuple[str, ...] = ()  # what is left of it while stuck
     refs: tuple[str, ...] = ()  # salvage refs, oldest first

@@ -53,6 +53,7 @@ DECISIONS: Final = {
     "reassign": Trigger.REASSIGN,
     "human": Trigger.HUMAN,
     "wait": Trigger.WAIT,
+    "keep-here": Trigger.KEEP_HERE,
 }
 
 
@@ -104,6 +105,7 @@ class Escalation:
     state: EscalationState = EscalationState.OPEN
     decision: str | None = None
     by: str | None = None
+    here: bool = False  # all of it is saved on its host, and the hub does not have it
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,13 +208,18 @@ def why_not_decide(team: Team, escalation_id: str, decision: str, policy: Policy
         return "draining", f"{team.name} is being stood down, nothing is reassigned"
     if decision == "wait" and member.waits >= policy.max_waits:
         return "no-more-waits", f"{member.key} was given {member.waits} of {policy.max_waits} waits"
+    if decision == "keep-here" and not escalation.here:
+        return "not-about-the-hub", f"{member.key} was not escalated because the hub does not have its work"
     return None
 
 
 def decisions_now(team: Team, escalation_id: str, policy: Policy) -> dict[str, str | None]:
     """Return every decision with the reason why it would be refused now; None if it is possible.
 
-    Mail, commands and the page offer decisions from here only.
+    Mail, commands and the page offer decisions from here only. `keep-here` is there only for an escalation
+    about the hub, which most teams do not have.
     """
-    refusals = {decision: why_not_decide(team, escalation_id, decision, policy) for decision in DECISIONS}
+    escalation = team.escalations.get(escalation_id)
+    choices = [name for name in DECISIONS if name != "keep-here" or (escalation and escalation.here)]
+    refusals = {decision: why_not_decide(team, escalation_id, decision, policy) for decision in choices}
     return {decision: refused[1] if refused else None for decision, refused in refusals.items()}

@@ -118,7 +118,7 @@ def _apply(turn: Turn, event: ev.Event) -> None:
             _read(turn, event.key, event.head, event.commits)
             turn.fire(event.key, Trigger.SAVED, Facts(ref=event.ref))
         case ev.SalvageFailed():
-            turn.fire(event.key, Trigger.SALVAGE_FAILED, Facts(event.reason))
+            turn.fire(event.key, Trigger.SALVAGE_FAILED, Facts(event.reason, here=event.here))
         case ev.TreeEmpty():
             turn.fire(event.key, Trigger.TREE_EMPTY)
         case ev.NotEmpty():

@@ -68,6 +68,7 @@ class Facts:
     text: str = ""
     decision: str = "force"
     by: str = ""
+    here: bool = False
 
 
 _NONE: Final = Facts()
@@ -251,6 +252,10 @@ def _mark_forced(turn: Turn, member: Member, _: Trigger, __: Facts) -> None:
     turn.put(replace(member, forced=True))
 
 
+def _mark_here(turn: Turn, member: Member, _: Trigger, __: Facts) -> None:
+    turn.put(replace(member, here=True))
+
+
 def _mark_stuck(turn: Turn, member: Member, _: Trigger, facts: Facts) -> None:
     turn.put(replace(member, stuck=True, alive=facts.alive))
     turn.happen(MemberStuck(member.key, facts.alive))
@@ -317,12 +322,14 @@ def _escalate(turn: Turn, member: Member, trigger: Trigger, facts: Facts) -> Non
     # I9: one escalation, one mail. A second failure updates the escalation that is open.
     open_one = turn.escalations.get(member.escalation or "")
     if open_one is not None:
-        reopened = replace(open_one, cause=cause, issues=issues, state=EscalationState.OPEN)
+        reopened = replace(open_one, cause=cause, issues=issues, state=EscalationState.OPEN, here=facts.here)
         turn.escalations[open_one.id] = reopened
         turn.happen(StillEscalated(member.key, open_one.id, issues))
         return
     turn.escalation_count += 1
-    escalation = Escalation(f"e{turn.escalation_count}", member.key, cause, issues, member.attempts)
+    escalation = Escalation(
+        f"e{turn.escalation_count}", member.key, cause, issues, member.attempts, here=facts.here
+    )
     turn.escalations[escalation.id] = escalation
     member = turn.put(replace(member, escalation=escalation.id))
     turn.happen(MemberEscalated(member.key, escalation.id, cause, issues))
@@ -434,6 +441,7 @@ ACTIONS: Final[dict[Action, Callable[[Turn, Member, Trigger, Facts], None]]] = {
     Action.MARK_FAILED: _mark_failed,
     Action.MARK_VERIFIED: _mark_verified,
     Action.MARK_FORCED: _mark_forced,
+    Action.MARK_HERE: _mark_here,
     Action.MARK_STUCK: _mark_stuck,
     Action.UNSTICK: _unstick,
     Action.COUNT_DIRTY: _count_dirty,

@@ -47,11 +47,10 @@ from headcount.workspace.contents import directories_of
 from headcount.workspace.git import Git
 from headcount.workspace.objects import read_types
 from headcount.workspace.path_patterns import NOTHING, PathPatterns
-from headcount.workspace.ref_names import encode, shown
+from headcount.workspace.ref_names import checkpoint_ref, encode, shown
 from headcount.workspace.repository import Repository, first_line
 from headcount.workspace.safe_files import NotAFile, exclusive, read_file, write_durably
 
-CHECKPOINTS = "refs/headcount/checkpoints"
 DIRECTORY = "checkpoints"  # in the state directory
 _RAW = b"* -text -eol -filter -ident -working-tree-encoding\n"
 _IGNORED = "~/.config/git/ignore"  # where git looks if the settings name no other file
@@ -141,7 +140,7 @@ class Checkpoints:
     @property
     def ref(self) -> str:
         at = self.workspace
-        return f"{CHECKPOINTS}/{encode(at.team)}/{encode(at.member)}/{at.generation}"
+        return checkpoint_ref(at.team, at.member, at.generation)
 
     # --- taking
 
@@ -476,7 +475,7 @@ class Checkpoints:
     def _tidy(self, points: list[Checkpoint]) -> bool:
         """Whether the store was written again."""
         kept = thin(points, points[-1].at)
-        objects = os.path.join(self.path, "objects")
+        objects = self.objects
         loose = sum(len(os.listdir(os.path.join(objects, n))) for n in os.listdir(objects) if len(n) == 2)
         packs = [name for name in os.listdir(os.path.join(objects, "pack")) if name.endswith(".pack")]
         if len(points) - len(kept) > _MANY_OVER or loose > _MANY_LOOSE or len(packs) > _MANY_PACKS:
@@ -500,7 +499,7 @@ class Checkpoints:
             return
         self.git.run("verify-pack", os.path.join(self.path, "objects", "pack", f"{name}.idx"))
         self._point_to(commit)
-        objects = os.path.join(self.path, "objects")
+        objects = self.objects
         for entry in os.listdir(objects):
             if len(entry) == 2:
                 shutil.rmtree(os.path.join(objects, entry))
@@ -540,10 +539,20 @@ class Checkpoints:
 
     # --- reading
 
+    @property
+    def commit(self) -> str:
+        """The latest one; "" where none was taken."""
+        return (_read(os.path.join(self.path, self.ref)) or b"").decode("ascii", "replace").strip()
+
+    @property
+    def objects(self) -> str:
+        """The directory of the store's own objects."""
+        return os.path.join(self.path, "objects")
+
     def points(self) -> list[Checkpoint]:
         """Oldest first; none where none was taken. A chain that cannot be read is a GitError."""
         for patient in (True, False):
-            commit = (_read(os.path.join(self.path, self.ref)) or b"").decode("ascii", "replace").strip()
+            commit = self.commit
             if not commit or commit == self.memory.commit:
                 return list(self.memory.points) if commit else []
             try:

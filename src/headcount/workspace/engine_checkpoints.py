@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from headcount.errors import HeadcountError
 from headcount.workspace.change_watch import ChangeWatch
 from headcount.workspace.checkpoints import DIRECTORY, Checkpoints, Memory
+from headcount.workspace.hub import list_own_branches
 from headcount.workspace.saving_rules import SavingRules
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from headcount.domain.findings import Workspace
     from headcount.domain.policy import Policy
+    from headcount.ports import Hub
     from headcount.workspace.repository import Repository
 
 _TRUST_S = 600.0
@@ -33,6 +36,7 @@ class EngineCheckpoints:
         self._watch = ChangeWatch()
         self._unchanged: dict[str, float] = {}  # by path: when an attempt last found nothing
         self._memories: dict[str, Memory] = {}  # by path
+        self._pushed: dict[str, str] = {}  # by the path of a store: the commit that a hub has
 
     def take(
         self, workspace: Workspace, policy: Policy, plan: Mapping[str, Any], why: str, limit_s: float
@@ -66,6 +70,30 @@ class EngineCheckpoints:
     def forget(self, workspace: Workspace) -> None:
         self._memories.pop(workspace.path, None)
         self._forget_quiet(workspace.path)
+
+    def push(self, workspaces: Iterable[Workspace], hub: Hub, limit_s: float) -> None:
+        stores = [Checkpoints(self._repo, one, self._directory) for one in workspaces if one.git_dir]
+        latest = [(store, store.commit) for store in stores]
+        new = [(store, commit) for store, commit in latest if commit != self._pushed.get(store.path, "")]
+        if not new:
+            return
+        refs, why = {store.ref: commit for store, commit in new}, ""
+        try:
+            for store, _ in new:
+                refs.update(list_own_branches(self._repo.until(limit_s), store.workspace))
+            hub.push(refs, limit_s, [store.objects for store, _ in new])
+            self._pushed.update({store.path: commit for store, commit in new})
+        except (HeadcountError, OSError) as error:
+            why = getattr(error, "why", "") or str(error)
+        for store, _ in new:
+            store.note_failure(why)
+
+    def remove_copies(self, workspaces: Iterable[Workspace], hub: Hub, limit_s: float) -> None:
+        stores = [Checkpoints(self._repo, one, self._directory) for one in workspaces if one.git_dir]
+        for store in stores:
+            self._pushed.pop(store.path, None)
+        with suppress(HeadcountError):
+            hub.delete([store.ref for store in stores], limit_s)
 
     def _forget_quiet(self, path: str) -> None:
         self._unchanged.pop(path, None)

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.domain.findings import Archive, Salvage, Skipped
 from headcount.domain.policy import Policy
-from headcount.errors import UsageError
+from headcount.errors import HeadcountError, UsageError
 from headcount.workspace.archive import archive, verify_archive
 from headcount.workspace.bring_files import bring
 from headcount.workspace.git_settings import Recorded
+from headcount.workspace.hub import list_own_branches
 from headcount.workspace.inspection import read_findings
 from headcount.workspace.integration import Conflict, Integration, make_checkout, remove_left
 from headcount.workspace.packing import put_back
+from headcount.workspace.ref_names import HEADS
 from headcount.workspace.remove import Refused, remove, remove_directory
 from headcount.workspace.repository import Repository
 from headcount.workspace.safe_files import write_durably
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from headcount.domain.findings import Findings, GoneProof, Workspace
+    from headcount.ports import Hub
 
 _SHARED = "_shared-"  # no member's name begins so
 ARCHIVED = "archive:"  # in the place of a ref, for what git does not hold
@@ -38,8 +41,9 @@ ARCHIVED = "archive:"  # in the place of a ref, for what git does not hold
 class EngineWorkspaces:
     """`plan` is the start's own: `base`, `detached`, `workspace`, `integration`, `require_merged`, `sync`;
     `worktrees` (where they are), `setup`, `copy`, `submodules` and `checkout` (where files are copied from);
-    `salvage_private` and `salvage_skip`, the worker's own patterns; `git_config`, the configuration that was
-    recorded when the team began; and for a removal `skipped`, the build output that the receipt lists."""
+    `salvage_private` and `salvage_skip`, the worker's own patterns; `hub`, its URL; `git_config`, the
+    configuration that was recorded when the team began; and for a removal `skipped`, the build output that
+    the receipt lists."""
 
     def __init__(self, repo: Repository | None, root: str, archive_directory: str, name: str = "") -> None:
         """`name` is that of the directories outside of the repository in which workspaces may be, too."""
@@ -69,6 +73,7 @@ class EngineWorkspaces:
             base=plan.get("base"),
             detached=bool(plan.get("detached")),
             timeout_s=float(plan.get("checkout_timeout_s") or Policy().checkout_timeout_s),
+            shared_names=bool(plan.get("hub")),
         )
         if not plan.get("workspace"):
             return make(team, member, generation)
@@ -137,6 +142,10 @@ class EngineWorkspaces:
             archive_directory=self._archive_directory,
         )
 
+    def list_branches(self, workspace: Workspace, plan: Mapping[str, Any]) -> dict[str, str]:
+        repo = self._repo(plan)
+        return list_own_branches(repo, workspace) if repo is not None else {}
+
     def remove(
         self, workspace: Workspace, proof: GoneProof, policy: Policy, plan: Mapping[str, Any]
     ) -> str | None:
@@ -178,6 +187,28 @@ class EngineWorkspaces:
     def merge(self, branch: str, commit: str, message: str, plan: Mapping[str, Any]) -> tuple[str, ...]:
         merged = Integration(self._git_repository(plan), branch).merge(commit, message)
         return merged.paths if isinstance(merged, Conflict) else ()
+
+    def bring(self, name: str, hub: Hub, limit_s: float, plan: Mapping[str, Any]) -> None:
+        repo = self._git_repository(plan)
+        if not name.startswith("refs/"):
+            hub.fetch(name, limit_s)
+            return
+        now = repo.commit(name)
+        if now is not None and not name.startswith(HEADS):
+            return
+        try:
+            there = hub.names([name], limit_s).get(name)
+        except HeadcountError:
+            if now is None:
+                raise
+            return
+        if there is None or there == now:
+            return
+        hub.fetch(there, limit_s)
+        if name.startswith(HEADS):
+            Integration(repo, name.removeprefix(HEADS)).follow(there)
+        else:
+            put_back(repo, name, there)
 
     def show_commit(self, workspace: Workspace, commit: str, policy: Policy, plan: Mapping[str, Any]) -> bool:
         """Only what is spotless is moved, and git itself refuses to overwrite anything (C21)."""

@@ -119,6 +119,15 @@ class Integration:
             f"Did not merge {commit}", f"{self.branch} moved {_TRIES} times during the merge", code="git-ref"
         )
 
+    def follow(self, commit: str) -> None:
+        """Move to `commit`, which another host made, if that has everything that is on the branch here."""
+        head = self.head()
+        if head is None:
+            self.repo.create_ref(self.ref, commit, "headcount: from the hub")
+        elif self.repo.is_ancestor(head, commit):
+            self._refuse_if_in_use()
+            self._move(head, commit)
+
     def count_missing(self, commit: str) -> int:
         """How many commits of `commit` the branch lacks."""
         return int(self.repo.git.text("rev-list", "--count", commit, "--not", self.ref)) if self.head() else 0

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import re
 
+HEADS = "refs/heads/"
 SALVAGE = "refs/headcount/salvage"
+CHECKPOINTS = "refs/headcount/checkpoints"
+PLACED = "refs/headcount/placed"  # at a hub: which host has an incarnation
 
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 _SALVAGE_REF = re.compile(SALVAGE + r"/([^/]+)/([^/]+)/(\d+)(?:\.(\d+))?")
@@ -54,6 +57,28 @@ def parse_salvage_ref(ref: str) -> tuple[str, str, int, int] | None:
     if not found:
         return None
     return decode(found[1]), decode(found[2]), int(found[3]), int(found[4] or 1)
+
+
+def checkpoint_ref(team: str, member: str, generation: int) -> str:
+    return f"{CHECKPOINTS}/{encode(team)}/{encode(member)}/{generation}"
+
+
+def placed_ref(team: str, member: str, generation: int, host: str) -> str:
+    """The ref by which an operator tells a hub that this host may push the refs of an incarnation."""
+    return f"{PLACED}/{encode(team)}/{encode(member)}/{generation}/{encode(host)}"
+
+
+def next_name_at_hub(ref: str, taken: str) -> str:
+    """Where a ref goes when the hub has other commits under the name `taken`: headcount overwrites nothing.
+
+    A salvage gets the next number. A branch whose commits were replaced, as by `git commit --amend`, goes
+    beside the first.
+    """
+    if found := parse_salvage_ref(taken):
+        return salvage_ref(*found[:3], found[3] + 1)
+    stem = f"{ref}.rewritten"
+    number = taken.removeprefix(stem).removeprefix(".") if taken.startswith(stem) else "0"
+    return numbered(stem, int(number or 1) + 1)
 
 
 def to_tree(path: bytes) -> bytes:

@@ -59,13 +59,15 @@ class Workspaces:
         base: str | None = None,
         detached: bool = False,
         timeout_s: float = 240.0,
+        shared_names: bool = False,
     ) -> Workspace:
         """The workspace of this incarnation, made unless it is there. Writing its files may take `timeout_s`.
 
         It begins at `base` (default: what is checked out in the main worktree), on a new branch
         `headcount/<team>/<member>`, or, for a reviewer, `detached`. A branch or directory that an earlier
         generation left keeps what it holds; the new one gets the next free name. If `base` is a salvage, it
-        begins where that one stood, with the files as they were left.
+        begins where that one stood, with the files as they were left. With `shared_names` the generation is
+        in the name of the branch: two hosts do not see which names the other has used.
         """
         wanted = Workspace(team, member, generation, "")
         os.makedirs(os.path.join(self.root, encode(team)), mode=0o700, exist_ok=True)
@@ -76,7 +78,8 @@ class Workspaces:
             return replace(wanted, path=path)
         saved = read_saved(self.repo, base) if base and parse_salvage_ref(base) else None
         start = saved.manifest["head"] if saved else self._start(base)
-        maker = _Maker(self.repo, self.root, wanted, self.repo.linked(), saved, timeout_s, self.archive)
+        linked = self.repo.linked()
+        maker = _Maker(self.repo, self.root, wanted, linked, saved, timeout_s, self.archive, shared_names)
         return maker.make(start, detached)
 
     def _start(self, base: str | None) -> str | None:
@@ -157,6 +160,7 @@ class _Maker:
     saved: Saved | None = None
     timeout_s: float = 240.0
     archive: str = ""
+    shared_names: bool = False
 
     def make(self, base: str | None, detached: bool) -> Workspace:
         for path, git_dir in self._places():
@@ -256,7 +260,11 @@ class _Maker:
         raise self._no_branch()
 
     def _branch_names(self) -> Iterator[str]:
-        return (branch_name(self.wanted.team, self.wanted.member, n) for n in range(1, 10_000))
+        at = self.wanted
+        if self.shared_names:
+            own = branch_name(at.team, at.member, at.generation)
+            return (numbered(own, n) for n in range(1, 10_000))
+        return (branch_name(at.team, at.member, n) for n in range(1, 10_000))
 
     def _no_branch(self) -> Declined:
         return Declined(

@@ -281,7 +281,8 @@ def test_every_field_of_every_section_is_described_with_a_variable() -> None:
             if item.name not in ("workers", "notify_kinds"):
                 key = described.pop(f"{section}.{item.name}")
                 variable = f"HEADCOUNT_{section}_{item.name}".upper()
-                assert key.variable == {"fleet.database": "HEADCOUNT_DATABASE"}.get(key.name, variable)
+                own = {"fleet.database": "HEADCOUNT_DATABASE", "fleet.hub": "HEADCOUNT_HUB"}
+                assert key.variable == own.get(key.name, variable)
                 assert key.doc
                 assert key.allowed
     assert set(described) == {f"agents.NAME.{item.name}" for item in fields(Agent)}

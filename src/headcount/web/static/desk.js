@@ -18,6 +18,7 @@ const DECISIONS = {
   reassign: ["Reassign", "Its work is saved, it is stopped, and its task goes to another member"],
   human: ["Park", "Nothing is stopped until you decide again"],
   wait: ["Wait", "It is sent back once more, with the full time"],
+  "keep-here": ["Keep it here", "Its work is saved on this machine only, then it is stopped"],
 };
 const CAUSES = { dirty: "unsaved work", silence: "silence", salvage: "a salvage that failed" };
 
@@ -129,8 +130,9 @@ export class Desk {
   }
 
   decisions(all) {
-    return el("div", { class: "choices" }, ...Object.entries(DECISIONS).map(([decision, [word, then]]) => {
-      const can = all.filter((one) => !one.decisions[decision]);
+    const known = Object.entries(DECISIONS).filter(([decision]) => all.some((one) => decision in one.decisions));
+    return el("div", { class: "choices" }, ...known.map(([decision, [word, then]]) => {
+      const can = all.filter((one) => decision in one.decisions && !one.decisions[decision]);
       const ids = can.map((one) => one.id);
       return el("button", {
         type: "button", title: can.length ? then : all[0].decisions[decision], disabled: !can.length,
