@@ -42,7 +42,8 @@ def list_saved(app: App, team: str | None = None, *, at_hub: bool = False) -> li
         saved = _Saved.of(app)
         there = open_hub(app, saved.git).names([f"{_PREFIX}*"], _HUB_S)
         rows = [_row(ref, commit, lost=False) for ref, commit in sorted(there.items())]
-        return [{**row, "name": row["ref"]} for row in rows if team in (None, row["team"])]
+        rows = [{**row, "name": row["ref"].removeprefix(_PREFIX)} for row in rows]
+        return [row for row in rows if team in (None, row["team"])]
     saved = _of_team(app, team)
     return [{**row, "name": saved.shortest(row)} for row in saved.rows]
 
