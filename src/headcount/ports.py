@@ -65,6 +65,9 @@ class Tx(Protocol):
     def team_names(self, *, closed: bool = False) -> list[str]: ...
     def team_settings(self, team_id: str) -> Mapping[str, Any]: ...
     def change_settings(self, team_id: str, settings: Mapping[str, Any]) -> None: ...
+    def notifies_of(self, team_id: str, kind: str) -> bool:
+        """Whether the policy notifies of this kind, for callers that do not parse the settings."""
+
     def team_card(self, name: str) -> TeamCard | None:
         """A team at a glance, by its name or id, without the values of the rules."""
 
@@ -163,7 +166,7 @@ class Store(Protocol):
         """
 
     def append(self, *, team: str) -> AbstractContextManager[Tx]:
-        """Open a write transaction that only adds inputs and mail of one team; any other write is an error.
+        """Open a write transaction that only adds inputs, acts and mail of one team; other writes are errors.
 
         It overlaps with no `write` of that team, but may with others of its kind.
         """

@@ -208,6 +208,13 @@ class TeamClaims:
             team = tx.create_team("review", "", {"policy": {"notify": ("a",)}, "mode": "up"})
             assert tx.team_settings(team.id) == {"policy": {"notify": ["a"]}, "mode": "up"}
 
+    def test_what_a_team_notifies_of_is_read_from_its_policy(self, store: Store) -> None:
+        with store.write() as tx:
+            team = make_team(tx, policy={"notify_kinds": ["ask", "question"]})
+            other = make_team(tx, "other")
+            found = [tx.notifies_of(team.id, kind) for kind in ("question", "limit")]
+            assert [*found, tx.notifies_of(other.id, "question")] == [True, False, False]
+
     def test_changed_settings_replace_the_others_and_what_is_taken_from_them(self, store: Store) -> None:
         with store.write() as tx:
             team = tx.create_team("review", "", {"policy": {"peer_mail": False}, "mode": "up"})

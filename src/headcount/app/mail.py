@@ -79,7 +79,7 @@ def _notify_of_question(tx: Tx, team: TeamCard, session: Session, sent: Sent) ->
     """Order a notification if this is mail of a member to a person. Return the channels to ring."""
     if not session.caller.is_member or not {OPERATOR, LEAD}.intersection(sent.boxes):
         return []
-    if "question" not in tx.team_settings(team.id).get("policy", {}).get("notify_kinds", ()):
+    if not tx.notifies_of(team.id, "question"):
         return []
     if OPERATOR not in sent.boxes and any(m.role == LEAD and m.live for m in tx.member_cards(team.id)):
         return []

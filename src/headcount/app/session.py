@@ -87,7 +87,7 @@ class Session:
     def write(self, action: str, team: str | None, *, appends: bool = False) -> Action:
         """Check and change in one transaction: `with session.write(action, team) as (tx, card)`.
 
-        One that only adds inputs and mail (`appends`) does not wait for others that do.
+        One that only adds inputs, acts and mail (`appends`) does not wait for others that do.
         """
         return Action(self, action, team, appends)
 

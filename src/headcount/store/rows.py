@@ -94,6 +94,9 @@ class Rows:
         if not team_values.change_settings(self._db, self.TEAMS, self._own(team_id), settings):
             raise _no_team(team_id)
 
+    def notifies_of(self, team_id: str, kind: str) -> bool:
+        return one(self._db, self.TEAMS["notifies_of"], team_id, kind) is not None
+
     def team_card(self, name: str) -> TeamCard | None:
         row = one(self._db, self.TEAMS["card" if "#" in name else "card_by_name"], name)
         return None if row is None else TeamCard(*row)
@@ -179,7 +182,9 @@ class Rows:
         from headcount.protocol import codec
 
         for act in acts:
-            self._db.execute(self.JOURNAL["add_act"], (self._own(team_id), act.id, codec.dump_act(act)))
+            self._db.execute(
+                self.JOURNAL["add_act"], (self._own(team_id, appends=True), act.id, codec.dump_act(act))
+            )
 
     def pending_acts(self, team_id: str) -> list[Act]:
         from headcount.store.team_values import load_act

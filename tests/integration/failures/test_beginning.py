@@ -76,7 +76,7 @@ def test_F50_up_counts_only_members_that_run(
     monkeypatch.chdir(lab.app.root)
     monkeypatch.setattr(up, "ensure_driven", lambda app: None)
     monkeypatch.setattr(up, "start_limit", lambda app, members=1: 0.1)
-    assert run_up(argparse.Namespace(file=str(tmp_path / "team.py"), json=False)) == 1
+    assert run_up(argparse.Namespace(file=str(tmp_path / "team.py"), json=False, tmux=False)) == 1
     assert "Started 0 of 2 members." in capsys.readouterr().out
 
 

@@ -79,5 +79,8 @@ select value from facts where team = ? and about = ? and name = ?
 -- name: facts
 select about, value from facts where team = ? and name = ? order by about
 
+-- name: notifies_of
+select 1 from teams, json_each(settings, '$.policy.notify_kinds') as kind where teams.id = ? and kind.value = ?
+
 -- name: spent_on
 select total(json_extract(value, '$.days."' || ? || '"')) from facts where name = 'usage'

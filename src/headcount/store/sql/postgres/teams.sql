@@ -76,5 +76,9 @@ select value from facts where team = $1 and about = $2 and name = $3
 -- name: facts
 select about, value from facts where team = $1 and name = $2 order by about collate "C"
 
+-- name: notifies_of
+select 1 from teams
+where id = $1 and (as_json(settings) -> 'policy' -> 'notify_kinds')::jsonb @> jsonb_build_array($2::text)
+
 -- name: spent_on
 select coalesce(sum((as_json(value) -> 'days' ->> $1)::double precision), 0) from facts where name = 'usage'
