@@ -21,11 +21,27 @@ _CLONE_NEWNET = 0x40000000
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 0x1
 
 
+# Slow stories that another client or runtime plays, too. `./check --clients` leaves them out.
+_COMMAND_LINE = "test_another_user_sees_no_prompt_mail_or_instructions_on_a_command_line"
+_ASKED = "test_a_permission_that_is_asked_for_is_told_and_only_a_person_gives_it"
+_DASH = "test_in_a_terminal_a_task_that_begins_with_a_dash_is_told_whole"
+_REPEATED = frozenset((
+    *(f"{_COMMAND_LINE}[{way}]" for way in ("claude-tmux", "codex-plain", "gemini-plain", "opencode-plain")),
+    *(f"{_DASH}[{client}]" for client in ("codex", "opencode")),
+    *(f"test_C1_a_member_killed_in_mid_turn_loses_nothing[{way}]" for way in ("claude-tmux", "codex-plain")),
+    "test_a_limit_parks_and_is_lifted_and_what_no_longer_fits_is_made_to_fit[gemini-tmux]",
+    f"{_ASKED}[opencode-\\u25b3 Permission required]",
+    "test_two_members_in_terminals_work_and_leave_and_one_hears_while_it_is_busy[opencode]",
+))  # fmt: skip
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """These start large programs that come late on a busy machine: no test here is given less than this."""
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent) and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(300))
+        if item.name in _REPEATED:
+            item.add_marker(pytest.mark.repeated)
 
 
 @pytest.fixture(autouse=True)
