@@ -171,6 +171,16 @@ def I10_only_ours_are_touched(step: Step, seen: Mapping[str, Seen]) -> Iterator[
             yield f"{act.kind} for {act.about}, which is gone"
 
 
+def I12_work_stays_here_by_decision_alone(step: Step, seen: Mapping[str, Seen]) -> Iterator[str]:
+    """A copy on its own host is enough for a member if `keep-here` was decided about it, and never else."""
+    event, kept = step.event, None
+    if isinstance(event, ev.Decided) and event.decision == "keep-here" and step.decided():
+        kept = step.before.escalations[event.escalation_id].key
+    for before, after in step.moved:
+        if after.here != (after.key == kept or (before is not None and before.here)):
+            yield f"{after.key} may stay here: {after.here}"
+
+
 def two_phases(step: Step, seen: Mapping[str, Seen]) -> Iterator[str]:
     """Everyone is asked who is not idle, a lead or a witness; meanwhile nobody is inspected or stopped.
 
@@ -297,6 +307,7 @@ INVARIANTS: tuple[Check, ...] = (
     I7_nobody_is_written_to_after_its_mailbox_is_sealed,
     I9_an_escalation_is_mailed_once,
     I10_only_ours_are_touched,
+    I12_work_stays_here_by_decision_alone,
     two_phases,
     a_death_is_looked_at,
     a_refusal_costs_nothing,

@@ -253,8 +253,9 @@ class Run:
             assert team is not None
             if team.status is Status.SHUTDOWN:
                 return
-            policy = tx.team_settings(team.id).get("policy", {})
-            tx.change_settings(team.id, {"policy": {**policy, key: new}})
+            settings = tx.team_settings(team.id)
+            policy = settings.get("policy", {})
+            tx.change_settings(team.id, {**settings, "policy": {**policy, key: new}})
             applied = apply(tx, team, [ev.PolicyChanged(((key, old, new),))], self.policy, self.make_start)
         self.store.ring(applied.channels)
 
