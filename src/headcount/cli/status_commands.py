@@ -97,7 +97,7 @@ def describe_team(team: TeamStatus, *, doing: bool = True) -> list[str]:
     lines += describe_dialogs(team["dialogs"])
     lines += describe_asks(team["asks"])
     lines += [
-        f'  {one["member"]} asks: {plain(one["subject"])} Answer with `headcount reply {one["id"]} "…"`.'
+        f'  {one["member"]} asks: {plain(one["subject"])} (answer with `headcount reply {one["id"]} "…"`)'
         for one in team["questions"]
     ]
     lines += _run_lines(team)

@@ -65,7 +65,7 @@ def test_a_question_to_the_operator_is_in_todo_and_in_status(app: App) -> None:
     assert question["command"] == f'headcount reply {question["id"]} "…"'
     assert (failure["kind"], failure["member"], failure["text"]) == ("failure", "ben#1", "no bash")
     shown = "\n".join(status_commands.describe_team(status(app)[0]))
-    assert f'ada#1 asks: Tabs or spaces? Answer with `headcount reply {question["id"]} "…"`.' in shown
+    assert f'ada#1 asks: Tabs or spaces? (answer with `headcount reply {question["id"]} "…"`)' in shown
 
 
 def test_a_finished_task_waits_for_a_review_until_its_member_is_gone(app: App) -> None:
