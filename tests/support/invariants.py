@@ -190,7 +190,7 @@ def two_phases(step: Step, seen: Mapping[str, Seen]) -> Iterator[str]:
     for before, after in step.moved:
         opened = isinstance(step.event, ev.StandDown | ev.Spent)
         # Without a wait for answers, asking and what follows are one step.
-        asked_now = getattr(step.event, "now", False) and after.ask is not None
+        asked_now = before is not None and is_not_waited_for(step, before, after) and after.ask is not None
         if before is not None and opened and not asked_now and _must_be_asked(step, before, after):
             yield f"{after.key} is {after.state}, and was not asked"
         request = step.after.requests.get(after.request or "")
