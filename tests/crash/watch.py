@@ -21,7 +21,7 @@ from headcount.protocol.events import Event
 from headcount.protocol.step import step
 from headcount.protocol.team import Team
 from headcount.store.database import Transaction
-from headcount.store.sqlite import SqliteTx
+from headcount.store.rows import Rows
 
 Account = tuple[Team, Event, Policy]
 
@@ -67,13 +67,13 @@ class DurableWrites:
 def keep_account() -> None:
     """From here on each step of this process is in the database, in the transaction that it belongs to."""
     taken = threading.local()
-    save_team = SqliteTx.save_team
+    save_team = Rows.save_team
 
     def watched_step(team: Team, event: Event, policy: Policy, now: str) -> tuple[Team, Ready]:
         taken.__dict__.setdefault("steps", []).append((team, event, policy))
         return step(team, event, policy, now)
 
-    def saving(tx: SqliteTx, before: Team, after: Team) -> None:
+    def saving(tx: Rows, before: Team, after: Team) -> None:
         steps: list[Account] = taken.__dict__.pop("steps", [])
         if steps:
             tx._db.execute("create table if not exists account (seq integer primary key, body blob)")
@@ -82,7 +82,7 @@ def keep_account() -> None:
         save_team(tx, before, after)
 
     applying.step = watched_step
-    SqliteTx.save_team = saving  # type: ignore[method-assign]
+    Rows.save_team = saving  # type: ignore[method-assign]
 
 
 def read_account(database: str) -> list[Account]:

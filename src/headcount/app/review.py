@@ -6,11 +6,13 @@ work tree first. So a conflict, or a checkout with changes, leaves everything as
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
 import stat
 import tempfile
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -26,10 +28,11 @@ from headcount.workspace.git_state import read_status
 from headcount.workspace.integration import merge_trees
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import TypedDict
 
     from headcount.app.app import App
+    from headcount.workspace.git import Git
     from headcount.workspace.repository import Repository
 
     class Merge(TypedDict):
@@ -165,6 +168,22 @@ def merge(app: App, name: str, team: str | None = None, *, squash: bool = False)
     if place is None:
         raise _refused(made.key, "this repository has no checkout", "Call it in a checkout")
     git = replace(made.repo.git.on(git_dir or made.repo.common_dir, place), timeout_s=600.0)
+    with _merging(app.home):
+        return _merge(made, git, place, log, squash)
+
+
+@contextmanager
+def _merging(home: str) -> Iterator[None]:
+    """Wait for other merges of this repository: two `git merge` at once can tear a checkout."""
+    fd = os.open(f"{home}/merge.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
+
+
+def _merge(made: Made, git: Git, place: str, log: list[dict[str, str]], squash: bool) -> Merge:
     branch = git.run("symbolic-ref", "--quiet", "--short", "HEAD", ok=(0, 1)).text
     if not branch:
         raise _refused(made.key, "no branch is checked out here", "Check one out with `git switch BRANCH`")

@@ -65,6 +65,7 @@ class Place:
 
     def start_shape(self, shape: str, ready: bool = True) -> Handle:
         handle = self.start(sys.executable, "-I", "-S", str(SHAPES), shape, self.token)
+        (self.directory / f"started-{handle.record.agent.pid}").touch()
         if ready:
             wait_until(lambda: "ready" in self.runtime.capture(handle))
         return handle

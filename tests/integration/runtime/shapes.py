@@ -142,9 +142,16 @@ def chain(token: str) -> None:
     idle(token)
 
 
+def wait_for_the_start() -> None:
+    """The engine asks the kernel for what is above a keeper when the start has succeeded."""
+    while not os.path.exists(f"started-{os.getpid()}"):
+        time.sleep(0.005)
+
+
 def killer(token: str) -> None:
     """Kills its keeper, then leaves a daemon without environment."""
     ignore_polite_signals()
+    wait_for_the_start()
     os.kill(os.getppid(), signal.SIGKILL)
     scrubbed_daemon(token)
 
@@ -157,6 +164,7 @@ def stopper(token: str) -> None:
 
 def killer_chain(token: str) -> None:
     """Kills its keeper, and goes on as a chain without environment."""
+    wait_for_the_start()
     os.kill(os.getppid(), signal.SIGKILL)
     run_again("chain", token, {})
 
