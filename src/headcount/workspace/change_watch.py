@@ -59,6 +59,11 @@ class ChangeWatch:
         with self._lock:
             self._drop(tree)
 
+    def __del__(self) -> None:
+        """Give the descriptor back: all programs of the user share few of them."""
+        if self._fd is not None:
+            os.close(self._fd)
+
     def _add(self, directory: bytes) -> int:
         if self._library is None:
             return -1
