@@ -19,6 +19,7 @@ import secrets
 import shlex
 import shutil
 import stat
+import time
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -40,6 +41,7 @@ from headcount.workspace.verify import Saved, find_differences, list_salvage, re
 from headcount.workspace.worktrees import lock_reason, read_record
 
 _VERIFIED = "headcount.removing"
+_PASSING_S = 1.5  # for a process in the workspace to leave by itself
 _SHOWN = 5  # paths or problems in one message
 _LIMITS = ("salvage_max_mb", "salvage_ignored_max_mb")  # in the order of the manifest
 
@@ -145,10 +147,11 @@ def _who_is_there(workspace: Workspace, proof: GoneProof) -> list[str]:
             f"the proof is about {proof.team}/{proof.member} {proof.generation}, not about who works here"
         )
     reasons += [f"{shown(place)} is mounted in it" for place in _mounted_in(workspace.path)]
-    return reasons + [
-        f"process {pid} ({name}) has its working directory in it"
-        for pid, name in _standing_in(workspace.path)
-    ]
+    # A `git status` of an editor or a prompt, or of headcount itself, is there for a moment only.
+    deadline = time.monotonic() + _PASSING_S
+    while (standing := list(_standing_in(workspace.path))) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return reasons + [f"process {pid} ({name}) has its working directory in it" for pid, name in standing]
 
 
 def _mounted_in(path: str) -> list[str]:
