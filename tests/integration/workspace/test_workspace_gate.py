@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -103,3 +104,10 @@ def test_F29_a_commit_that_only_a_foreign_branch_held_is_saved_when_that_branch_
     saved = world.salvage(alice)
     assert isinstance(remove(world.repo, alice, gone(alice)), Removed)
     git(world.top, "merge-base", "--is-ancestor", left, saved.commit)
+
+
+def test_a_process_that_is_in_the_workspace_for_a_moment_does_not_keep_it(
+    world: World, alice: Workspace
+) -> None:
+    with subprocess.Popen(["sleep", "0.2"], cwd=alice.path):
+        assert isinstance(remove(world.repo, alice, gone(alice)), Removed)
