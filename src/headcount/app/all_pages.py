@@ -1,8 +1,8 @@
-"""Serve the live page of every repository of this user that has an open team, with one page of links.
+"""Show one page over all repositories of this user, and serve the live page of each that has an open team.
 
-Each page is a `headcount serve` of its own, with its own token. The page of links is a file of mode 0600,
-because the links hold the tokens; it is removed at the end. The servers end with this process, also if it is
-killed.
+The page lists the teams of all repositories, and is written again every few seconds. It links to the live
+pages: each is a `headcount serve` of its own, with its own token. The page is a file of mode 0600, because
+the links hold the tokens. It is removed at the end. The servers end with this process, also if it is killed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from headcount.app.all_teams import list_repositories
+from headcount.app.all_teams import list_repositories, show_row
 from headcount.app.known_repositories import find_directory
 from headcount.domain.environment import build_environment
 from headcount.errors import Declined
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import TypedDict
 
-    from headcount.app.all_teams import Repository
+    from headcount.app.all_teams import Repository, TeamRow
     from headcount.app.app import App
 
     class Served(TypedDict):
@@ -41,25 +41,49 @@ if TYPE_CHECKING:
 
 _START_S = 30.0
 _END_S = 5.0
+_LOOK_S = 3  # between two looks at all repositories
+_PAST = 5  # teams of a repository that are shown although they have ended
 _PR_SET_PDEATHSIG = 1
 _STYLE = (
-    "body{font:16px/1.5 system-ui;margin:3rem auto;max-width:50rem;color-scheme:light dark}li{margin:1rem 0}"
+    "body{font:16px/1.5 system-ui;margin:3rem auto;max-width:60rem;padding:0 1rem;color-scheme:light dark}"
+    "table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.2rem 1rem .2rem 0}"
+    "h2{font-size:1.1rem;margin:2rem 0 .5rem;overflow-wrap:anywhere}.past{opacity:.75}"
 )
 
 
 class Pages:
-    def __init__(self, path: str, served: list[Served], processes: list[subprocess.Popen[str]]) -> None:
+    def __init__(
+        self, app: App, path: str, served: list[Served], processes: list[subprocess.Popen[str]]
+    ) -> None:
         self.path = path
         self.served = served
+        self._app = app
         self._processes = processes
 
     def as_dict(self) -> dict[str, Any]:
         return {"page": self.path, "repositories": self.served}
 
+    def write(self) -> None:
+        links = {one["repository"]: one for one in self.served}
+        sections = "".join(
+            _section(one, links.get(one["repository"])) for one in list_repositories(self._app)
+        )
+        _replace(
+            self.path,
+            "<!doctype html><html lang=en><meta charset=utf-8><title>headcount: all teams</title>"
+            f"<meta http-equiv=refresh content={_LOOK_S}><style>{_STYLE}</style>"
+            f"<h1>All teams</h1>{sections}",
+        )
+
     def wait(self) -> None:
-        """Return when the last server has ended."""
+        """Keep the page up to date until the last server has ended."""
         for process in self._processes:
-            process.wait()
+            while True:
+                try:
+                    process.wait(_LOOK_S)
+                    break
+                except subprocess.TimeoutExpired:
+                    self.write()
 
 
 @contextmanager
@@ -76,8 +100,9 @@ def open_pages(app: App) -> Iterator[Pages]:
         processes.extend(map(_start, found))
         until = time.monotonic() + _START_S
         served = [_describe(one, process, until) for one, process in zip(found, processes, strict=True)]
-        _write(path, served)
-        yield Pages(path, served, processes)
+        pages = Pages(app, path, served, processes)
+        pages.write()
+        yield pages
     finally:
         for process in processes:
             process.terminate()
@@ -127,22 +152,32 @@ def _describe(one: Repository, process: subprocess.Popen[str], until: float) -> 
     }
 
 
-def _write(path: str, served: list[Served]) -> None:
-    rows = "".join(map(_item, served))
-    page = (
-        f"<!doctype html><html lang=en><meta charset=utf-8><title>headcount</title><style>{_STYLE}</style>"
-        f"<h1>headcount</h1><ul>{rows}</ul>"
-    )
+def _section(one: Repository, served: Served | None) -> str:
+    """A repository with its open teams, and the last ones that ended."""
+    name = html.escape(one["repository"])
+    url = served["url"] if served is not None else None
+    title = f'<a href="{html.escape(url)}">{name}</a>' if url else name
+    problem = one["error"] or (served["error"] if served is not None else None)
+    open_ = [row for row in one["teams"] if row["state"] != Status.SHUTDOWN]
+    past = [row for row in one["teams"] if row["state"] == Status.SHUTDOWN][:_PAST]
+    rows = "".join(map(_row, [*open_, *past]))
+    head = "<tr><th>Team<th>State<th>Alive<th>Started<th>Ended<th>Result"
+    told = f"<p>{html.escape(problem)}" if problem else ""
+    return f"<h2>{title}</h2>{told}<table>{head}{rows}</table>"
+
+
+def _row(row: TeamRow) -> str:
+    kind = " class=past" if row["state"] == Status.SHUTDOWN else ""
+    return f"<tr{kind}>" + "".join(f"<td>{html.escape(cell)}" for cell in show_row(row))
+
+
+def _replace(path: str, text: str) -> None:
+    """Write a file that only this user can read. A reader sees the old one or the new one."""
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    new = f"{path}.new"
     with suppress(FileNotFoundError):
-        os.unlink(path)
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        os.unlink(new)
+    fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(fd, "w", encoding="utf-8", errors="replace") as file:
-        file.write(page)
-
-
-def _item(one: Served) -> str:
-    name, teams = html.escape(one["repository"]), html.escape(", ".join(one["teams"]))
-    problem = html.escape(one["error"] or "")
-    link = f'<a href="{html.escape(one["url"])}">{name}</a>' if one["url"] else name
-    return f"<li>{link}<br>{teams}{f' ({problem})' if problem else ''}"
+        file.write(text)
+    os.replace(new, path)

@@ -109,3 +109,10 @@ def _result(team: Team) -> str:
             words = "never started" if member.failure else outcome_words(member.outcome, "")
             counts[words] = counts.get(words, 0) + 1
     return ", ".join(f"{count} {words}" for words, count in counts.items())
+
+
+def show_row(row: TeamRow) -> tuple[str, ...]:
+    """Return the cells of a team for people: team, state, alive, started, ended, result."""
+    name = f"{row['team']}#{row['generation']}" if row["generation"] > 1 else row["team"]
+    times = [time[:16].replace("T", " ") if time else "-" for time in (row["startedAt"], row["endedAt"])]
+    return name, row["state"].replace("_", " "), f"{row['alive']} of {row['members']}", *times, row["result"]

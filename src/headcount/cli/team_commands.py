@@ -6,7 +6,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from headcount.app.all_teams import list_repositories, list_teams
+from headcount.app.all_teams import list_repositories, list_teams, show_row
 from headcount.app.app import open_app
 from headcount.app.policy_changes import change_policy, list_policy
 from headcount.cli.command_parser import add_team, take_signals
@@ -91,18 +91,9 @@ def run_teams(args: argparse.Namespace) -> int:
 
 
 def _team_lines(rows: Iterable[TeamRow]) -> list[str]:
-    shown = [
-        (f"{row['team']}#{row['generation']}" if row["generation"] > 1 else row["team"],
-         row["state"].replace("_", " "), f"{row['alive']} of {row['members']}", _minute(row["startedAt"]),
-         _minute(row["endedAt"]), row["result"])
-        for row in rows
-    ]  # fmt: skip
+    shown = list(map(show_row, rows))
     header = ("TEAM", "STATE", "ALIVE", "STARTED", "ENDED", "RESULT")
     return table(shown, header) if shown else ["No team was started here yet."]
-
-
-def _minute(time: str | None) -> str:
-    return time[:16].replace("T", " ") if time else "-"
 
 
 # --- open ------------------------------------------------------------------------------------------------
@@ -111,8 +102,8 @@ def _minute(time: str | None) -> str:
 def configure_open(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-browser", action="store_true", help="only print where the page is")
     parser.epilog = (
-        "Serves the page of each repository with an open team, each with a token of its own, and writes a "
-        "page with links to all of them. Ctrl-C closes the pages, not the teams."
+        "Shows one page with the teams of all your repositories, and serves the live page of each that has "
+        "an open team, with a token of its own. Ctrl-C closes the pages, not the teams."
     )
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 import urllib.request
 from pathlib import Path
 
@@ -73,9 +74,14 @@ def test_teams_and_pages_of_all_repositories_of_this_user(desk: Desk, tmp_path: 
     for url in urls:
         with urllib.request.urlopen(url.partition("#")[0]) as answer:
             assert answer.status == 200
+    assert "shutdown" not in page.read_text()
+    assert desk.answer("down", "--now", cwd=other)["status"] == "shutdown"
+    deadline = time.monotonic() + 60
+    while "<td>shutdown" not in page.read_text():  # it follows
+        assert time.monotonic() < deadline, page.read_text()
+        time.sleep(0.1)
     opened.send_signal(signal.SIGINT)
     assert opened.wait(30) == 0 and not page.exists()
-    for repo in (desk.repo, other):
-        assert desk.answer("down", "--now", cwd=repo)["status"] == "shutdown"
+    assert desk.answer("down", "--now", cwd=desk.repo)["status"] == "shutdown"
     os.rename(other, tmp_path / "moved")
     assert len(desk.answer("teams", "--all", cwd=tmp_path)) == 1
