@@ -64,6 +64,17 @@ def end_everything(app: App) -> None:
         runtime.kill(handle, 5)
 
 
+def engine_pid(home: str | Path) -> int:
+    """The process that drives. It holds the lock for a moment before it has written who it is."""
+    deadline = time.monotonic() + 60
+    while True:
+        pid = Path(home, "engine.lock").read_text().strip()
+        if pid and is_driven(str(home)):
+            return int(pid)
+        assert time.monotonic() < deadline, f"nobody drives {home}; the lock file has {pid!r}"
+        time.sleep(0.01)
+
+
 def end_engine(home: str | Path) -> None:
     """End the engine that a command started in the background: the holder of this very lock file."""
     if is_driven(str(home)):

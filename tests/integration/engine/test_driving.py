@@ -23,6 +23,7 @@ from headcount.engine.driver import Driver
 from headcount.errors import StoreError
 from headcount.protocol import events as ev
 from headcount.protocol.member import State
+from tests.support.lab import engine_pid
 
 from .lab import LIMIT_S, QUICK, TEAM, Lab
 
@@ -68,18 +69,6 @@ def _breaks(*_: object) -> None:
     raise RuntimeError("a bug")
 
 
-def _driver(lab: Lab) -> int:
-    """The process that drives, which is not this one. It has the lock a moment before it says who it is."""
-    deadline = time.monotonic() + LIMIT_S
-    while True:
-        with open(f"{lab.app.home}/engine.lock") as file:
-            pid = file.read().strip()
-        if pid and int(pid) != os.getpid():
-            return int(pid)
-        assert time.monotonic() < deadline, f"it says {pid!r}"
-        time.sleep(0.01)
-
-
 def test_whoever_watches_takes_over_when_the_one_that_drives_dies(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,7 +76,7 @@ def test_whoever_watches_takes_over_when_the_one_that_drives_dies(
     monkeypatch.setattr(resident, "_TAKE_OVER_S", 0.05)
     lab.create()
     ensure_driven(lab.app)
-    other = _driver(lab)
+    other = engine_pid(lab.app.home)
     with driving(lab.app):
         os.kill(other, signal.SIGKILL)
         lab.start("ada")
@@ -105,7 +94,7 @@ def test_a_stand_down_that_is_watched_outlives_its_engine(lab: Lab) -> None:
     with subprocess.Popen(down, cwd=place, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as watcher:
         lab.wait_state("ada#1", lambda m: m.state is State.ASKED)
         [driven] = status(lab.app)
-        os.kill(_driver(lab), signal.SIGKILL)
+        os.kill(engine_pid(lab.app.home), signal.SIGKILL)
         assert watcher.wait(LIMIT_S) == 0
     assert driven["driven"]
     assert lab.team().members["ada#1"].settled
@@ -125,7 +114,7 @@ def test_an_engine_that_was_suspended_is_named_and_not_waited_for(lab: Lab) -> N
     lab.start("ada")
     lab.stop_driving()
     ensure_driven(lab.app)
-    engine = _driver(lab)
+    engine = engine_pid(lab.app.home)
     os.kill(engine, signal.SIGSTOP)
     try:
         while suspended_driver(lab.app.home) is None:

@@ -21,6 +21,7 @@ from headcount.cli.start_commands import run_up
 from headcount.protocol.member import State
 from headcount.runtime.processes import Identity, wait_until_gone
 from headcount.runtime.reaper import start_time
+from tests.support.lab import engine_pid
 
 _TEAM = """\
 from headcount import Command, Team, Teammate, define_team, define_worker
@@ -37,13 +38,14 @@ doc = Command(name="x", description="y")[
 """
 
 
-def kill_engine(home: str) -> None:
+def kill_engine(home: str) -> int:
     """The one that drives, which is a process of its own."""
-    pid = int(Path(f"{home}/engine.lock").read_text())
+    pid = engine_pid(home)
     assert pid != os.getpid()
     engine = Identity(pid, start_time(pid))
     os.kill(pid, signal.SIGKILL)
     assert wait_until_gone([engine], LIMIT_S)
+    return pid
 
 
 def test_F50_up_takes_over_when_its_engine_is_killed(
@@ -51,13 +53,12 @@ def test_F50_up_takes_over_when_its_engine_is_killed(
 ) -> None:
     lab.stop_driving()
     (tmp_path / "team.py").write_text(_TEAM)
-    engines: list[str] = []
+    killed: list[int] = []
 
     def driven(app: object) -> None:
         ensure_driven(lab.app)
-        if not engines:  # the first one, before anybody is started
-            kill_engine(lab.app.home)
-        engines.append(Path(f"{lab.app.home}/engine.lock").read_text())
+        if not killed:  # the first one, before anybody is started
+            killed.append(kill_engine(lab.app.home))
 
     monkeypatch.setattr(up, "ensure_driven", driven)
     try:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.lab import engine_pid
+
 from .lab import RunLab, wait_until
 
 HEADCOUNT = shlex.join([sys.executable, "-m", "headcount"])
@@ -76,7 +78,7 @@ def test_F52_sweep_and_closing_remove_what_a_gate_of_a_killed_engine_left(
     wait_until(lambda: at.exists() and at.read_text().count("\n") == 2)
     place, pid = at.read_text().split()
     assert place in lab.git("worktree", "list")
-    for holder in {run.pid, int((lab.repo / ".headcount/engine.lock").read_text())}:
+    for holder in {run.pid, engine_pid(lab.repo / ".headcount")}:
         os.kill(holder, signal.SIGKILL)
     run.communicate()
     wait_until(lambda: not os.path.exists(f"/proc/{pid}"))  # the reaper ends the gate with its engine

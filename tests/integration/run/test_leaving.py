@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.lab import engine_pid
+
 from .lab import RunLab, wait_until
 
 LEAVES_S = 30  # five, and what a loaded machine needs
@@ -84,7 +86,7 @@ def test_an_engine_leaves_although_git_hangs_and_the_next_one_goes_on(lab: RunLa
     lab.env["HEADCOUNT_POLICY_CHECKPOINT_S"] = "0"  # the inspection is the first to call git
     (lab.repo / "team.py").write_text(_ONE)
     lab.json("up", "team.py")
-    engine = int((lab.repo / ".headcount/engine.lock").read_text())
+    engine = engine_pid(lab.repo / ".headcount")
     (tmp_path / "dead").touch()
     lab.headcount("down", "crew", "--no-wait")
     wait_until((tmp_path / "hangs").exists, 60)

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.lab import IDENTITY, end_engine, make_repository
+from tests.support.lab import IDENTITY, end_engine, engine_pid, make_repository
 from tests.support.postgres import Cluster
 
 LIMIT_S = 90.0
@@ -85,7 +85,7 @@ class Operator:
 
     @property
     def engine(self) -> int:
-        return int((self.home / "engine.lock").read_text())
+        return engine_pid(self.home)
 
     def processes(self) -> dict[int, bytes]:
         """Environment and command line of every process of this state directory."""
