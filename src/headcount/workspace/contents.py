@@ -25,8 +25,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from headcount.domain.findings import Checkout, Kind
+from headcount.errors import GitError
 from headcount.workspace.disk_scan import CHUNK, hash_path
-from headcount.workspace.git import Git
+from headcount.workspace.git import Git, execute, scrubbed_environment
 from headcount.workspace.git_state import EXECUTABLE, GITLINK, LINK, Entry, Status
 from headcount.workspace.objects import try_blobs
 from headcount.workspace.safe_files import read_file
@@ -220,6 +221,7 @@ def _sha256(path: bytes) -> tuple[str, int]:
 
 
 _LINK_BYTES = 1 << 16
+_SECOND = 1_000_000_000  # ns
 _SORT = 0o170000  # in a mode: what it is
 _CONTENT = (stat.S_IFREG, stat.S_IFLNK)
 _SCHEME = re.compile(r"(?:ssh|git|https?|ftps?|git\+ssh|ssh\+git)://(?:[^/@]*@)?(\[[^]]*\]|[^/:]*)")
@@ -233,7 +235,6 @@ class Territory:
 
     `root` is relative to the workspace, all other paths are relative to `root`. `files` are the sizes of
     regular files and links, `touched` the modes of those that may have been written since their checkout.
-    `moved` says that a directory may have got, lost or renamed an entry since then.
     """
 
     root: bytes
@@ -241,13 +242,33 @@ class Territory:
     touched: dict[bytes, int] = field(default_factory=dict)
     directories: dict[bytes, int] = field(default_factory=dict)
     empty: list[bytes] = field(default_factory=list)
-    moved: bool = False
 
-    @property
-    def is_untouched(self) -> bool:
-        """Whether everything is as git checked it out: the kernel records each change of a file in the file,
-        and each change of a name in its directory."""
-        return not (self.touched or self.moved or self.empty)
+
+def is_untouched(root: str, checkout: Checkout | None, timeout_s: float) -> bool:
+    """Whether everything below `root` is as git checked it out. False also means that headcount cannot tell.
+
+    The kernel records each change of a file in the time of the file, and each change of a name in the time of
+    its directory. `find` compares these times and stops at the first that is not from the checkout. Python
+    needs twice as long, and its threads wait for each other at each file.
+    """
+    if checkout is None or not _is_from(checkout, os.lstat(root).st_ctime_ns):
+        return False
+    before, last = (
+        f"@{time // _SECOND}.{time % _SECOND:09}" for time in (checkout.began_ns - 1, checkout.ended_ns - 1)
+    )
+    outside = ("(", "!", "-newerct", before, "-o", "-newerct", last, ")")
+    try:
+        answer = execute(
+            ("find", root, *outside, "-print", "-quit"),
+            cwd=None, env=scrubbed_environment(), stdin=None, timeout_s=timeout_s,
+        )  # fmt: skip
+    except GitError:
+        return False  # there is no `find`, or it took too long
+    return not (answer.code or answer.out or answer.err)
+
+
+def _is_from(checkout: Checkout, time_ns: int) -> bool:
+    return checkout.began_ns <= time_ns < checkout.ended_ns
 
 
 def survey(root: str, checkout: Checkout | None) -> list[Territory]:
@@ -258,7 +279,6 @@ def survey(root: str, checkout: Checkout | None) -> list[Territory]:
     top = Territory(b"")
     found = [top]
     began, ended = (checkout.began_ns, checkout.ended_ns) if checkout else (0, 0)
-    top.moved = not began <= os.lstat(root).st_ctime_ns < ended
     pending = [(top, b"")]
     while pending:
         territory, directory = pending.pop()
@@ -292,7 +312,6 @@ def survey(root: str, checkout: Checkout | None) -> list[Territory]:
                     touched[before + name] = mode
             elif sort == stat.S_IFDIR:
                 territory.directories[before + name] = mode
-                territory.moved |= not began <= seen.st_ctime_ns < ended
                 pending.append((territory, before + name))
     return found
 

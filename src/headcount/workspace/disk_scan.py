@@ -180,12 +180,13 @@ def try_recording(place: str) -> Recorded:
         with mmap.mmap(file, 1) as mapped:
             # Read first: tmpfs makes a page writable at its first use, and then misses the write.
             mapped[0] ^= 1
-        sees_mapped = os.fstat(file).st_mtime_ns != 0
+        last = os.fstat(file)
     finally:
         os.close(file)
         os.unlink(path)
     umask = 0o777 & ~stat.S_IMODE(made.st_mode)
-    return Recorded(made.st_ctime_ns if sees_mapped else None, umask if keeps_modes else None)
+    sees_mapped = last.st_mtime_ns != 0
+    return Recorded(last.st_ctime_ns if sees_mapped else None, umask if keeps_modes else None)
 
 
 def hash_blob(algorithm: str, size: int, chunks: Iterable[bytes]) -> str:

@@ -28,6 +28,7 @@ from headcount.workspace.contents import (
     find_uncommittable,
     find_unlisted,
     git_dir_of,
+    is_untouched,
     read_far_remotes,
     read_filters,
     read_submodule_paths,
@@ -152,13 +153,15 @@ class _Reading:
             return
         with self.part("read .git"):
             self._read_link(git.git_dir)
-        # Before git is asked: what a running member writes after this is at least in git's answer.
+        status: Status | None = None
         territories: list[Territory] = []
         with self.part("read directory"):
-            territories = survey(self.workspace.path, self.workspace.checkout)
+            status = self._read_untouched(repo, git)
+            if status is None:
+                # Before git is asked: what a running member writes after this is at least in git's answer.
+                territories = survey(self.workspace.path, self.workspace.checkout)
         trees: dict[bytes, _Tree] = {}
         with self.part("git status"):
-            status = self._read_untouched(repo, git, territories)
             if status is None:
                 top = territories[0] if territories else Territory(b"")
                 nested = [territory.root for territory in territories[1:]]
@@ -212,20 +215,22 @@ class _Reading:
         if os.path.realpath(os.path.join(self.workspace.path, named)) != os.path.realpath(git_dir):
             raise ValueError(f".git leads to {shown(named)}, not to {git_dir}")
 
-    def _read_untouched(self, repo: Repository, git: Git, territories: Sequence[Territory]) -> Status | None:
+    def _read_untouched(self, repo: Repository, git: Git) -> Status | None:
         """The status of a workspace in which nothing changed since git checked it out; None for all others.
 
-        By the kernel's word every file and name is as it was then. If HEAD and the index are, too, git has
-        nothing to compare, and would read every file a second time.
+        If HEAD, the index and by the kernel's word every file and name are as they were then, there is
+        nothing to compare.
         """
         base = self.workspace.base
-        if base is None or len(territories) != 1 or not territories[0].is_untouched:
+        if base is None:
             return None
         assert git.git_dir is not None
         head = first_line(os.path.join(git.git_dir, "HEAD")) or ""
         branch = head.removeprefix(_BRANCH) if head.startswith(_BRANCH) else None
         at = head if branch is None else first_line(os.path.join(repo.common_dir, "refs/heads", branch))
         if at != base and repo.commit_of(git.git_dir) != base:  # git also reads packed refs
+            return None
+        if not is_untouched(self.workspace.path, self.workspace.checkout, git.time_left()):
             return None
         if git.run("diff-index", "--cached", "--quiet", base, ok=range(256)).code:
             return None
