@@ -15,7 +15,13 @@ from headcount.app.closed_teams import closed_ids
 from headcount.app.retention import choose, find_kept, forget_mail
 from headcount.engine.ordered_starts import ROSTER
 from headcount.errors import Declined, HeadcountError
-from headcount.workspace.left_branches import OURS, delete_held, find_holders, is_made_by_headcount
+from headcount.workspace.left_branches import (
+    OURS,
+    delete_held,
+    find_holders,
+    is_made_by_headcount,
+    read_refs,
+)
 from headcount.workspace.ref_names import integration_name
 
 if TYPE_CHECKING:
@@ -82,8 +88,7 @@ def answer(found: list[Litter], mail: int, *, dry_run: bool, kept: list[Row] | N
 
 def _branches(app: App, repo: Repository, look: Callable[[str], None]) -> Iterator[Litter]:
     form = "--format=%(refname:lstrip=2)%00%(objectname)%00%(symref)"
-    rows = (row.split("\0") for row in repo.git.text("for-each-ref", form, OURS).splitlines())
-    there = {name: tip for name, tip, link in rows if not link}
+    there = {name: tip for name, tip, link in read_refs(repo, form, OURS) if not link}
     with app.store.read() as tx:
         ours = _made_for(tx, closed_ids(tx)) - _made_for(tx, _open_ids(tx))
     for branch in sorted(ours & there.keys()):

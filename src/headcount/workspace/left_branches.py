@@ -30,12 +30,19 @@ def find_holders(repo: Repository, commit: str) -> list[Ref]:
     """The branches and tags that reach `commit`, and a detached HEAD of the main worktree. Refs of the user's
     come first, because headcount may delete its own."""
     form = "--format=%(refname)%00%(objectname)%00%(symref)"
-    rows = repo.git.text("for-each-ref", f"--contains={commit}", form, _HEADS, "refs/tags/").splitlines()
-    refs = [Ref(name, value) for name, value, link in (row.split("\0") for row in rows) if not link]
+    rows = read_refs(repo, f"--contains={commit}", form, _HEADS, "refs/tags/")
+    refs = [Ref(name, value) for name, value, link in rows if not link]
     head = None if repo.bare else first_line(os.path.join(repo.common_dir, "HEAD"))
     if head and not head.startswith("ref: ") and (head == commit or repo.is_ancestor(commit, head)):
         refs.append(Ref("HEAD", head))
     return sorted(refs, key=lambda ref: (ref.name.startswith(OURS), ref.name))
+
+
+def read_refs(repo: Repository, *words: str) -> list[list[str]]:
+    """The fields of each ref that `git for-each-ref` prints, separated by NUL. A name may hold a character
+    that Python, and not git, takes for the end of a line."""
+    lines = repo.git.text("for-each-ref", *words).split("\n")
+    return [line.split("\0") for line in lines if line]
 
 
 def delete_held(repo: Repository, branch: str, tip: str, holder: Ref) -> bool:

@@ -299,8 +299,8 @@ def _passes(store: str, inside: tuple[str, ...], depth: int) -> bool:
 def _alternates(store: str) -> list[str]:
     path = os.path.join(store, "info", "alternates")
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            lines = [line for line in file.read().splitlines() if line and not line.startswith("#")]
+        with open(path, encoding="utf-8", errors="surrogateescape", newline="\n") as file:
+            lines = [line for line in file.read().split("\n") if line and not line.startswith("#")]
     except (FileNotFoundError, NotADirectoryError):
         return []
     return [os.path.realpath(os.path.join(store, line)) for line in lines]
