@@ -195,6 +195,12 @@ class Status:
     untracked: list[str] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
 
+    def list_untracked_since_head(self) -> Iterator[bytes]:
+        """Paths that HEAD has and the index has no more: an index that was lost or emptied tracks nothing."""
+        for entry in self.changed:
+            if entry.staged in ("D", "R"):
+                yield os.fsencode(entry.old_path or entry.path)
+
 
 def read_status(git: Git) -> Status:
     return parse_status(git.run(*COMMAND).records())

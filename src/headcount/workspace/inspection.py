@@ -137,6 +137,8 @@ class _Reading:
         except (HeadcountError, OSError, ValueError) as error:
             why = f"{error.what}: {error.why}" if isinstance(error, HeadcountError) else str(error)
             self.add(Kind.UNREADABLE, why, command)
+        except RecursionError:
+            self.add(Kind.UNREADABLE, "a directory is nested too deeply", command)
 
     def read_directory(self) -> None:
         """Without git there is no "committed": files are not dirty, they are only to be saved."""
@@ -258,9 +260,10 @@ class _Reading:
         self, territory: Territory, status: Status, entries: list[Entry], nested: Sequence[bytes]
     ) -> None:
         """Take build output out of the status and the territory, and list it."""
+        tracked = {entry.path for entry in entries}.union(status.list_untracked_since_head())
         skipping = find_skipped(
-            self.rules, territory.files, map(os.fsencode, status.ignored), (entry.path for entry in entries),
-            nested, os.fsencode(self.workspace.path),
+            self.rules, territory.files, map(os.fsencode, status.ignored), tracked, nested,
+            os.fsencode(self.workspace.path),
         )  # fmt: skip
         if not skipping.files:
             return

@@ -246,13 +246,18 @@ def read_file(path: str, limit: int) -> bytes:
 
 
 def write_durably(path: str, content: bytes) -> None:
-    """Write beside, sync, rename, sync the directory."""
+    """Write beside, sync, rename, sync the directory. A failure, as on a full disk, leaves nothing."""
     beside = f"{path}.{os.getpid()}.new"
-    with open(beside, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(beside, path)
+    try:
+        with open(beside, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except OSError:
+        with suppress(FileNotFoundError):
+            os.unlink(beside)
+        raise
     sync_directory(os.path.dirname(path))
 
 

@@ -25,7 +25,7 @@ from headcount.workspace.archive import PRIVATE
 from headcount.workspace.contents import git_dir_of
 from headcount.workspace.disk_scan import Listing, Node, hash_node, list_directory, open_path
 from headcount.workspace.git import Git
-from headcount.workspace.git_state import read_index, read_status
+from headcount.workspace.git_state import Status, read_index, read_status
 from headcount.workspace.objects import Leaf, read_types
 from headcount.workspace.ref_names import shown, to_tree
 from headcount.workspace.reflog import read_ownership, read_stashes
@@ -45,6 +45,8 @@ _INDEXES = (b"index", b"sharedindex.", b"next-index-")  # what they name is read
 PLACE = frozenset(
     {b"gitdir", b"commondir", b"locked", b"headcount.json", b"headcount.removing", WITHDRAWN.encode()}
 )
+# What a process that was killed while it wrote one of these has left (`write_durably`).
+_UNFINISHED = re.compile(rb"headcount\.(?:json|removing)\.\d+\.new")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,7 @@ def take_snapshot(
     patience = _Patience.of(timeout_s, limits.total)
     snapshot = Snapshot()
     files = list_directory(os.fsencode(workspace.path), _skip_link(workspace))
-    state = list_directory(os.fsencode(workspace.git_dir), PLACE.__contains__)
+    state = list_directory(os.fsencode(workspace.git_dir), _says_where)
     kept = _sort_out(asking.on(workspace.git_dir, workspace.path), files, limits, rules, snapshot)
     _hash(snapshot, FILES, os.fsencode(workspace.path), kept, repo.hash_name, patience)
     _hash(snapshot, STATE, os.fsencode(workspace.git_dir), state.nodes, repo.hash_name, patience)
@@ -153,6 +155,10 @@ def take_snapshot(
         **({PRIVATE: _names(node.path for node in snapshot.private)} if snapshot.private else {}),
     }
     return snapshot
+
+
+def _says_where(path: bytes) -> bool:
+    return path in PLACE or _UNFINISHED.fullmatch(path) is not None
 
 
 def _check_place(repo: Repository, workspace: Workspace, git_dir: str) -> None:
@@ -196,13 +202,15 @@ def _leads_to(link: str, workspace: Workspace) -> bool:
 
 def _sort_out(git: Git, files: Listing, limits: Limits, rules: SavingRules, snapshot: Snapshot) -> list[Node]:
     """What goes into the tree: everything without what is skipped, private, or over the limit if ignored."""
-    ignored = _read_ignored(git)
+    status = _read_status(git)
+    ignored = [os.fsencode(path) for path in status.ignored]
     tracked = _read_tracked(git) if rules != _ALL else frozenset()
     nested = [os.path.dirname(node.path) for node in files.nodes if node.path.endswith(b"/.git")]
     inside = tuple(place + b"/" for place in nested)
     contents = [node for node in files.nodes if node.is_file or node.is_link]
     own = {node.path: node.size for node in contents if not node.path.startswith(inside)}
-    skipping = find_skipped(rules, own, ignored, tracked, nested, os.fsencode(git.work_tree or ""))
+    committed = tracked.union(status.list_untracked_since_head())
+    skipping = find_skipped(rules, own, ignored, committed, nested, os.fsencode(git.work_tree or ""))
     snapshot.skipped = skipping.listed
     files.nodes = [
         node
@@ -223,12 +231,12 @@ def _sort_out(git: Git, files: Listing, limits: Limits, rules: SavingRules, snap
     return _leave_out_ignored(rest, ignored, limits.ignored, snapshot)
 
 
-def _read_ignored(git: Git) -> list[bytes]:
-    """Ignored files and directories. Where git cannot say, nothing is ignored: it counts as work."""
+def _read_status(git: Git) -> Status:
+    """Where git cannot say, nothing is ignored: it counts as work."""
     try:
-        return [os.fsencode(path) for path in read_status(git).ignored]
+        return read_status(git)
     except GitError:
-        return []
+        return Status()
 
 
 def _read_tracked(git: Git) -> frozenset[bytes]:
