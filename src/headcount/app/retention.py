@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import threading
 import time
 from contextlib import suppress
@@ -26,6 +25,7 @@ from headcount.domain.findings import Kind, Workspace
 from headcount.engine.state_files import archive_path, log_path
 from headcount.errors import HeadcountError
 from headcount.runtime.mark import parse_mark
+from headcount.tree_removal import remove_tree
 from headcount.workspace.checkpoints import DIRECTORY as CHECKPOINTS
 from headcount.workspace.checkpoints import disk_size, list_stores
 
@@ -173,7 +173,9 @@ def _delete(paths: list[str]) -> None:
     for path in paths:
         with suppress(FileNotFoundError):  # an engine may remove it at the same time
             if os.path.isdir(path) and not os.path.islink(path):
-                shutil.rmtree(path)
+                remove_tree(path)
+                if os.path.isdir(path):
+                    raise OSError(f"{path} could not be removed")
             else:
                 os.unlink(path)
 

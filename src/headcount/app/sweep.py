@@ -20,7 +20,7 @@ from headcount.errors import HeadcountError, UsageError
 from headcount.runtime.mark import parse_mark
 from headcount.workspace.git_workspaces import EngineWorkspaces
 from headcount.workspace.integration import find_left
-from headcount.workspace.remove import discard_path, measure
+from headcount.workspace.remove import discard_path, find_mounted_in, measure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -70,8 +70,9 @@ def _discard(app: App, paths: Iterable[str], *, dry_run: bool) -> list[dict[str,
     All paths are checked before the first is deleted.
     """
     # The directory above may be named through a link. The last part may be a link, which is deleted itself.
-    wanted = [os.path.split(os.path.abspath(path)) for path in paths]
-    places = [os.path.join(os.path.realpath(above), name) for above, name in wanted]
+    wanted = [os.path.split(os.path.abspath(path)) if path else ("", "") for path in paths]
+    named = {os.path.join(os.path.realpath(above), name) if name else name for above, name in wanted}
+    places = [path for path in sorted(named) if not any(path.startswith(f"{other}/") for other in named)]
     kept = [orphan for orphan in _orphans(app)[0] if orphan.workspace is not None] if places else []
     chosen = [(path, _find_kept(path, kept)) for path in places]
     answers = []
@@ -95,10 +96,12 @@ def _find_kept(path: str, kept: Iterable[Orphan]) -> Workspace:
             why = f"{', '.join(orphan.processes)} is alive there"
         if os.path.relpath(path, workspace.path).split(os.sep)[0] == ".git":
             why = "git needs it to know the worktree"
+        if not os.path.islink(path) and (mounted := find_mounted_in(path)):
+            why = f"{mounted[0]} is mounted in it"
         if not why:
             return workspace
     hint = "See what was kept with `headcount sweep --dry-run`"
-    raise UsageError(f"Did not delete {path}", why, (hint,), code="not-kept")
+    raise UsageError(f"Did not delete {path or 'an empty path'}", why, (hint,), code="not-kept")
 
 
 def _record(app: App, workspace: Workspace, kind: str, data: dict[str, Any]) -> None:

@@ -69,7 +69,8 @@ def restore_in_place(
 
 def _find_files(store: Checkpoints, point: Checkpoint, paths: Sequence[str]) -> dict[bytes, Leaf]:
     """The files of a checkpoint that are one of these paths or below it; all without a path."""
-    asked = [os.fsencode(os.path.normpath(path)) for path in paths]
+    # An empty path, as of a variable that is not set, would mean everything to `normpath`.
+    asked = [os.fsencode(os.path.normpath(path or os.devnull)) for path in paths]
     found = {
         name: leaf
         for name, leaf in read_tree(store.git, point.tree).items()

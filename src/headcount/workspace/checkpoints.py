@@ -332,6 +332,9 @@ class Checkpoints:
             known |= unwanted
         found = self._read_sizes(changed - unwanted)
         sizes = {path: size for path, size in found.items() if size is not None}
+        unfit = {path for path in sizes if b".git" in path.lower().split(b"/")}  # git holds no such name
+        for path in unfit:
+            del sizes[path]
         large = self._too_much(sizes, max_mb, points) if max_mb and sizes else set()
         new = sizes.keys() - large
         if new:
@@ -342,7 +345,7 @@ class Checkpoints:
             git.run("update-index", *refresh, *how, stdin=_joined(new), ok=(0, 1) if refresh else (0,))
         if gone := known & (unwanted | (found.keys() - new)):
             git.run("update-index", "--force-remove", "-z", "--stdin", stdin=_joined(gone))
-        left_out = tuple(shown(os.fsdecode(path)) for path in sorted(large)[:_MOST_NAMED])
+        left_out = tuple(shown(os.fsdecode(path)) for path in sorted(large | unfit)[:_MOST_NAMED])
         return bool(new or gone), left_out
 
     def _read_sizes(self, paths: Iterable[bytes]) -> dict[bytes, int | None]:
@@ -636,12 +639,16 @@ def list_stores(repo: Repository, directory: str, team: str | None = None) -> li
 
 
 def disk_size(path: str) -> int:
-    """Bytes of the files below a directory."""
-    found = (os.path.join(top, name) for top, _, names in os.walk(path) for name in names)
-    total = 0
-    for name in found:
-        with suppress(FileNotFoundError):
-            total += os.lstat(name).st_size
+    """Bytes of the files below a directory, of any depth: `os.walk` fails at a thousand levels."""
+    total, pending = 0, [path]
+    while pending:
+        with suppress(OSError), os.scandir(pending.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(entry.path)
+                else:
+                    with suppress(FileNotFoundError):
+                        total += entry.stat(follow_symlinks=False).st_size
     return total
 
 

@@ -146,7 +146,7 @@ def _who_is_there(workspace: Workspace, proof: GoneProof) -> list[str]:
         reasons.append(
             f"the proof is about {proof.team}/{proof.member} {proof.generation}, not about who works here"
         )
-    reasons += [f"{shown(place)} is mounted in it" for place in _mounted_in(workspace.path)]
+    reasons += [f"{shown(place)} is mounted in it" for place in find_mounted_in(workspace.path)]
     # A `git status` of an editor or a prompt, or of headcount itself, is there for a moment only.
     deadline = time.monotonic() + _PASSING_S
     while (standing := list(_standing_in(workspace.path))) and time.monotonic() < deadline:
@@ -154,7 +154,7 @@ def _who_is_there(workspace: Workspace, proof: GoneProof) -> list[str]:
     return reasons + [f"process {pid} ({name}) has its working directory in it" for pid, name in standing]
 
 
-def _mounted_in(path: str) -> list[str]:
+def find_mounted_in(path: str) -> list[str]:
     """What stands there is somebody else's, and only shown in the workspace: not ours to delete."""
     real = os.fsencode(os.path.realpath(path))
     places = (_unescaped(line.split(b" ")[4]) for line in _read_mounts())

@@ -13,6 +13,7 @@ from headcount.app.salvages import restore_saved, show_saved, verify_saved
 from headcount.app.sweep import sweep
 from headcount.domain.settings import Agent, Agents
 from headcount.errors import UsageError
+from headcount.workspace import remove as gate
 
 from .lab import PATIENT, POLITE, TEAM, Lab, git
 
@@ -81,11 +82,16 @@ def test_patterns_of_one_worker_hold_for_that_worker(lab: Lab) -> None:
     assert "a.tmp" not in names and "notes.txt" not in names
 
 
-def test_F65_what_is_over_the_limit_is_explained_and_goes_when_the_operator_says_so(lab: Lab) -> None:
+def keep_large_build(lab: Lab) -> tuple[dict[str, Any], Path]:
+    """The answer of a stand-down that keeps the workspace, because `build` is over the limit."""
     ignore(lab)
     lab.create(replace(PATIENT, salvage_ignored_max_mb=1))
     answer = end(lab, "mkdir build; head -c 2097152 /dev/zero > build/large.bin; echo w > work.txt")
-    place = Path(lab.workspace("ada#1"))
+    return answer, Path(lab.workspace("ada#1"))
+
+
+def test_F65_what_is_over_the_limit_is_explained_and_goes_when_the_operator_says_so(lab: Lab) -> None:
+    answer, place = keep_large_build(lab)
     said = "; ".join(answer["warnings"])
     assert answer["deleted"] is False and place.exists()
     assert "does not hold build/ (2.0 MB)" in said
@@ -104,6 +110,26 @@ def test_F65_what_is_over_the_limit_is_explained_and_goes_when_the_operator_says
     assert [(entry.about, entry.data["path"], entry.data["files"]) for entry in noted] == [
         ("ada#1", f"{place}/build", 1)
     ]
+
+
+def test_F144_nothing_is_discarded_by_an_empty_path_or_through_a_mount(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An empty path means the current directory to Python, and that may be inside a kept workspace."""
+    _, place = keep_large_build(lab)
+    monkeypatch.chdir(place / "build")
+    with pytest.raises(UsageError, match="Did not delete an empty path"):
+        sweep(lab.app, discard=[""])
+    mounts = f"1 2 0:3 / {place}/build/volume rw - ext4 /dev/x rw"
+    with monkeypatch.context() as mounted:
+        mounted.setattr(gate, "_read_mounts", lambda: [mounts.encode()])
+        with pytest.raises(UsageError, match="Did not delete"):
+            sweep(lab.app, discard=[f"{place}/build"])
+    assert (place / "build" / "large.bin").exists()
+    monkeypatch.chdir(lab.app.root)
+    swept = sweep(lab.app, discard=[f"{place}/build/large.bin", f"{place}/build", f"{place}/build/"])
+    assert [one["path"] for one in swept["discarded"]] == [f"{place}/build"]
+    assert not place.exists()
 
 
 def test_path_of_an_open_team_is_not_discarded(lab: Lab) -> None:

@@ -17,6 +17,7 @@ from headcount.domain.policy import Policy
 from headcount.domain.settings import Settings
 from headcount.ports import Tx
 from headcount.store.sqlite import InMemoryStore
+from headcount.tree_removal import remove_tree
 from tests.support.store_stage import close_team, mail, make_team
 
 LOGGED = ("logs/alice#1/log.0", "team/status.json", "journal.jsonl", "mail.jsonl", "tasks.json")
@@ -114,3 +115,22 @@ def test_the_oldest_go_until_the_rest_fits() -> None:
 )
 def test_a_size_is_shown_in_the_unit_that_fits(count: int, shown: str) -> None:
     assert show_bytes(count) == shown
+
+
+def test_F146_files_of_a_client_that_are_nested_too_deeply_for_python_are_measured_and_removed(
+    app: App,
+) -> None:
+    with app.store.write() as tx:
+        place = archive(app, tx, "crew", days=400)
+    above = os.open(place / "team", os.O_RDONLY)
+    for _ in range(1300):
+        os.mkdir("d", dir_fd=above)
+        inner = os.open("d", os.O_RDONLY, dir_fd=above)
+        os.close(above)
+        above = inner
+    os.close(above)
+    try:
+        assert remove_due(app, time.time()) == ["crew-1: older than 30 days"]
+        assert left(place) == ["alice-1.tar", "private/env", "receipt.json"]
+    finally:
+        remove_tree(str(place / "team"))  # pytest could not
