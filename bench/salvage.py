@@ -22,7 +22,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from findings import make_repository, told
+from findings import cpu_seconds, make_repository, told
 
 from headcount.domain.findings import Workspace
 from headcount.domain.policy import Policy
@@ -51,13 +51,6 @@ def add(workspace: Workspace, index: str, *, copied: bool) -> None:
         environment = {**os.environ, "GIT_INDEX_FILE": index}
         subprocess.run(["git", *words], cwd=workspace.path, env=environment, check=True, capture_output=True)
     os.unlink(index)
-
-
-def cpu_seconds(run: Callable[[], object]) -> float:
-    """The processor time of this process and of those that it has waited for."""
-    before = os.times()
-    run()
-    return sum(os.times()[:4]) - sum(before[:4])
 
 
 def measure(repo: Repository, workspace: Workspace, changed: int, new: int, rounds: int) -> None:

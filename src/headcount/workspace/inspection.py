@@ -22,7 +22,6 @@ from headcount.workspace.contents import (
     Difference,
     Inner,
     Territory,
-    directories_of,
     find_different,
     find_left_modules,
     find_uncommittable,
@@ -60,7 +59,7 @@ from headcount.workspace.reflog import (
     read_stashes,
 )
 from headcount.workspace.repository import Repository, first_line
-from headcount.workspace.saving_rules import SavingRules, find_skipped
+from headcount.workspace.saving_rules import SavingRules, find_holders, find_skipped
 
 _BRANCH = "ref: refs/heads/"
 _LETTERS = {"A": "added", "D": "deleted", "M": "modified", "R": "renamed", "C": "copied", "T": "type changed"}
@@ -268,10 +267,9 @@ class _Reading:
         if not skipping.files:
             return
         self.skipped = skipping.listed
-        left = [path for path in (*territory.files, *nested) if path not in skipping.files]
+        left = {path for path in (*territory.files, *nested) if path not in skipping.files}
         # An ignored directory of which nothing is left to save is not reported.
-        holds = {above for path in left for above in (path, *directories_of(path))}
-        gone = {above for path in skipping.files for above in (path, *directories_of(path))} - holds
+        gone = (skipping.files | find_holders(skipping.files)) - left - find_holders(left)
         status.ignored = [path for path in status.ignored if os.fsencode(path.rstrip("/")) not in gone]
         territory.files = {path: size for path, size in territory.files.items() if path not in skipping.files}
         territory.empty = [path for path in territory.empty if not skipping.drops(path)]

@@ -95,8 +95,8 @@ def find_skipped(
     entries = set(ignored)
     if not entries or not (rules.known or rules.skip):
         return Skipping()
-    unsaved = {path for path in files if _is_within(path, entries)}.difference(tracked)
-    known = _Known(files, _holders(files.keys() - unsaved), root) if rules.known else None
+    unsaved = _find_within(files, entries).difference(tracked)
+    known = _Known(files, find_holders(files.keys() - unsaved), root) if rules.known else None
     named = PathPatterns(tuple(pattern for pattern in rules.skip.patterns if pattern.endswith("/")))
     roots: dict[bytes, str] = {}
     members: dict[bytes, list[bytes]] = {}
@@ -128,7 +128,9 @@ def find_skipped(
         for root in sorted(roots)
     )
     directories = {root: why for root, why in roots.items() if root not in files}
-    return Skipping(skipped, listed, directories, _holders(path for paths in kept.values() for path in paths))
+    return Skipping(
+        skipped, listed, directories, find_holders(path for paths in kept.values() for path in paths)
+    )
 
 
 class _Known:
@@ -176,11 +178,21 @@ def _name(path: bytes) -> str:
     return shown(os.fsdecode(path))
 
 
-def _is_within(path: bytes, entries: set[bytes]) -> bool:
-    return path in entries or any(above + b"/" in entries for above in directories_of(path))
+def _find_within(paths: Iterable[bytes], entries: set[bytes]) -> set[bytes]:
+    """Those of these paths that are entries, or below one. Each directory is judged once."""
+    known: dict[bytes, bool] = {b"": False}
+
+    def is_below(directory: bytes) -> bool:
+        if directory not in known:
+            known[directory] = any(
+                above + b"/" in entries for above in (directory, *directories_of(directory))
+            )
+        return known[directory]
+
+    return {path for path in paths if path in entries or is_below(path.rpartition(b"/")[0])}
 
 
-def _holders(paths: Iterable[bytes]) -> set[bytes]:
+def find_holders(paths: Iterable[bytes]) -> set[bytes]:
     """The directories that hold any of these paths, at any depth."""
     found: set[bytes] = set()
     for path in paths:
