@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from tests.support.postgres import Cluster
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 signal.signal(signal.SIGINT, signal.default_int_handler)
 for _number in (signal.SIGQUIT, signal.SIGHUP):
     signal.signal(_number, signal.SIG_DFL)
+
+# The time that an example takes says something about the machine, and nothing about the code.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 _MEMORY = "/dev/shm"
 _ROOM = 4 << 30
