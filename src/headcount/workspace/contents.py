@@ -22,9 +22,10 @@ import re
 import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from headcount.domain.findings import Checkout, Kind
+from headcount.value_classes import dataclass
 from headcount.workspace.disk_scan import CHUNK, hash_path
 from headcount.workspace.git import Git
 from headcount.workspace.git_state import EXECUTABLE, GITLINK, LINK, Entry, Status
