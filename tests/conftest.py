@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from tests.support.postgres import Cluster
@@ -20,6 +21,16 @@ if TYPE_CHECKING:
 signal.signal(signal.SIGINT, signal.default_int_handler)
 for _number in (signal.SIGQUIT, signal.SIGHUP):
     signal.signal(_number, signal.SIG_DFL)
+
+# The time that an example takes says something about the machine, and nothing about the code. CI has the same
+# examples each time; whoever runs the tests by hand looks at new ones.
+settings.register_profile(
+    "headcount",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize="CI" in os.environ,
+)
+settings.load_profile("headcount")
 
 _MEMORY = "/dev/shm"
 _ROOM = 4 << 30

@@ -10,13 +10,14 @@ order in which they came.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from headcount.domain.records import Identity as Identity
 from headcount.domain.records import Mail as Mail
 from headcount.domain.records import MemberCard, TeamCard
 from headcount.domain.records import Task as Task
+from headcount.value_classes import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -154,7 +154,7 @@ def _asked(name: str, reason: str, dialect: Dialect) -> tuple[str, Any]:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS)
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(spec=workflows())
 def test_blocks_evaluate_to_the_strings_of_the_source(
     node: Node, dialect: Dialect, spec: dict[str, Any]
@@ -164,7 +164,7 @@ def test_blocks_evaluate_to_the_strings_of_the_source(
     assert calls == expected_calls(spec, dialect)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(spec=workflows())
 def test_generated_documents_have_exactly_their_own_fences_and_headings(spec: dict[str, Any]) -> None:
     parsed = Parsed(emit(spec, TEAMMATE))

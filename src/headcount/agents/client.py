@@ -16,11 +16,11 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from headcount.agents.host import Wanted
 from headcount.domain.command_patterns import is_compound
+from headcount.value_classes import dataclass
 
 SERVER = "headcount"
 """The name of our MCP server in every client's settings."""

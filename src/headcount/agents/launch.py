@@ -7,12 +7,13 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 from headcount.agents.acp.known_agents import find_agent, find_via
 from headcount.agents.registry import CLIENTS, check_installed
 from headcount.errors import UsageError, WorldError
+from headcount.value_classes import dataclass
 
 ACP = "acp"
 """The agent that is any command which speaks the Agent Client Protocol."""

@@ -13,7 +13,7 @@ import shutil
 import stat
 import tempfile
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from headcount.app.adapters import checkout_git_dir, find_repository
@@ -23,6 +23,7 @@ from headcount.domain.findings import Workspace
 from headcount.domain.names import show
 from headcount.engine.pending_acts import GIT_CONFIG
 from headcount.errors import Declined, GitError, UsageError
+from headcount.value_classes import dataclass
 from headcount.workspace.git_settings import Recorded
 from headcount.workspace.git_state import read_status
 from headcount.workspace.integration import merge_trees

@@ -6,9 +6,11 @@ written under one field and looked for under another.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
+
+from headcount.value_classes import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -16,9 +16,11 @@ Two questions are kept apart, because they have different answers:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from enum import StrEnum
 from typing import Any, Self
+
+from headcount.value_classes import dataclass
 
 
 class Kind(StrEnum):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Protocol
+
+from headcount.value_classes import dataclass
 
 
 def _doc(text: str) -> dict[str, str]:

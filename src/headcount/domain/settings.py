@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, Field, field, fields
 from typing import Any, Final, NamedTuple, NoReturn
 
 from headcount.domain.command_patterns import read_pattern
@@ -21,6 +21,7 @@ from headcount.domain.database_url import hide_password
 from headcount.domain.names import SETTINGS_FILE, check_member_name
 from headcount.domain.policy import NOTIFY_KINDS, Limits, Policy
 from headcount.errors import Declined, UsageError
+from headcount.value_classes import dataclass
 
 FILE_NAME: Final = SETTINGS_FILE
 ENVIRONMENT: Final = "the environment"

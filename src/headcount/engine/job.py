@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headcount.domain.environment import build_environment
+from headcount.value_classes import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -11,9 +11,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from headcount.value_classes import dataclass
 
 if TYPE_CHECKING:
     from headcount.protocol.happened import Happened

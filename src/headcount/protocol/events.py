@@ -11,8 +11,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from headcount.value_classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)

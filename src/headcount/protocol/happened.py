@@ -6,10 +6,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headcount.protocol.effects import Note
+from headcount.value_classes import dataclass
 
 if TYPE_CHECKING:
     from headcount.protocol.member import State, Trigger

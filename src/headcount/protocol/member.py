@@ -21,11 +21,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from headcount.protocol.machine import Rule
+from headcount.value_classes import dataclass
 
 if TYPE_CHECKING:
     from headcount.domain.policy import Policy

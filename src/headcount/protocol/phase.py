@@ -21,7 +21,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
@@ -35,6 +35,7 @@ from headcount.protocol.machine import Rule, interpret
 from headcount.protocol.task import ENDS, Task
 from headcount.protocol.task import State as TaskState
 from headcount.protocol.task_step import step_task
+from headcount.value_classes import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 from headcount.domain.names import MEMBER_NAME_MAX
@@ -20,6 +20,7 @@ from headcount.protocol.phase import State, free_slot
 from headcount.protocol.task import Presence, Task
 from headcount.protocol.task import State as TaskState
 from headcount.protocol.task_events import Begin
+from headcount.value_classes import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

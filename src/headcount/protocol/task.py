@@ -34,11 +34,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from headcount.protocol.machine import Rule
+from headcount.value_classes import dataclass
 
 
 class State(StrEnum):

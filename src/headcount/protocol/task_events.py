@@ -11,11 +11,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from headcount.protocol.effects import Note, SetStatus
 from headcount.protocol.events import ChangesRequested, Spawn, StandDown
+from headcount.value_classes import dataclass
 
 LEAD: Final = "lead"
 PASS: Final = "pass"

@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from headcount.protocol import task_events as ev
@@ -20,6 +20,7 @@ from headcount.protocol.effects import Note, SetStatus
 from headcount.protocol.events import ChangesRequested, Spawn, StandDown
 from headcount.protocol.machine import interpret
 from headcount.protocol.task import BOARD, TABLE, WORKER, Action, Presence, Seat, State, Task, Trigger
+from headcount.value_classes import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,11 +19,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from headcount.protocol.member import Activity, Member, State, Trigger
+from headcount.value_classes import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

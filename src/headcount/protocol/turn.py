@@ -15,7 +15,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from headcount.domain import templates
@@ -33,6 +33,7 @@ from headcount.protocol.happened import (
 from headcount.protocol.machine import Rule, interpret
 from headcount.protocol.member import TABLE, Action, Activity, Answer, Member, State, Trigger, final_outcome
 from headcount.protocol.team import Escalation, EscalationState, decisions_now
+from headcount.value_classes import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

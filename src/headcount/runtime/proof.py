@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
 from headcount.runtime.start_record import Identity, describe_signal
+from headcount.value_classes import dataclass
 
 BY_SUBREAPER = "subreaper+mark"
 """A subreaper saw the kernel's "no children left", and no process carries the mark. The subreaper is its

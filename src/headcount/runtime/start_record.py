@@ -13,11 +13,12 @@ import stat
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 from headcount.errors import ProcessError
 from headcount.runtime.reaper import EMPTY, EXIT, PROCESS, as_json, write_once
+from headcount.value_classes import dataclass
 
 _PID_MOST = 1 << 31
 _RECORD_MOST = 65536  # bytes; the keeper's own records have less than 4,000

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from headcount.errors import GitError, UsageError
+from headcount.value_classes import dataclass
 from headcount.workspace.checkpoints import Checkpoint, Checkpoints
 from headcount.workspace.contents import directories_of
 from headcount.workspace.objects import Leaf, find_broken, read_blobs, read_tree, write_leaf

@@ -38,11 +38,12 @@ import stat
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from headcount.domain.findings import Workspace
 from headcount.errors import GitError, HeadcountError, UsageError
+from headcount.value_classes import dataclass
 from headcount.workspace.contents import directories_of
 from headcount.workspace.git import Git
 from headcount.workspace.objects import read_types

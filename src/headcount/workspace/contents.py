@@ -22,10 +22,11 @@ import re
 import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from headcount.domain.findings import Checkout, Kind
 from headcount.errors import GitError
+from headcount.value_classes import dataclass
 from headcount.workspace.disk_scan import CHUNK, hash_path
 from headcount.workspace.git import Git, execute, scrubbed_environment
 from headcount.workspace.git_state import EXECUTABLE, GITLINK, LINK, Entry, Status

@@ -14,10 +14,11 @@ import shutil
 import stat
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from headcount.errors import WorldError
+from headcount.value_classes import dataclass
 from headcount.workspace.safe_files import DEEPEST, is_long, list_names, reach
 
 CHUNK = 1 << 20

@@ -18,11 +18,12 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 from headcount.domain.environment import build_environment
 from headcount.errors import GitError
+from headcount.value_classes import dataclass
 from headcount.workspace.git_settings import (
     QUESTION,
     Config,

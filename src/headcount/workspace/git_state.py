@@ -16,10 +16,11 @@ import struct
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from headcount.domain.findings import Checkout
+from headcount.value_classes import dataclass
 from headcount.workspace.git import Git
 from headcount.workspace.safe_files import read_file
 

@@ -22,11 +22,12 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from headcount.domain.environment import build_environment
 from headcount.domain.findings import Workspace
 from headcount.errors import GitError
+from headcount.value_classes import dataclass
 from headcount.workspace.git import Answer, Git, execute
 from headcount.workspace.objects import read_types
 from headcount.workspace.ref_names import CHECKPOINTS, HEADS, branch_name, next_name_at_hub

@@ -12,12 +12,13 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from functools import partial
 
 from headcount.domain.findings import Finding, Findings, Kind, Skipped, Workspace
 from headcount.errors import HeadcountError
+from headcount.value_classes import dataclass
 from headcount.workspace.contents import (
     Difference,
     Inner,

@@ -13,10 +13,11 @@ import secrets
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from headcount.errors import Declined, GitError
 from headcount.tree_removal import remove_tree
+from headcount.value_classes import dataclass
 from headcount.workspace.git import failure
 from headcount.workspace.ref_names import integration_name, numbered, shown
 from headcount.workspace.repository import Repository

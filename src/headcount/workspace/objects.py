@@ -9,11 +9,11 @@ import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from io import BytesIO
 from typing import IO, NamedTuple
 
 from headcount.errors import GitError, WorldError
+from headcount.value_classes import dataclass
 from headcount.workspace.disk_scan import CHUNK, hash_blob, hash_bytes, hash_object
 from headcount.workspace.git import Git
 from headcount.workspace.git_settings import is_plain

@@ -24,9 +24,9 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 
 from headcount.errors import GitError
+from headcount.value_classes import dataclass
 from headcount.workspace.git import Git
 from headcount.workspace.objects import FAST, find_whole, read_types
 from headcount.workspace.ref_names import SALVAGE

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
+
+from headcount.value_classes import dataclass
 
 _CLASS = re.compile(rb"\[([!^]?)(\]?(?:\[:\w+:\]|\\.|[^\]\\])*)\]", re.DOTALL)
 _NAMED = {  # POSIX classes, as git knows them

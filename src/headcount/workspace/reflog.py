@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import cache
 
 from headcount.domain.findings import Workspace
+from headcount.value_classes import dataclass
 from headcount.workspace.ref_names import encode
 from headcount.workspace.repository import Repository
 from headcount.workspace.safe_files import NotAFile, read_file

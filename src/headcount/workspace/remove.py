@@ -22,11 +22,11 @@ import stat
 import time
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 
 from headcount.domain.findings import Archive, Findings, GoneProof, Skipped, Workspace
 from headcount.errors import GitError, WorldError
 from headcount.shared_look import SharedLook
+from headcount.value_classes import dataclass
 from headcount.workspace.archive import find_private, verify_archive
 from headcount.workspace.disk_scan import Node, list_directory, read_node
 from headcount.workspace.inspection import read_findings

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import NamedTuple
 
 from headcount.errors import GitError, HeadcountError, UsageError
 from headcount.shared_look import SharedLook
+from headcount.value_classes import dataclass
 from headcount.workspace.git import Git, Reaper, read_version
 from headcount.workspace.git_settings import Recorded
 from headcount.workspace.safe_files import NotAFile, read_file

@@ -12,11 +12,12 @@ import os
 import shutil
 import stat
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 from typing import TYPE_CHECKING
 
 from headcount.errors import GitError, UsageError
+from headcount.value_classes import dataclass
 from headcount.workspace.archive import check_private, find_private, read_private
 from headcount.workspace.git import Git
 from headcount.workspace.objects import LINK, Leaf, find_broken, read_blobs, read_sizes, read_tree, write_leaf

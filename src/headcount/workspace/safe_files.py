@@ -14,9 +14,10 @@ import stat
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from headcount.errors import GitError
+from headcount.value_classes import dataclass
 from headcount.workspace.ref_names import shown
 
 LONGEST = 4000  # bytes; a little is left of PATH_MAX for what git adds

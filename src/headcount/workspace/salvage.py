@@ -21,12 +21,12 @@ import os
 import shutil
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import count
 
 from headcount.domain.findings import Archive, Findings, Salvage, Workspace
 from headcount.errors import GitError, WorldError
+from headcount.value_classes import dataclass
 from headcount.workspace.archive import ARCHIVE, keep_private, name_in
 from headcount.workspace.disk_scan import copy_node
 from headcount.workspace.git import Git

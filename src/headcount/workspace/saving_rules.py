@@ -16,11 +16,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Self
 
 from headcount.domain.findings import Skipped
 from headcount.domain.policy import Policy
+from headcount.value_classes import dataclass
 from headcount.workspace.contents import directories_of
 from headcount.workspace.disk_scan import open_path
 from headcount.workspace.path_patterns import NOTHING, PathPatterns

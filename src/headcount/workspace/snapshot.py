@@ -16,11 +16,12 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
 from headcount.domain.findings import LeftOut, Skipped, Workspace
 from headcount.errors import GitError, UsageError
+from headcount.value_classes import dataclass
 from headcount.workspace.archive import PRIVATE
 from headcount.workspace.contents import git_dir_of
 from headcount.workspace.disk_scan import Listing, Node, hash_node, list_directory, open_path

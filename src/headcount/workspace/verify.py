@@ -10,11 +10,11 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from headcount.domain.findings import Archive, Salvage, Skipped, Workspace
 from headcount.errors import GitError, UsageError
+from headcount.value_classes import dataclass
 from headcount.workspace.archive import ARCHIVE, PRIVATE, check_private, compare, find_private
 from headcount.workspace.disk_scan import CHUNK
 from headcount.workspace.git import Git

@@ -19,11 +19,12 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import BoundedSemaphore
 
 from headcount.domain.findings import Checkout, Workspace
 from headcount.errors import Declined, GitError
+from headcount.value_classes import dataclass
 from headcount.workspace.disk_scan import try_recording
 from headcount.workspace.git import NAME_AND_ADDRESS
 from headcount.workspace.ref_names import branch_name, encode, numbered, parse_salvage_ref

@@ -32,7 +32,6 @@ STEPS = st.lists(
 @pytest.mark.timeout(max(300, 20 * EXAMPLES))
 @settings(
     max_examples=EXAMPLES or 6,
-    deadline=None,
     derandomize=not EXAMPLES,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -13,7 +13,7 @@ from headcount.runtime.log import plain_text, read_log, read_tail
 from headcount.runtime.reaper import Log
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.binary(max_size=50), max_size=40), st.integers(min_value=4, max_value=200))
 def test_the_log_is_bounded_and_keeps_head_and_tail(
     tmp_path_factory: pytest.TempPathFactory, pieces: list[bytes], limit: int

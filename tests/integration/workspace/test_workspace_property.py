@@ -31,7 +31,6 @@ STEPS = st.lists(
 @pytest.mark.timeout(max(600, 10 * EXAMPLES))
 @settings(
     max_examples=EXAMPLES or 15,
-    deadline=None,
     derandomize=not EXAMPLES,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

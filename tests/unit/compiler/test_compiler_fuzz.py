@@ -87,7 +87,7 @@ def element(draw: st.DrawFn, children: st.SearchStrategy[Any], names: list[str] 
 trees = element(st.recursive(words, element, max_leaves=12), ["Command", "Agent", "Skill"])
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(trees)
 def test_any_tree_gives_a_document_or_an_error(root: Element) -> None:
     report = Report()

@@ -46,7 +46,7 @@ def _calls(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     return tool.name, given
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(_calls())
 def test_the_small_check_agrees_with_a_full_validator(call: tuple[str, dict[str, Any]]) -> None:
     name, given = call

@@ -84,7 +84,7 @@ def test_every_kind_of_event_is_drawn() -> None:
 
 
 @given(teams, events)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_step_is_total(team: Team, event: ev.Event) -> None:
     after, _ = step(team, event, POLICY)
     assert set(after.members) >= set(team.members)
@@ -92,7 +92,7 @@ def test_step_is_total(team: Team, event: ev.Event) -> None:
 
 
 @given(teams, events)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_step_is_pure(team: Team, event: ev.Event) -> None:
     before = codec.dump_team(team), dict(team.members)
     assert step(team, event, POLICY) == step(team, event, POLICY)
@@ -100,7 +100,7 @@ def test_step_is_pure(team: Team, event: ev.Event) -> None:
 
 
 @given(teams)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_what_is_late_or_about_nobody_changes_nothing(team: Team) -> None:
     for event in strange(team):
         after, ready = step(team, event, POLICY)
@@ -109,7 +109,7 @@ def test_what_is_late_or_about_nobody_changes_nothing(team: Team) -> None:
 
 
 @given(teams)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_a_closed_team_hears_nothing(team: Team) -> None:
     closed = Team(team.name, status=Status.SHUTDOWN, members=team.members, generations=team.generations)
     for event in (ev.Spawn("new"), ev.StandDown("r9"), *(ev.Exited(key) for key in team.members)):
@@ -123,7 +123,7 @@ def test_a_closed_team_hears_nothing(team: Team) -> None:
 
 
 @given(teams)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_a_team_and_its_members_survive_the_store(team: Team) -> None:
     members = {key: codec.load_member(codec.dump_member(m)) for key, m in team.members.items()}
     assert members == team.members
@@ -131,7 +131,7 @@ def test_a_team_and_its_members_survive_the_store(team: Team) -> None:
 
 
 @given(events)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_an_event_survives_the_store(event: ev.Event) -> None:
     assert codec.load_event(*codec.dump_event(event)) == event
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from headcount.agents.client import (
@@ -23,6 +23,7 @@ from headcount.agents.client import (
     write_file,
     write_json,
 )
+from headcount.value_classes import dataclass
 
 # The variables of a member's server. Many agents pass on only what the protocol's message names.
 _SERVER_VARIABLES = (*MEMBER_VARIABLES, "HEADCOUNT_CLIENT_DIRECTORY")
