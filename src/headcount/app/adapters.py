@@ -81,10 +81,11 @@ def find_hub_url(app: App) -> str:
     return locate(url, app.root)
 
 
-def read_checked_out(app: App, repo: Repository) -> str | None:
-    """The commit that is checked out where the command was called; None before the first commit."""
+def read_checked_out(app: App, repo: Repository, name: str = "HEAD") -> str | None:
+    """The commit that is checked out where the command was called, or that `name` stands for there; None if
+    there is none."""
     git_dir = checkout_git_dir(app, repo)
-    return repo.commit("HEAD") if git_dir is None else repo.commit_of(git_dir)
+    return repo.commit(name) if git_dir is None else repo.commit_of(git_dir, name)
 
 
 def checkout_git_dir(app: App, repo: Repository) -> str | None:

@@ -318,7 +318,7 @@ def _open_integration(
             code="branch-in-use",
         )
     if base.onto:
-        _rebase(integration, repo, start, base.onto, tell)
+        _rebase(integration, read_checked_out(app, repo, base.onto), base.onto, tell)
         return integration
     missing = integration.count_missing(start)
     if missing:
@@ -339,12 +339,9 @@ def _open_integration(
     return integration
 
 
-def _rebase(
-    integration: Integration, repo: Repository, start: str, onto: str, tell: Callable[[str], None]
-) -> None:
+def _rebase(integration: Integration, commit: str | None, onto: str, tell: Callable[[str], None]) -> None:
     from headcount.workspace.integration import Conflict
 
-    commit = start if onto == "HEAD" else repo.commit(onto)
     if commit is None:
         raise UsageError(
             f"Did not move {integration.branch}",

@@ -118,9 +118,9 @@ class Repository:
         )
         return found.text or None
 
-    def commit_of(self, git_dir: str) -> str | None:
-        """The commit that a linked worktree stands on."""
-        return replace(self, git=self.git.on(git_dir, None)).commit("HEAD")
+    def commit_of(self, git_dir: str, name: str = "HEAD") -> str | None:
+        """The commit that a linked worktree stands on, or that `name` stands for in it."""
+        return replace(self, git=self.git.on(git_dir, None)).commit(name)
 
     def exists(self, ref: str) -> bool:
         """Whether there is a ref of this full name."""

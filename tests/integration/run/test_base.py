@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
+from headcount.app.adapters import read_checked_out
+from headcount.app.app import App
+from headcount.app.caller import OPERATOR
+from headcount.domain.settings import Settings
+from headcount.store.sqlite import InMemoryStore
+from headcount.workspace.repository import Repository
+
 from .lab import TEAM, RunLab
 
 BRANCH = f"headcount/{TEAM}/integration"
@@ -49,3 +59,26 @@ def test_a_run_that_keeps_its_base_says_what_is_missing(lab: RunLab) -> None:
     assert run.returncode == 0, (out, told)
     assert f"The run begins without your last changes: {BRANCH} lacks 1 commit of " in told
     assert "later" not in lab.git("ls-tree", "--name-only", BRANCH).split()
+
+
+def test_a_name_of_a_commit_means_what_it_means_where_the_command_was_called(tmp_path: Path) -> None:
+    """`--rebase-onto HEAD~1` in a linked worktree of the user's is about that worktree."""
+    top, linked = tmp_path / "repo", tmp_path / "linked"
+
+    def git(where: Path, *words: str) -> str:
+        who = ("-c", "user.name=u", "-c", "user.email=u@localhost")
+        return subprocess.run(
+            ["git", *who, *words], cwd=where, check=True, capture_output=True, text=True
+        ).stdout.strip()
+
+    git(tmp_path, "init", "-q", "-b", "main", str(top))
+    for place, messages in ((top, ("one", "two", "three")), (linked, ("four", "five"))):
+        if place == linked:
+            git(top, "worktree", "add", "-q", str(linked), "-b", "mine", "HEAD~2")
+        for message in messages:
+            git(place, "commit", "-q", "--allow-empty", "-m", message)
+    app = App(f"{top}/.headcount", InMemoryStore(str(tmp_path)), Settings(), OPERATOR, str(linked))
+    repo = Repository.open(str(top))
+    for name in ("HEAD", "@", "HEAD~1", "mine", "main", "HEAD@{1}"):
+        assert read_checked_out(app, repo, name) == git(linked, "rev-parse", name), name
+    assert read_checked_out(app, repo, "--all") is None
