@@ -93,12 +93,14 @@ class Checkout:
     A file whose time of change is at or after `began_ns` and before `ended_ns` still has the bytes that git
     wrote: no program can set that time, and every later write changes it. Both are 0 where the file system
     does not record every write, and then no file is known to be untouched. `umask` is None where the file
-    system does not keep permissions.
+    system does not keep permissions. `clock_ns` is the time of day at which the machine was started, by the
+    clock of then: if it is another one now, someone has set the clock, or started the machine again.
     """
 
     began_ns: int
     ended_ns: int
     umask: int | None
+    clock_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)

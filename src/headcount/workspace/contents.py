@@ -27,7 +27,7 @@ from dataclasses import field
 from headcount.domain.findings import Checkout, Kind
 from headcount.errors import GitError
 from headcount.value_classes import dataclass
-from headcount.workspace.disk_scan import CHUNK, hash_path
+from headcount.workspace.disk_scan import CHUNK, hash_path, read_boot_time
 from headcount.workspace.git import Git, execute, scrubbed_environment
 from headcount.workspace.git_state import EXECUTABLE, GITLINK, LINK, Entry, Status
 from headcount.workspace.objects import try_blobs
@@ -223,6 +223,7 @@ def _sha256(path: bytes) -> tuple[str, int]:
 
 _LINK_BYTES = 1 << 16
 _SECOND = 1_000_000_000  # ns
+_CLOCK_NS = 5_000_000  # two readings of the clock differ by less
 _SORT = 0o170000  # in a mode: what it is
 _CONTENT = (stat.S_IFREG, stat.S_IFLNK)
 _SCHEME = re.compile(r"(?:ssh|git|https?|ftps?|git\+ssh|ssh\+git)://(?:[^/@]*@)?(\[[^]]*\]|[^/:]*)")
@@ -252,11 +253,10 @@ def is_untouched(root: str, checkout: Checkout | None, timeout_s: float) -> bool
     its directory. `find` compares these times and stops at the first that is not from the checkout. Python
     needs twice as long, and its threads wait for each other at each file.
     """
-    if checkout is None or not _is_from(checkout, os.lstat(root).st_ctime_ns):
+    began, ended = _find_period(checkout)
+    if not began <= os.lstat(root).st_ctime_ns < ended:
         return False
-    before, last = (
-        f"@{time // _SECOND}.{time % _SECOND:09}" for time in (checkout.began_ns - 1, checkout.ended_ns - 1)
-    )
+    before, last = (f"@{time // _SECOND}.{time % _SECOND:09}" for time in (began - 1, ended - 1))
     outside = ("(", "!", "-newerct", before, "-o", "-newerct", last, ")")
     try:
         answer = execute(
@@ -268,8 +268,11 @@ def is_untouched(root: str, checkout: Checkout | None, timeout_s: float) -> bool
     return not (answer.code or answer.out or answer.err)
 
 
-def _is_from(checkout: Checkout, time_ns: int) -> bool:
-    return checkout.began_ns <= time_ns < checkout.ended_ns
+def _find_period(checkout: Checkout | None) -> tuple[int, int]:
+    """When git wrote the files. Empty if the clock was set since: a later write may have an earlier time."""
+    if checkout is None or abs(read_boot_time() - checkout.clock_ns) > _CLOCK_NS:
+        return 0, 0
+    return checkout.began_ns, checkout.ended_ns
 
 
 def survey(root: str, checkout: Checkout | None) -> list[Territory]:
@@ -279,7 +282,7 @@ def survey(root: str, checkout: Checkout | None) -> list[Territory]:
     """
     top = Territory(b"")
     found = [top]
-    began, ended = (checkout.began_ns, checkout.ended_ns) if checkout else (0, 0)
+    began, ended = _find_period(checkout)
     pending = [(top, b"")]
     while pending:
         territory, directory = pending.pop()

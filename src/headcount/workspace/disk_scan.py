@@ -190,6 +190,18 @@ def try_recording(place: str) -> Recorded:
     return Recorded(last.st_ctime_ns if sees_mapped else None, umask if keeps_modes else None)
 
 
+def read_boot_time() -> int:
+    """The time of day at which the machine was started, by its present clock. It changes when someone sets
+    the clock, and not when the clock is slewed. The best of a few readings: this thread may wait between."""
+    readings = []
+    for _ in range(5):
+        before = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+        now = time.time_ns()
+        after = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+        readings.append((after - before, now - after))
+    return min(readings)[1]
+
+
 def hash_blob(algorithm: str, size: int, chunks: Iterable[bytes]) -> str:
     return hash_object(algorithm, "blob", size, chunks)
 

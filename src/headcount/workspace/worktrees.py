@@ -25,7 +25,7 @@ from threading import BoundedSemaphore
 from headcount.domain.findings import Checkout, Workspace
 from headcount.errors import Declined, GitError
 from headcount.value_classes import dataclass
-from headcount.workspace.disk_scan import try_recording
+from headcount.workspace.disk_scan import read_boot_time, try_recording
 from headcount.workspace.git import NAME_AND_ADDRESS
 from headcount.workspace.ref_names import branch_name, encode, numbered, parse_salvage_ref
 from headcount.workspace.repository import Linked, Repository, first_line
@@ -139,7 +139,7 @@ def _describe_checkout(path: str, git_dir: str) -> Checkout:
         return Checkout(0, 0, recorded.umask)
     # git's side of the worktree was made before the first file of it.
     began_ns = os.stat(os.path.join(git_dir, "commondir")).st_ctime_ns
-    return Checkout(began_ns, recorded.now_ns, recorded.umask)
+    return Checkout(began_ns, recorded.now_ns, recorded.umask, read_boot_time())
 
 
 def _wait_unlocked(lock: str) -> None:

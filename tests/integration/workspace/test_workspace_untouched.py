@@ -15,7 +15,7 @@ from gitworld import World, git
 
 from headcount.domain.findings import Workspace
 from headcount.workspace import inspection
-from headcount.workspace.contents import is_untouched
+from headcount.workspace.contents import is_untouched, survey
 
 
 @pytest.fixture
@@ -60,6 +60,16 @@ def test_without_find_an_untouched_workspace_is_read_whole(
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     assert not is_untouched(fresh.path, fresh.checkout, 10)
     assert world.findings(fresh).spotless
+
+
+def test_nothing_is_untouched_after_someone_has_set_the_clock(world: World, fresh: Workspace) -> None:
+    """A write after the clock was set back has a time that looks like one of the checkout."""
+    assert fresh.checkout is not None
+    for change_ns in (-2_000_000_000, -10_000_000, 10_000_000):
+        earlier = replace(fresh.checkout, clock_ns=fresh.checkout.clock_ns - change_ns)
+        assert not is_untouched(fresh.path, earlier, 10)
+        assert len(survey(fresh.path, earlier)[0].touched) == len(survey(fresh.path, None)[0].touched) > 0
+    assert is_untouched(fresh.path, fresh.checkout, 10) and not survey(fresh.path, fresh.checkout)[0].touched
 
 
 def rewrite(place: Path) -> None:
