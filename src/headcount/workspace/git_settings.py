@@ -21,9 +21,11 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from headcount.errors import GitError
@@ -67,6 +69,8 @@ _FILTER = re.compile(r"filter\.(.*)\.([^.]*)", re.DOTALL)
 _ALWAYS_LINKED = ("objects", "packed-refs", "refs", "shallow")  # though they may be made a moment later
 _NOT_LINKED = ("config", "config.worktree")
 # On a disk, a dozen links take longer to make than git takes to read a small repository.
+_PREFIX = "headcount-git-"
+_LEFT_S = 86_400.0
 _MEMORY = "/dev/shm"  # noqa: S108 - only for directories with a random name, mode 0700
 
 
@@ -196,7 +200,7 @@ def private_directory(git_dir: str, entries: Sequence[Entry]) -> Iterator[dict[s
         names = {*os.listdir(common), *_ALWAYS_LINKED}.difference(_NOT_LINKED)
     except OSError as error:
         raise GitError(f"{git_dir} is not a git directory", str(error), code="git-failed") from error
-    place = tempfile.mkdtemp(prefix="headcount-git-", dir=_MEMORY if os.access(_MEMORY, os.W_OK) else None)
+    place = tempfile.mkdtemp(prefix=_PREFIX, dir=_private_place())
     try:
         for name in names:
             os.symlink(os.path.join(common, name), os.path.join(place, name))
@@ -205,6 +209,23 @@ def private_directory(git_dir: str, entries: Sequence[Entry]) -> Iterator[dict[s
         yield {"GIT_COMMON_DIR": place, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     finally:
         _remove(place)
+
+
+def remove_left_directories() -> None:
+    """Remove private directories that a killed process left a day ago: the configuration may hold keys. No
+    command of git runs that long."""
+    top = _private_place()
+    for name in filter(re.compile(f"{_PREFIX}\\w+").fullmatch, os.listdir(top)):
+        with suppress(OSError):
+            path = os.path.join(top, name)
+            seen = os.lstat(path)
+            is_ours = stat.S_ISDIR(seen.st_mode) and seen.st_uid == os.getuid()
+            if is_ours and seen.st_mtime < time.time() - _LEFT_S:
+                _remove(path)
+
+
+def _private_place() -> str:
+    return _MEMORY if os.access(_MEMORY, os.W_OK) else tempfile.gettempdir()
 
 
 def _remove(place: str) -> None:

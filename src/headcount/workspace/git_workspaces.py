@@ -13,7 +13,7 @@ from headcount.domain.policy import Policy
 from headcount.errors import HeadcountError, UsageError
 from headcount.workspace.archive import archive, verify_archive
 from headcount.workspace.bring_files import bring
-from headcount.workspace.git_settings import Recorded
+from headcount.workspace.git_settings import Recorded, remove_left_directories
 from headcount.workspace.hub import list_own_branches
 from headcount.workspace.inspection import read_findings
 from headcount.workspace.integration import Conflict, Integration, make_checkout, remove_left
@@ -225,7 +225,8 @@ class EngineWorkspaces:
         return make_checkout(self._git_repository(plan), self._gates, branch)
 
     def remove_left_checkouts(self) -> list[str]:
-        """Those of gates whose engine was killed; where they were."""
+        """Those of gates whose engine was killed; where they were. Private configurations of git go, too."""
+        remove_left_directories()
         return remove_left(self._opened, self._gates) if self._opened is not None else []
 
     def added_lines(self, base: str, branch: str) -> dict[str, int]:

@@ -7,8 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from gitworld import World, git
 
+from headcount.workspace import git_settings
+from headcount.workspace.git_workspaces import EngineWorkspaces
 from headcount.workspace.integration import find_left, make_checkout, remove_left
 
 _DIES = """\
@@ -57,3 +60,19 @@ def test_what_is_on_the_branch_is_there_and_goes(world: World, tmp_path: Path) -
         assert git(place, "status", "--short") == ""
         assert os.listdir(place) != [".git"]
     assert not os.path.exists(os.path.dirname(place))
+
+
+def test_private_configuration_that_a_killed_process_left_is_removed_a_day_later(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(git_settings, "_MEMORY", str(tmp_path))
+    old, new, other = (tmp_path / name for name in ("headcount-git-old", "headcount-git-new", "other"))
+    for place in (old, new, other):
+        place.mkdir()
+        (place / "config").write_text("[http]\n\textraHeader = key\n")
+        (place / "objects").symlink_to(world.repo.objects)
+    for place in (old, other):
+        os.utime(place, (1_000_000_000, 1_000_000_000))
+    EngineWorkspaces(world.repo, str(tmp_path / "worktrees"), str(tmp_path)).remove_left_checkouts()
+    assert [place.exists() for place in (old, new, other)] == [False, True, True]
+    assert os.path.isdir(world.repo.objects)
