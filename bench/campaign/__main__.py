@@ -19,7 +19,7 @@ from .report import table
 from .trial import Result, Trial
 
 SLICE_SEED = 11
-SLICE_TRIALS = 12
+SLICE_TRIALS = 8
 SLICE_S = 50.0  # no trial begins after that; one takes ten to thirty seconds
 
 

@@ -14,8 +14,8 @@ from .verdict import alive, lost
 
 # Spread over the whole life: starting, asking, a refusal, inspecting, salvaging, stopping, closing.
 _SLICE = [
-    *(Trial(write, "after") for write in (4, 14, 24, 34, 44, 54, 64)),
-    *(Trial(write, "before") for write in (9, 29, 39, 49, 59)),
+    *(Trial(write, "after") for write in (4, 24, 44, 64)),
+    *(Trial(write, "before") for write in (14, 34, 54)),
     Trial(moments=(1.5, 0.9, 1.2)),
     Trial(moments=(3.0,)),
     Trial(30, "before", speaking=True),

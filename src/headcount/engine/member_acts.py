@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from headcount.protocol.member import Member
 
 _KEEPER_FOLLOWS_S = 0.02
+_LAST_WORDS_S = 1.0  # after a failure: its last line says why
 _LAST_LINE = 200  # characters of the last line of a member that failed
 # The waits after each try of a nudge, two minutes in all. A member that is busy for longer has its mail.
 _TRY_AGAIN_S = (1, 2, 4, 8, 15, 30, 60)
@@ -192,9 +193,11 @@ def ended(job: Job) -> Outcome:
         return Outcome()
     status = job.runtime.exit_status(job.handle)
     code = getattr(status, "code", None)
+    # A keeper that has ended has written all that the agent printed.
+    empty = job.runtime.wait_empty(job.handle, _KEEPER_FOLLOWS_S if code == 0 else _LAST_WORDS_S)
     cause = "" if code == 0 else _with_last_line(str(status), job.runtime.capture(job.handle))
     exited = ev.Exited(job.act.about, str(status), code, cause)
-    if not job.runtime.wait_empty(job.handle, _KEEPER_FOLLOWS_S):
+    if not empty:
         return Outcome((exited,))
     proof = prove(job)
     return Outcome((exited, *proof.events), proof.facts)
