@@ -27,6 +27,7 @@ _ASKED = "test_a_permission_that_is_asked_for_is_told_and_only_a_person_gives_it
 _DASH = "test_in_a_terminal_a_task_that_begins_with_a_dash_is_told_whole"
 _REPEATED = frozenset((
     *(f"{_COMMAND_LINE}[{way}]" for way in ("claude-tmux", "codex-plain", "gemini-plain", "opencode-plain")),
+    f"{_COMMAND_LINE}[opencode-tmux]",
     *(f"{_DASH}[{client}]" for client in ("codex", "opencode")),
     *(f"test_C1_a_member_killed_in_mid_turn_loses_nothing[{way}]" for way in ("claude-tmux", "codex-plain")),
     "test_a_limit_parks_and_is_lifted_and_what_no_longer_fits_is_made_to_fit[gemini-tmux]",
